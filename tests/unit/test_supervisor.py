@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from evaluator_host.engine.sandbox.linux.watchdog import Watch, Watchdog
+from evaluator_host.engine.sandbox.linux.watchdog import Over, Watch, Watchdog
 from evaluator_host.engine.system.supervisor import Supervisor
 from evaluator_host.types.errors import PartFailed, StoreUnavailable
 
@@ -55,12 +55,12 @@ async def test_a_watchdog_that_fails_measures_again(monkeypatch: pytest.MonkeyPa
     killed, faults = asyncio.Event(), [OSError("a fault of the kernel's files")]
     watch = Watch(os.getpid(), memory_bytes=1, processes=1, kill=killed.set)
 
-    def measured(_: Watch) -> None:
+    def measured(_: Watch) -> Over:
         if faults:
             raise faults.pop()
-        killed.set()
+        return Over.MEMORY
 
-    monkeypatch.setattr(Watch, "enforce", measured)
+    monkeypatch.setattr(Watch, "measure", measured)
     supervisor = Supervisor()
     watchdog = Watchdog(supervisor)
     watchdog.start_watching(watch)

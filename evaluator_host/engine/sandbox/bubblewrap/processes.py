@@ -12,7 +12,7 @@ from evaluator_host.engine.sandbox.base import Weight
 from evaluator_host.engine.sandbox.bubblewrap.descriptors import MEMORY_FILE
 from evaluator_host.engine.sandbox.linux.cgroups import GUEST, Cgroup
 from evaluator_host.engine.sandbox.linux.child import Child, ForkedChild, readable
-from evaluator_host.engine.sandbox.linux.watchdog import Watch, Watchdog, child_pids, process_tree
+from evaluator_host.engine.sandbox.linux.watchdog import Over, Watch, Watchdog, child_pids, process_tree
 
 _REMOVE_TRIES: Final = 100  # tries, 10 ms apart: an emptied cgroup stays busy until the kernel lets go of its last page
 
@@ -87,7 +87,7 @@ class BubblewrapProcesses:
 
     def memory_events(self) -> int:
         """Return how many processes were killed at the memory limit."""
-        by_watch = int(self._watch is not None and self._watch.over_memory)
+        by_watch = int(self._watch is not None and self._watch.over is Over.MEMORY)
         return by_watch + (self._cgroup.oom_kills() if self._cgroup is not None else 0)
 
     def used_bytes(self) -> int | None:
@@ -102,7 +102,7 @@ class BubblewrapProcesses:
 
     def pids_hit(self, *, killed: bool = False) -> bool:
         """Return whether the process limit ended the sandbox. If SIGKILL did (`killed`), refused forks do not count."""
-        if self._watch is not None and self._watch.over_processes:
+        if self._watch is not None and self._watch.over is Over.PROCESSES:
             return True
         return not killed and self._cgroup is not None and self._cgroup.forks_refused() > 0
 

@@ -1,13 +1,17 @@
 """Enforces memory and process limits where no cgroup does: polls sandboxes and kills those over a limit.
 
-It measures 20 times a second, so a guest may exceed its limit for a moment; RLIMIT_DATA stops faster allocation.
+It measures 20 times a second, so a guest may exceed its limit for a moment; RLIMIT_DATA stops faster allocation. It
+measures in a thread of its own, so that neither the host's callers nor other blocking work and it wait for each other.
 """
 
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 from typing import Final
 
@@ -15,12 +19,21 @@ from evaluator_host.engine.system.supervisor import Supervisor
 
 _PERIOD_S: Final = 0.05
 _AT_ONCE: Final = 64  # sandboxes measured in a period: each takes most of a millisecond
+_MEASURE_EVERY_S: Final = 1.0  # seconds between two measurements of `used_bytes`, which takes longer than the limits do
+_USED_FOR_S: Final = 5.0  # seconds for which such a measurement is used
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _KB: Final = 1024
 _INODE_BYTES: Final = 1024  # bytes that the kernel keeps for an empty file on a tmpfs
 _SOCKET_BYTES: Final = 212_992  # unread bytes that a socket may hold (net.core.wmem_default)
 _FREE_SOCKETS: Final = 64  # sockets that do not count; an event loop has two, the runner four
 _TMPFS: Final = ("tmp", "dev/shm")  # tmpfs mounts of the sandbox, below /proc/<pid>/root
+
+
+class Over(Enum):
+    """A limit that a sandbox is over."""
+
+    MEMORY = auto()
+    PROCESSES = auto()
 
 
 @dataclass(slots=True)
@@ -31,27 +44,39 @@ class Watch:
     memory_bytes: int  # limit of memory, files in /tmp and /dev/shm and buffers of sockets included
     processes: int  # limit of processes and threads together
     kill: Callable[[], None]  # ends the sandbox
-    over_memory: bool = False  # whether it was killed at its memory limit
-    over_processes: bool = False  # whether it was killed at its process limit
+    over: Over | None = None  # the limit at which it was killed
     name: str = ""  # first name of the first process, which is bubblewrap's
+    _used: tuple[float, int] | None = None  # when `used_bytes` was measured last, and the result
 
     def __post_init__(self) -> None:
         self.name = _name(self.init_pid)
 
-    def enforce(self) -> None:
-        """Measure the sandbox once; kill it when it is over a limit."""
+    def measure(self) -> Over | None:
+        """Measure the sandbox once; return the limit that it is over. Blocking."""
         pids = list(process_tree(self.init_pid))
         if len(pids) == 1 and _name(self.init_pid) == self.name:
-            return  # bubblewrap is still setting up, and its root and /tmp may be those of the host
+            return None  # bubblewrap is still setting up, and its root and /tmp may be those of the host
         if sum(map(_threads, pids)) > self.processes:
-            self.over_processes = True
-            self.kill()
-        elif self._memory(pids) > self.memory_bytes:
-            self.over_memory = True
-            self.kill()
+            return Over.PROCESSES
+        if self._memory(pids) > self.memory_bytes:
+            return Over.MEMORY
+        now = time.monotonic()
+        if self._used is None or now - self._used[0] > _MEASURE_EVERY_S:
+            self._used = now, self._used_now()
+        return None
+
+    def end(self, over: Over) -> None:
+        """Kill the sandbox at a limit."""
+        self.over = over
+        self.kill()
 
     def used_bytes(self) -> int:
-        """Return the bytes that count for the memory limit: of processes, files in memory and socket buffers."""
+        """Return the bytes that counted for the limit a moment ago: of processes, files in memory and sockets."""
+        if self._used is None or time.monotonic() - self._used[0] > _USED_FOR_S:
+            return self._used_now()
+        return self._used[1]
+
+    def _used_now(self) -> int:
         return used_bytes(self.init_pid) + _tmpfs_bytes(self.init_pid) + _socket_bytes(self.init_pid)
 
     def _memory(self, pids: list[int]) -> int:
@@ -81,7 +106,7 @@ class Watchdog:
             self._task = asyncio.ensure_future(self._supervisor.repeat("the watchdog of sandboxes", self._run))
 
     def stop_watching(self, watch: Watch) -> None:
-        """Stop measuring a sandbox; `over_memory` and `over_processes` stay as they are."""
+        """Stop measuring a sandbox; `over` stays as it is."""
         with contextlib.suppress(ValueError):
             self._watches.remove(watch)
         if not self._watches and self._task is not None:
@@ -89,13 +114,23 @@ class Watchdog:
             self._task = None
 
     async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(_PERIOD_S)
-            looked_at, self._watches[:_AT_ONCE] = self._watches[:_AT_ONCE], []
-            self._watches += looked_at  # moved to the end, so that the others are measured next
-            for watch in looked_at:
-                if not (watch.over_memory or watch.over_processes):
-                    watch.enforce()
+        thread, loop = ThreadPoolExecutor(1, "watchdog"), asyncio.get_running_loop()
+        try:
+            while True:
+                await asyncio.sleep(_PERIOD_S)
+                looked_at, self._watches[:_AT_ONCE] = self._watches[:_AT_ONCE], []
+                self._watches += looked_at  # moved to the end, so that the others are measured next
+                left = [watch for watch in looked_at if watch.over is None]
+                for watch, over in await loop.run_in_executor(thread, _measured, left):
+                    if watch in self._watches:  # it may have ended meanwhile
+                        watch.end(over)
+        finally:
+            thread.shutdown(wait=False)
+
+
+def _measured(watches: Iterable[Watch]) -> list[tuple[Watch, Over]]:
+    """Return the sandboxes that are over a limit."""
+    return [(watch, over) for watch in watches if (over := watch.measure()) is not None]
 
 
 def used_bytes(pid: int) -> int:
