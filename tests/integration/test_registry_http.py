@@ -5,7 +5,7 @@ import base64
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pytest
 import requests
 
 from evaluator_host.engine.config.settings import Settings
+from evaluator_host.engine.environments.registry.http import pull
 from evaluator_host.engine.opening import open_engine
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.types.errors import IndexUnavailable, PackagesFailed
@@ -144,6 +145,51 @@ def _ending_early(registry: str, layer: str) -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Half) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("what", ["manifest", "token", "redirect", "refusal"])
+async def test_of_an_answer_without_an_end_little_is_read(what: str, tmp_path: Path) -> None:
+    with _endless(what) as (registry, written), pytest.raises((PackagesFailed, IndexUnavailable)) as raised:
+        await pull(f"{registry}/team/set:1", tmp_path / "files", max_bytes=1 << 30)
+    assert ("sends more than 4 MB" in raised.value.detail) == (what in ("manifest", "token"))
+    assert sum(written) < 32 << 20, "of 400 MB"
+
+
+@contextmanager
+def _endless(what: str) -> Iterator[tuple[str, list[int]]]:
+    """Yield the address of a registry that sends 400 MB in one kind of answer, and the sizes of what it could send."""
+    written: list[int] = []
+
+    class Endless(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            here = f"http://{self.headers['Host']}"
+            if what == "token" and self.path.startswith("/v2"):
+                self._begin(401, "WWW-Authenticate", f'Bearer realm="{here}/token",service="x"')
+            elif what == "redirect" and not self.path.startswith("/gone"):
+                self._begin(307, "Location", f"{here}/gone")
+                self._go_on(bytes(1 << 20))
+            else:
+                self._begin(404 if what in ("redirect", "refusal") else 200, "Content-Type", "application/json")
+                self._go_on(bytes(1 << 20))
+
+        def _begin(self, status: int, header: str, value: str) -> None:
+            self.send_response(status)
+            self.send_header(header, value)
+            self.end_headers()
+
+        def _go_on(self, piece: bytes) -> None:
+            with suppress(ConnectionError):
+                for _ in range(400):
+                    self.wfile.write(piece)
+                    written.append(1 << 20)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Endless) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}", written
         server.shutdown()
 
 

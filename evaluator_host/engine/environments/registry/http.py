@@ -225,11 +225,11 @@ class _Registry:
 
     def manifest(self, reference: str) -> tuple[dict[str, Any], str]:
         """Return a manifest by tag or digest, and its digest."""
-        answer = self._ask("GET", f"manifests/{reference}", headers={"Accept": _TAKEN})
-        digest = _digest(answer.content)
+        _, content = self._ask("GET", f"manifests/{reference}", headers={"Accept": _TAKEN})
+        digest = _digest(content)
         if reference.startswith("sha256:") and digest != reference:
             raise PackagesFailed("the registry's copy is damaged: push the set again")
-        found = _object(answer.content)
+        found = _object(content)
         if not isinstance(found.get("layers"), list):
             raise PackagesFailed(
                 f"{self._name}:{reference} is an image for several platforms, and so not a package set; check the name"
@@ -239,14 +239,7 @@ class _Registry:
     def document(self, descriptor: Any) -> dict[str, Any]:
         """Return a small JSON blob."""
         with self.blob(descriptor) as pieces:
-            content = b""
-            for piece in pieces:
-                content += piece
-                if len(content) > _DOCUMENT_BYTES:
-                    raise PackagesFailed(
-                        "the configuration of the image is too large for a package set; check the name"
-                    )
-        return _object(content)
+            return _object(_small(pieces))
 
     @contextmanager
     def blob(self, descriptor: Any) -> Iterator[Iterator[bytes]]:
@@ -274,9 +267,9 @@ class _Registry:
     def upload(self, file: IO[bytes], descriptor: dict[str, Any]) -> None:
         """Store a blob, unless the registry has it."""
         digest = descriptor["digest"]
-        if self._ask("HEAD", f"blobs/{digest}", missing=True).status_code == httpx.codes.OK:
+        if self._ask("HEAD", f"blobs/{digest}", missing=True)[0].status_code == httpx.codes.OK:
             return
-        begun = self._ask("POST", "blobs/uploads/")
+        begun, _ = self._ask("POST", "blobs/uploads/")
         file.seek(0)
         headers = {"Content-Length": str(descriptor["size"]), "Content-Type": "application/octet-stream"}
         place = urljoin(str(begun.url), begun.headers["location"])
@@ -295,20 +288,24 @@ class _Registry:
         headers: dict[str, str] | None = None,
         content: Callable[[], Any] = lambda: None,
         missing: bool = False,
-    ) -> httpx.Response:
-        """Send a request, with a token if the registry wants one; return its answer."""
+    ) -> tuple[httpx.Response, bytes]:
+        """Send a request, with a token if the registry wants one; return its answer and the body of that."""
 
-        def send() -> httpx.Response:
+        def send() -> tuple[httpx.Response, bytes]:
             sent = {**(headers or {}), **self._authorization}
-            return self._client.request(method, self._url(path), headers=sent, content=content())
+            return self._send(method, self._url(path), headers=sent, content=content())
 
-        answer = send()
+        answer, body = send()
         if answer.status_code == httpx.codes.UNAUTHORIZED:
             self._authorization = {"Authorization": self._authorize(answer.headers.get("www-authenticate", ""))}
-            answer = send()
+            answer, body = send()
         if not (missing and answer.status_code == httpx.codes.NOT_FOUND):
             self._require(answer)
-        return answer
+        return answer, body
+
+    def _send(self, method: str, url: str, **options: Any) -> tuple[httpx.Response, bytes]:
+        with self._client.stream(method, url, **options) as answer:
+            return answer, _small(answer.iter_raw(_PIECE_BYTES))
 
     def _authorize(self, challenge: str) -> str:
         """Return the value of `Authorization` that a challenge asks for (RFC 6750, or Basic)."""
@@ -317,9 +314,9 @@ class _Registry:
         if scheme.lower() == "bearer" and _is_safe(fields.get("realm", ""), self._client.base_url.scheme):
             scope = f"repository:{self._name}:pull,push" if self._user else f"repository:{self._name}:pull"
             asked = {"service": fields.get("service", ""), "scope": scope}
-            answer = self._client.get(fields["realm"], params=asked, auth=self._user)
+            answer, content = self._send("GET", fields["realm"], params=asked, auth=self._user)
             self._require(answer)
-            found = _object(answer.content)
+            found = _object(content)
             return f"Bearer {found.get('token') or found.get('access_token')}"
         if self._user is None:
             raise PackagesFailed("the registry needs a login: run `docker login` for it")
@@ -360,8 +357,10 @@ def _opened(repository: str) -> Iterator[_Registry]:
     user = (found["username"], found["password"]) if {"username", "password"} <= found.keys() else None
     host, name = (_HUB[1], name if "/" in name else f"library/{name}") if host == _HUB[0] else (host, name)
     scheme = "http" if _LOOPBACK.fullmatch(host) else "https"
+    options: dict[str, Any] = {"follow_redirects": True, "event_hooks": {"response": [_leave_refusal]}}
+    plain = {"Accept-Encoding": "identity"}
     try:
-        with httpx.Client(base_url=f"{scheme}://{host}", timeout=_TIMEOUT, follow_redirects=True) as client:
+        with httpx.Client(base_url=f"{scheme}://{host}", headers=plain, timeout=_TIMEOUT, **options) as client:
             yield _Registry(client, name, user)
     except httpx.HTTPError as error:
         raise IndexUnavailable(f"the registry {host} does not answer: {error}") from error
@@ -375,13 +374,33 @@ def _is_safe(realm: str, scheme: str) -> bool:
     return url.scheme == "https" or (url.scheme == scheme and _LOOPBACK.fullmatch(url.netloc.decode()) is not None)
 
 
+def _leave_refusal(answer: httpx.Response) -> None:
+    """Leave the body of a redirect or refusal unread: httpx would read the former whole."""
+    if not answer.is_success and isinstance(answer.stream, httpx.SyncByteStream):
+        answer.stream.close()
+        answer.stream = httpx.ByteStream(b"")
+
+
+def _small(pieces: Iterator[bytes]) -> bytes:
+    """Return the body of an answer that is not a layer."""
+    content = b""
+    for piece in pieces:
+        content += piece
+        if len(content) > _DOCUMENT_BYTES:
+            raise PackagesFailed(
+                f"the registry sends more than {_DOCUMENT_BYTES >> 20} MB where a manifest or a configuration is "
+                "expected, so it is not that of a package set; check the name"
+            )
+    return content
+
+
 def _digest(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 def _object(content: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(content[:_DOCUMENT_BYTES])
+        found = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise PackagesFailed(
             f"the answer of the registry is not valid: {error}; push the set again, or try later"

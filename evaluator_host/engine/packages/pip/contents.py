@@ -10,7 +10,6 @@ import ast
 import io
 import json
 import re
-import resource
 import sys
 import zipfile
 from pathlib import Path
@@ -19,20 +18,19 @@ from typing import Any, Final
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from evaluator_host.engine.packages.pip.versions import File, fetched, newest_wheels, opened
+from evaluator_host.engine.packages.pip.versions import File, fetched, limit_memory, newest_wheels, opened
 
 _BLOCK: Final = 64 << 10
 _READ_BYTES: Final = 48 << 20  # bytes read of one wheel; its list of files and some modules take a hundredth of that
 _TEXT_BYTES: Final = 4 << 20  # bytes of one module
 _MODULES: Final = 60  # modules to search for the names of one import: `from .core import *` leads to others
-_MEMORY_BYTES: Final = 2 << 30
 _BINARY: Final = (".so", ".pyd")
 _MODULE: Final = re.compile(r"(.+?)(?:/__init__)?(?:\.py|(?:\.[\w-]+)*\.(?:so|pyd))")
 
 
 def main(given: Path) -> None:
     """Read the question from a JSON file; print the answer as JSON."""
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    limit_memory()
     asked = json.loads(given.read_text("utf-8"))
     name = canonicalize_name(asked["name"])
     page = fetched(f"{asked['index'].rstrip('/')}/{name}/", asked)

@@ -8,6 +8,7 @@ import base64
 import html
 import json
 import re
+import resource
 import ssl
 import sys
 import urllib.error
@@ -25,6 +26,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import Version
 
 _PAGE_BYTES: Final = 64 << 20  # bytes of an index page; the largest have 10 MB
+_MEMORY_BYTES: Final = 2 << 30
 _INFLATED: Final = 31  # zlib's word for gzip
 _TIMEOUT_S: Final = 8.0
 _ACCEPT: Final = "application/vnd.pypi.simple.v1+json, text/html;q=0.2"
@@ -35,11 +37,17 @@ _LEGACY: Final = {"manylinux2014": 17, "manylinux2010": 12, "manylinux1": 5}
 
 def main(given: Path) -> None:
     """Read `{"name", "index", "runtime", "machine", "glibc"}` from a JSON file; print the versions as JSON."""
+    limit_memory()
     asked = json.loads(given.read_text("utf-8"))
     name = canonicalize_name(asked["name"])
     page = fetched(f"{asked['index'].rstrip('/')}/{name}/", asked)
     found = None if page is None else usable(page, asked["runtime"], asked["machine"], asked["glibc"])
     sys.stdout.write(json.dumps({"name": name, "versions": found}))
+
+
+def limit_memory() -> None:
+    """Let this process fail at 2 GB: a page of the largest size may hold many small values."""
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
 
 
 @dataclass(frozen=True, slots=True)
