@@ -113,6 +113,8 @@ def test_event_streams_of_one_key_are_few_and_end_with_the_host(tenants: Tenants
     refused = tenants.server.client.get(f"/v1/jobs/{job}/events", headers=tenants.loud)
     assert (refused.status_code, refused.json()["code"]) == (429, "busy")
     assert "16 event streams" in refused.json()["detail"]
+    unread = tenants.server.client.get("/v1/jobs/job_of_nobody/events", headers=tenants.loud)
+    assert unread.status_code == 429, "nothing is read for a stream that is refused"
     tenants.server.process.send_signal(signal.SIGTERM)
     assert tenants.server.process.wait(100) == 0, "streams do not take the whole grace"
 

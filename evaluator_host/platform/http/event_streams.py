@@ -41,9 +41,8 @@ class EventStreams:
         """
         return _EventResponse(self, key_id, self._lines(events))
 
-    @contextmanager
-    def counted(self, key_id: str | None) -> Iterator[None]:
-        """Count one stream of a key during the block.
+    def require_free(self, key_id: str | None) -> None:
+        """Check that a key may open another stream, before anything is read for it.
 
         Raises:
           Busy: the key has its streams open already.
@@ -54,6 +53,11 @@ class EventStreams:
                 "(EVALUATOR_HOST_EVENT_STREAMS); close one, or ask for the state from time to time",
                 retry_after_s=2,
             )
+
+    @contextmanager
+    def counted(self, key_id: str | None) -> Iterator[None]:
+        """Count one stream of a key during the block; raise as `require_free` does."""
+        self.require_free(key_id)
         self._open[key_id] += 1
         try:
             yield

@@ -76,6 +76,7 @@ def environments_api(service: Service, access: Access) -> APIRouter:
     )
     async def events(digest: str, caller: CallerOf) -> Response:
         """Watch a build: one server-sent event per step; the last is `ready` or `failed`."""
+        access.streams.require_free(caller.key_id)
         await _seen(service.environments, access, caller, digest)
         return access.streams.respond(caller.key_id, _build_events(service.environments.events(digest)))
 
