@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final
 
 import typer
-from pydantic import TypeAdapter
 
 from evaluator_host.engine.contracts.table import has_corpus_scores
+from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.engine.system.files import open_file, written_anew
 from evaluator_host.platform.datasets.rows import Shard
 from evaluator_host.platform.terminal import options
@@ -21,7 +21,7 @@ from evaluator_host.types.json_values import InvalidJson, decode_json
 from evaluator_host.types.outcome import EvaluationResult
 
 _NONE: Final = (1 << 64) - 1
-_read_result: Final = TypeAdapter(EvaluationResult).validate_python
+_read_result: Final = Adapter(EvaluationResult).read
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,6 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from pydantic import TypeAdapter
-
 from evaluator_host.engine.contracts.imports import SUFFIXES, Found, FoundEvaluator, LeftOut, Names, SentFiles, slug
 from evaluator_host.engine.contracts.yaml_documents import read_yaml
 from evaluator_host.engine.packages.own_files import MOST_FILES, imported_names
@@ -21,6 +19,7 @@ from evaluator_host.engine.packages.pin_parser import parse
 from evaluator_host.engine.packages.scripts import module_specifiers, read_script
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
+from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.engine.system.limited_process import CallLimits, LimitedProcesses
 from evaluator_host.migrate.slices import find_slices
 from evaluator_host.platform.datasets.service import DatasetService
@@ -97,7 +96,7 @@ class _Read:
     rows: list[_Rows]
 
 
-_READ: Final = TypeAdapter(_Read).validate_python
+_READ: Final = Adapter(_Read).read
 
 # Reading --------------------------------------------------------------------------------------------------------------
 

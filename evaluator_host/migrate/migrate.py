@@ -5,11 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pydantic import TypeAdapter
-
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import DEFAULT_WORKSPACE, Caller
 from evaluator_host.engine.service.source import clean
+from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.engine.system.limited_process import CallLimits, LimitedProcesses
 from evaluator_host.migrate.draft import Rewritten, Wish
 from evaluator_host.migrate.proof import Pair, Proving, Run, contract_after, scoring
@@ -30,7 +29,7 @@ _MIGRATED: Final = (Contract.AUTO, Contract.EVALUATE, Contract.EVALUATE_V1, Cont
 _LEGACY: Final = re.compile(r"\b(?:app_?params|correct_?answer)\s*[,:)=]", re.IGNORECASE)
 _BOM = "\ufeff"
 _LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048)  # the largest accepted program needs two seconds
-_read_rewritten: Final = TypeAdapter(Rewritten).validate_python
+_read_rewritten: Final = Adapter(Rewritten).read
 
 
 @dataclass(frozen=True, slots=True)

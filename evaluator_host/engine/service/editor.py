@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from evaluator_host.engine.config.settings import RUNTIMES_DIR
 from evaluator_host.engine.pool import LeaseRequest, Pool
@@ -18,6 +18,7 @@ from evaluator_host.engine.sandbox.messages import LoadRequest
 from evaluator_host.engine.service.calls import call_once
 from evaluator_host.engine.service.prepared import Prepared, sandbox_spec
 from evaluator_host.engine.service.row_io import Bound
+from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluation import EditorAnswer
 from evaluator_host.types.evaluator import Contract, EncodedRow, Json, Language, Limits, Policy, Row
@@ -26,7 +27,7 @@ from evaluator_host.types.outcome import ErrorCode, EvaluationError, Loaded, Ret
 
 _LIMITS: Final = Limits(timeout_s=5.0)
 _QUESTION_BYTES: Final = 4 << 20
-_ANSWER: Final = TypeAdapter(EditorAnswer)
+_ANSWER: Final = Adapter(EditorAnswer)
 
 
 async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Json]) -> EditorAnswer:
@@ -60,7 +61,7 @@ async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Js
     if not isinstance(outcome, Returned):
         return EditorAnswer(error=outcome.error, **facts)
     try:
-        return replace(_ANSWER.validate_python(outcome.value), **facts)
+        return replace(_ANSWER.read(outcome.value), **facts)
     except ValidationError:  # packages of the set run in the same process
         return EditorAnswer(
             error=EvaluationError(

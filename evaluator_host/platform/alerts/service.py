@@ -22,9 +22,9 @@ from typing import Any, Final, Protocol, runtime_checkable
 from urllib.parse import SplitResult
 
 import httpx
-from pydantic import TypeAdapter
 
 from evaluator_host.engine.config.settings import Settings
+from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.engine.system.lookups import TENANT_NAMES, LookupFailed, Lookups, written_address
 from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.jobs.service import JobService
@@ -88,7 +88,7 @@ class _Alert:
     unsent: int = 0  # messages that were dropped while they waited
 
 
-_STORED: Final = TypeAdapter(_Alert)
+_STORED: Final = Adapter(_Alert)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ class Alerts:
         stored = await self._change(
             workspace_id, name, lambda kept: _with_message(kept, name, "alert.test", {"text": text})
         )
-        newest = _STORED.validate_json(stored.content).deliveries[0]
+        newest = _STORED.read_json(stored.content).deliveries[0]
         if newest.next_at is not None:
             await self._send_message(stored, newest)
         return await self.get_alert(workspace_id, name)
@@ -251,7 +251,7 @@ class Alerts:
 
     async def look(self, stored: StoredObject) -> None:
         """Check the figures of one stored alert."""
-        kept = _STORED.validate_json(stored.content)
+        kept = _STORED.read_json(stored.content)
         if kept.paused:
             return
         new = await self._looked(stored, kept)
@@ -269,7 +269,7 @@ class Alerts:
         now, by_receiver = datetime.now(UTC), dict[tuple[str, str], list[StoredObject]]()
         self._resting = {key: until for key, until in self._resting.items() if until > time.monotonic()}
         for stored in every:
-            kept = _STORED.validate_json(stored.content)
+            kept = _STORED.read_json(stored.content)
             key = (stored.workspace_id, httpx.URL(kept.rule.url or "").netloc.decode())
             if key not in self._resting and any(one.next_at and one.next_at <= now for one in kept.deliveries):
                 by_receiver.setdefault(key, []).append(stored)
@@ -278,7 +278,7 @@ class Alerts:
     async def send(self, receiver: tuple[str, str], alerts: Sequence[StoredObject]) -> None:
         """Send the messages of alerts that are due to one receiver, the oldest first; after a failure it rests."""
         now = datetime.now(UTC)
-        messages = [(one, stored) for stored in alerts for one in _STORED.validate_json(stored.content).deliveries]
+        messages = [(one, stored) for stored in alerts for one in _STORED.read_json(stored.content).deliveries]
         due = [(one, stored) for one, stored in messages if one.next_at is not None and one.next_at <= now]
         for one, stored in sorted(due, key=lambda pair: pair[0].created_at):
             with suppress(NotFound):  # the alert was deleted
@@ -344,7 +344,7 @@ class Alerts:
         next_at = None if wait is None else datetime.now(UTC) + timedelta(seconds=wait)
         claimed = replace(message, attempts=message.attempts + 1, next_at=next_at, error=_NOT_SENT)
         fresh = await self._objects.get_object(KIND, stored.workspace_id, stored.name)
-        before = _STORED.validate_json(fresh.content)
+        before = _STORED.read_json(fresh.content)
         claim = _json(_put(before, claimed))
         if message not in before.deliveries or not await self._objects.swap_object(fresh, claim):
             return True  # another host sends the message
@@ -356,7 +356,7 @@ class Alerts:
 
     async def _change(self, workspace_id: str, name: str, change: Callable[[_Alert], _Alert]) -> StoredObject:
         def changed(content: str) -> str:
-            return _json(change(_STORED.validate_json(content)))
+            return _json(change(_STORED.read_json(content)))
 
         return await self._objects.change_object(KIND, workspace_id, name, changed)
 
@@ -522,11 +522,11 @@ def _put(kept: _Alert, delivery: _Delivery) -> _Alert:
 
 
 def _json(kept: _Alert) -> str:
-    return _STORED.dump_json(kept).decode()
+    return _STORED.json(kept)
 
 
 def _report(stored: StoredObject) -> AlertReport:
-    kept = _STORED.validate_json(stored.content)
+    kept = _STORED.read_json(stored.content)
     ended = "failed" if kept.rule.url is not None else "shown"
     told = [(one, decode_json(one.body.encode())) for one in kept.deliveries]
     return AlertReport(

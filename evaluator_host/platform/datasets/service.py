@@ -8,8 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import TypeAdapter
-
+from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.engine.system.limited_process import CallLimits, LimitedProcesses
 from evaluator_host.engine.system.tree import remove
 from evaluator_host.platform.datasets.files import RowsFolder, at_most, write_rows, write_upload
@@ -30,10 +29,10 @@ _HELD_BYTES: Final = 1 << 20  # bytes of an upload that wait for the thread that
 _CPU_S: Final = 30  # seconds of processor time for any file; each MB of it adds one
 _MEMORY_MB: Final = 512
 _MEMORY_PER_ROW: Final = 32  # bytes of memory for a byte of JSON: an empty list, two bytes with its comma, takes 64
-_read_facts: Final = TypeAdapter(DatasetFacts).validate_python
-_read_found: Final = TypeAdapter(FoundRows).validate_python
-_read_changes: Final = TypeAdapter(RowChanges).validate_python
-_read_columns: Final = TypeAdapter(list[ColumnFacts]).validate_python
+_read_facts: Final = Adapter(DatasetFacts).read
+_read_found: Final = Adapter(FoundRows).read
+_read_changes: Final = Adapter(RowChanges).read
+_read_columns: Final = Adapter(list[ColumnFacts]).read
 _PART_BYTES: Final = 64 << 10
 _QUERY_S: Final = 10
 _EDITED_BYTES: Final = 64 * _MB

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from pydantic import TypeAdapter
-
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.engine.service.prepared import evaluator_digest
+from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.platform.evaluators.cases import check_cases, failing_request
 from evaluator_host.platform.evaluators.table import NO_CHANGE, Evaluators, NameFacts, StoredVersion, VersionContent
 from evaluator_host.platform.store.usage import StorageUsage
@@ -24,11 +23,11 @@ from evaluator_host.types.outcome import EnvironmentInfo, EvaluationError
 from evaluator_host.types.stored import EvaluatorReport, Origin
 
 _REFERENCE: Final = re.compile(r"(?P<name>[^@]+)(?:@(?P<version>[0-9]{1,9}|latest))?")
-_EVALUATOR: Final = TypeAdapter(Evaluator)
-_CASES: Final = TypeAdapter(list[dict[str, Any]])
-_ORIGIN: Final = TypeAdapter(Origin)
-_PROBLEM: Final = TypeAdapter(EvaluationError)
-_ENVIRONMENT: Final = TypeAdapter(EnvironmentInfo | None)
+_EVALUATOR: Final = Adapter(Evaluator)
+_CASES: Final = Adapter(list[dict[str, Any]])
+_ORIGIN: Final = Adapter(Origin)
+_PROBLEM: Final = Adapter(EvaluationError)
+_ENVIRONMENT: Final[Adapter[EnvironmentInfo | None]] = Adapter(EnvironmentInfo | None)
 
 
 Cases: TypeAlias = Sequence[dict[str, Any]]
@@ -115,7 +114,7 @@ class EvaluatorRegistry:
         """
         await self.usage.require_room(workspace_id, evaluator.characters)
         newest = await self.store.get_version(workspace_id, name)
-        cases = _CASES.validate_json(newest.content.cases) if cases is None else cases
+        cases = _CASES.read_json(newest.content.cases) if cases is None else cases
         report, content = await self._content(
             workspace_id, evaluator, cases=cases, force=force, require_cases=require_cases, key_id=key_id
         )
@@ -151,7 +150,7 @@ class EvaluatorRegistry:
         version = match["version"]
         wanted = None if version in (None, "latest") else int(version)
         stored = await self.store.get_version(workspace_id, match["name"], wanted)
-        cases = _CASES.validate_json(stored.content.cases)
+        cases = _CASES.read_json(stored.content.cases)
         return ResolvedEvaluator(_evaluator(stored), stored.content.lock, stored.evaluator_id, stored.sampling, cases)
 
     async def _content(
@@ -176,7 +175,7 @@ class EvaluatorRegistry:
         lock = await asyncio.to_thread(environments.lock_of, report.environment.digest) if pinned else None
         return report, VersionContent(
             digest=evaluator_digest(evaluator),
-            content=_EVALUATOR.dump_json(replace(evaluator, name=None, version=None)).decode(),
+            content=_EVALUATOR.json(replace(evaluator, name=None, version=None)),
             contract=report.contract,
             contract_source=report.contract_source,
             problem=None if problem is None else encode_json(problem).decode(),
@@ -208,7 +207,7 @@ def _does_not_load(problem: EvaluationError) -> InvalidRequest:
 
 
 def _evaluator(stored: StoredVersion) -> Evaluator:
-    kept = _EVALUATOR.validate_json(stored.content.content)
+    kept = _EVALUATOR.read_json(stored.content.content)
     return replace(kept, name=stored.name, version=stored.version)
 
 
@@ -223,13 +222,13 @@ def _report(stored: StoredVersion, failing_cases: tuple[CaseProblem, ...] | None
         digest=content.digest,
         contract=None if content.contract is None else Contract(content.contract),
         contract_source=content.contract_source,
-        problem=None if content.problem is None else _PROBLEM.validate_json(content.problem),
-        environment=_ENVIRONMENT.validate_json(content.packages),
+        problem=None if content.problem is None else _PROBLEM.read_json(content.problem),
+        environment=_ENVIRONMENT.read_json(content.packages),
         evaluator=_evaluator(stored),
         created_at=stored.created_at,
         created_by=content.created_by,
-        origin=None if content.origin is None else _ORIGIN.validate_json(content.origin),
-        cases=tuple(_CASES.validate_json(content.cases)),
+        origin=None if content.origin is None else _ORIGIN.read_json(content.origin),
+        cases=tuple(_CASES.read_json(content.cases)),
         failing_cases=failing_cases,
         tags=tuple(json.loads(stored.tags)),
         message=content.message,

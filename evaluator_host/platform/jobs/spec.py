@@ -4,9 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pydantic import TypeAdapter
-
 from evaluator_host.engine.contracts.table import name_in_config
+from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.platform.datasets.mapping import Mapping
 from evaluator_host.platform.datasets.rows import ALL, Shard
 from evaluator_host.platform.jobs.table import Job, JobEvaluator
@@ -56,24 +55,24 @@ class StoredSpec:
 
 
 _LABEL: Final = 63
-_REQUEST: Final = TypeAdapter(StoredSpec)
-_EVALUATOR: Final = TypeAdapter(Evaluator)
-_NODES: Final = TypeAdapter(list[JobNode])
+_REQUEST: Final = Adapter(StoredSpec)
+_EVALUATOR: Final = Adapter(Evaluator)
+_NODES: Final = Adapter(list[JobNode])
 
 
 def spec_to_json(request: StoredSpec) -> str:
     """Return a stored spec as JSON."""
-    return _REQUEST.dump_json(request).decode()
+    return _REQUEST.json(request)
 
 
 def spec_from_json(text: str) -> StoredSpec:
     """Parse a stored spec from JSON."""
-    return _REQUEST.validate_json(text)
+    return _REQUEST.read_json(text)
 
 
 def evaluator_to_json(evaluator: Evaluator) -> str:
     """Return an evaluator as JSON for the database; name and version have columns of their own."""
-    return _EVALUATOR.dump_json(replace(evaluator, name=None, version=None)).decode()
+    return _EVALUATOR.json(replace(evaluator, name=None, version=None))
 
 
 def label_of(evaluator: Evaluator, position: int, *, taken: Collection[str]) -> str:
@@ -92,9 +91,9 @@ def names_of(kept: JobEvaluator) -> frozenset[str]:
 
 def nodes_of(job: Job) -> list[JobNode]:
     """Return the nodes that a job has used."""
-    return [] if job.nodes is None else _NODES.validate_json(job.nodes)
+    return [] if job.nodes is None else _NODES.read_json(job.nodes)
 
 
 def evaluator_of(kept: JobEvaluator) -> Evaluator:
     """Return the evaluator stored with a job."""
-    return replace(_EVALUATOR.validate_json(kept.content), name=kept.name, version=kept.version)
+    return replace(_EVALUATOR.read_json(kept.content), name=kept.name, version=kept.version)

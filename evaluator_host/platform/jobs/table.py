@@ -14,7 +14,6 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, Final
 
-from pydantic import TypeAdapter
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
@@ -36,6 +35,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.orm import Mapped, aliased, mapped_column
 
+from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.platform.datasets.table import DatasetTable
 from evaluator_host.platform.store.database import Repository, clock, columns_of, row_values
 from evaluator_host.platform.store.tables import Size, Table, WorkspaceTable
@@ -640,7 +640,7 @@ def _not_found(job_id: str) -> NotFound:
     return NotFound(f"there is no job {job_id[:80]}; `evaluator-host jobs list` has their ids")
 
 
-_READ_WARNINGS: Final = TypeAdapter(tuple[WarningCount, ...]).validate_json
+_READ_WARNINGS: Final = Adapter(tuple[WarningCount, ...]).read_json
 _NEWEST_FIRST: Final = (JobTable.created_at.desc(), JobTable.id, JobEvaluatorTable.position)
 _DELETED_AT_ONCE: Final = 2000  # rows deleted at once
 _SILENT_S: Final = 10.0  # seconds without a heartbeat, after which the speed of a job is unknown

@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from pydantic import TypeAdapter
-
+from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.platform.datasets.rows import ALL
 from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.platform.jobs.results.results import JobResults
@@ -43,7 +42,7 @@ class _Content:
     dataset: str | None
 
 
-_CONTENT: Final = TypeAdapter(_Content)
+_CONTENT: Final = Adapter(_Content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,7 @@ class LabelQueues:
         limit = min(limit, MOST_ROWS)
         if len(chosen) > limit:
             chosen = [chosen[place * len(chosen) // limit] for place in range(limit)]
-        content = _CONTENT.dump_json(_Content(task, dataset)).decode()
+        content = _CONTENT.json(_Content(task, dataset))
         made = await self.labels.add_queue(
             workspace_id, name, chosen, dataset_id=dataset_id, job_id=job, own_outputs=own_outputs, content=content
         )
@@ -203,7 +202,7 @@ class LabelQueues:
         if skip and label is not None:
             raise _refused("skip", "a row that is skipped cannot have a label", "give `label` or `skip`, not both")
         if label is not None:
-            _require_label(_CONTENT.validate_json(queue.content).task, label)
+            _require_label(_CONTENT.read_json(queue.content).task, label)
         person = await self._person(by, key_id)
         if label is None and not skip:
             made = StoredLabel(index, LabelState.WAITING, None, "", None, None)
@@ -251,7 +250,7 @@ class LabelQueues:
         if queue.job_id is not None:
             with suppress(NotFound):  # the job was deleted; the data set stays
                 found = await self.rows.one(queue.workspace_id, queue.job_id, stored.index)
-                task = _CONTENT.validate_json(queue.content).task
+                task = _CONTENT.read_json(queue.content).task
                 hidden = stored.state == LabelState.WAITING and not task.show_results
                 return LabelRow(**entry, row=found.row, given=found.given, results=() if hidden else found.results)
         (row,) = await self.datasets.rows_by_number(queue.workspace_id, queue.dataset_id, [stored.index])
@@ -262,7 +261,7 @@ class LabelQueues:
 
 
 def _report(queue: StoredQueue, counted: Sequence[tuple[str, str | None, int, datetime | None]]) -> LabelQueue:
-    content = _CONTENT.validate_json(queue.content)
+    content = _CONTENT.read_json(queue.content)
     counts = dict.fromkeys(LabelState, 0)
     people: dict[str | None, Labeller] = {}
     for state, by, count, last_at in counted:

@@ -16,8 +16,8 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
-from pydantic import TypeAdapter
 
+from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.platform.jobs.service import JobService
 from evaluator_host.platform.jobs.spec import JobSpec, label_of
 from evaluator_host.platform.store.objects import Objects, StoredObject
@@ -51,7 +51,7 @@ class _Schedule:
     missed: int = 0
 
 
-_STORED: Final = TypeAdapter(_Schedule)
+_STORED: Final = Adapter(_Schedule)
 
 
 class Schedules:
@@ -102,7 +102,7 @@ class Schedules:
     async def list_specs(self, workspace_id: str) -> dict[str, JobSpec]:
         """Return the job of each schedule of a workspace, by the schedule's name."""
         found = await self._objects.list_objects(KIND, workspace_id)
-        return {one.name: _STORED.validate_json(one.content).spec for one in found}
+        return {one.name: _STORED.read_json(one.content).spec for one in found}
 
     async def get_schedule(self, workspace_id: str, name: str) -> ScheduleReport:
         """Return a schedule."""
@@ -130,7 +130,7 @@ class Schedules:
 
         def changed(content: str) -> str:
             new = replace(
-                _STORED.validate_json(content), **{key: value for key, value in given.items() if value is not None}
+                _STORED.read_json(content), **{key: value for key, value in given.items() if value is not None}
             )
             return _json(replace(new, next_at=next(iter(_times(new.cron, new.timezone, datetime.now(UTC))), None)))
 
@@ -145,17 +145,17 @@ class Schedules:
           NotFound: there is no schedule of that name, or its evaluator or data set was deleted.
         """
         stored, now = await self._objects.get_object(KIND, workspace_id, name), datetime.now(UTC)
-        job = await self._jobs.create_job(_named(stored, _STORED.validate_json(stored.content), now), workspace_id)
+        job = await self._jobs.create_job(_named(stored, _STORED.read_json(stored.content), now), workspace_id)
 
         def changed(content: str) -> str:
-            return _json(replace(_STORED.validate_json(content), last_at=now, last_job=job.id, last_error=None))
+            return _json(replace(_STORED.read_json(content), last_at=now, last_job=job.id, last_error=None))
 
         await self._objects.change_object(KIND, workspace_id, name, changed)
         return job
 
     async def missed_run(self, workspace_id: str, name: str) -> tuple[datetime, str] | None:
         """Return the time of the last run, and why it made no job; None when it made one, or none was due yet."""
-        kept = _STORED.validate_json((await self._objects.get_object(KIND, workspace_id, name)).content)
+        kept = _STORED.read_json((await self._objects.get_object(KIND, workspace_id, name)).content)
         return None if kept.last_at is None or kept.last_error is None else (kept.last_at, kept.last_error)
 
     async def delete_schedule(self, workspace_id: str, name: str) -> None:
@@ -180,7 +180,7 @@ class Schedules:
         Raises:
           StoreUnavailable: the database does not answer; the next look tries again.
         """
-        kept = _STORED.validate_json(stored.content)
+        kept = _STORED.read_json(stored.content)
         if kept.paused or kept.next_at is None:
             return
         following = next(_times(kept.cron, kept.timezone, now), None)
@@ -258,7 +258,7 @@ def _newest(kept: _Schedule, now: datetime) -> datetime:
 
 
 def _json(kept: _Schedule) -> str:
-    return _STORED.dump_json(kept).decode()
+    return _STORED.json(kept)
 
 
 def _next_runs(kept: _Schedule) -> Iterator[datetime]:
@@ -268,7 +268,7 @@ def _next_runs(kept: _Schedule) -> Iterator[datetime]:
 
 
 def _report(stored: StoredObject) -> ScheduleReport:
-    kept = _STORED.validate_json(stored.content)
+    kept = _STORED.read_json(stored.content)
     labels = [
         one if isinstance(one, str) else label_of(one, place, taken=())
         for place, one in enumerate(kept.spec.evaluators)

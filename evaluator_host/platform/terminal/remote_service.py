@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Final
 
 import httpx
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from evaluator_host.client import AsyncClient, Batch
 from evaluator_host.client.calls import Call, http_options, read_answer
 from evaluator_host.engine.environments.record import BuildEvent, BuildStatus, EnvironmentReport
 from evaluator_host.engine.service.caller import DEFAULT_CALLER, Caller
+from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.types.errors import HostError, InvalidRequest
 from evaluator_host.types.evaluation import CheckReport, HostInfo
 from evaluator_host.types.evaluator import Evaluator, Isolation, Language, Row
@@ -24,7 +25,7 @@ _BATCH_ROWS: Final = 200
 _BATCH_BYTES: Final = 4 << 20  # far below the default limit of a host
 _BATCHES: Final = 2  # batches in parallel by default
 _DATA: Final = "data:"
-_read_event: Final = TypeAdapter(BuildEvent).validate_json
+_read_event: Final = Adapter(BuildEvent).read_json
 
 
 class RemoteService:

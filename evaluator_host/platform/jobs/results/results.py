@@ -11,9 +11,9 @@ from itertools import zip_longest
 from typing import Any, Final, Protocol, runtime_checkable
 
 import orjson
-from pydantic import TypeAdapter
 
 from evaluator_host.engine.contracts.row_documents import CRITERIA
+from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.platform.datasets.files import RowsFolder, line_chunks
 from evaluator_host.platform.datasets.mapping import is_keyed
 from evaluator_host.platform.datasets.table import Dataset, Datasets
@@ -63,7 +63,7 @@ _NUMBERS: Final = re.compile(r"\d+")
 
 CHANGES_SHOWN: Final = 100
 _REMEMBERED: Final = 64  # ended jobs, whose figures no longer change
-_read_result: Final = TypeAdapter(EvaluationResult).validate_json
+_read_result: Final = Adapter(EvaluationResult).read_json
 
 
 @runtime_checkable

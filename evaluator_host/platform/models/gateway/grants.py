@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import TypeAdapter
-
 from evaluator_host.engine.config.settings import ModelEndpoint, Settings, revealed
+from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.platform.models.gateway.judge_hosts import JudgeHosts
 from evaluator_host.platform.models.gateway.operator_grants import OperatorGrants
 from evaluator_host.types.errors import InvalidRequest, NotFound
@@ -23,7 +22,7 @@ ANY: Final = "*"
 _MOST: Final = 32  # models of one evaluator
 _REGISTERED: Final = 1000  # models of one workspace
 _KIND: Final = "registered model"  # kind of the object that stores it
-_MODEL: Final = TypeAdapter(RegisteredModel)
+_MODEL: Final = Adapter(RegisteredModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ class ModelDirectory:
         objects = self._kept().objects
         await self._require(workspace, replace(_stored(await objects.get_object(_KIND, workspace, name)), **changes))
         changed = await objects.change_object(
-            _KIND, workspace, name, lambda before: _content(replace(_MODEL.validate_json(before), **changes))
+            _KIND, workspace, name, lambda before: _content(replace(_MODEL.read_json(before), **changes))
         )
         return _stored(changed)
 
@@ -171,7 +170,7 @@ def _registered(name: str, configured: ModelEndpoint) -> RegisteredModel:
 
 
 def _stored(kept: "StoredObject") -> RegisteredModel:
-    return replace(_MODEL.validate_json(kept.content), created_at=kept.created_at)
+    return replace(_MODEL.read_json(kept.content), created_at=kept.created_at)
 
 
 def _content(model: RegisteredModel) -> str:

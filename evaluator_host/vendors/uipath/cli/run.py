@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from pydantic import TypeAdapter
-
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.service import Service
+from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.platform.evaluators.evaluation_service import (
     EvaluationService,
     evaluate_in_order,
@@ -30,7 +29,7 @@ from evaluator_host.vendors.uipath.executions import Execution
 from evaluator_host.vendors.uipath.records import eval_set_rows
 
 _ROWS_WORTH_A_SANDBOX: Final = 8  # a sandbox imports for about as long as these take
-_read_result: Final = TypeAdapter(EvaluationResult).validate_python
+_read_result: Final = Adapter(EvaluationResult).read
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,37 @@
+"""`Adapter`: reads and writes values of one type as JSON."""
+
+from functools import cached_property
+from typing import Any, Final, Generic, TypeVar, overload
+
+from pydantic import TypeAdapter
+
+T = TypeVar("T")
+
+
+class Adapter(Generic[T]):
+    """A `TypeAdapter` that is made when first used: to make all of them takes a fortieth of a start."""
+
+    @overload
+    def __init__(self, kind: type[T]) -> None: ...
+
+    @overload  # unions
+    def __init__(self, kind: Any) -> None: ...
+
+    def __init__(self, kind: Any) -> None:
+        self._kind: Final = kind
+
+    @cached_property
+    def _made(self) -> TypeAdapter[T]:
+        return TypeAdapter(self._kind)
+
+    def read(self, value: Any) -> T:
+        """Return a value of the type, from dictionaries and lists."""
+        return self._made.validate_python(value)
+
+    def read_json(self, text: str | bytes) -> T:
+        """Return a value of the type."""
+        return self._made.validate_json(text)
+
+    def json(self, value: T) -> str:
+        """Return a value as JSON."""
+        return self._made.dump_json(value).decode()
