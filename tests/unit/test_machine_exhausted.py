@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -19,7 +20,7 @@ from fastapi.responses import StreamingResponse
 from evaluator_host.engine.environments.build import command
 from evaluator_host.engine.environments.build.builder import Builder
 from evaluator_host.engine.environments.build.command import BuildSandbox, DiskWatch
-from evaluator_host.engine.packages.index import IndexSettings, uv_workspace
+from evaluator_host.engine.packages.index import IndexSettings, require_authorities, uv_workspace
 from evaluator_host.engine.packages.lock import LockTarget
 from evaluator_host.engine.packages.npm import syntax
 from evaluator_host.engine.packages.tools import Resolver
@@ -115,6 +116,18 @@ async def test_what_the_system_refuses_an_installation_is_not_the_packages_fault
                 await resolver.attempt(("uv",), workspace)
         else:
             assert (await resolver.attempt(("uv",), workspace)).stderr == said
+
+
+def test_certificates_that_cannot_be_read_now_are_not_misconfigured(tmp_path: Path) -> None:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limit[1]))
+    try:
+        with pytest.raises(MachineExhausted, match="Too many open files"):
+            require_authorities(tmp_path / "authorities.pem")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+    with pytest.raises(Misconfigured, match="cannot be read"):
+        require_authorities(tmp_path / "authorities.pem")
 
 
 @pytest.mark.parametrize("error", [NO_DESCRIPTORS, subprocess.TimeoutExpired("node", 20)])

@@ -21,7 +21,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 import certifi
 
 from evaluator_host.engine.system.tree import work_folder
-from evaluator_host.types.errors import Misconfigured
+from evaluator_host.types.errors import MachineExhausted, Misconfigured
 
 _INDEX_NAME: Final = "operator"
 _PREFIX: Final = "evaluator-host-resolve-"
@@ -197,6 +197,7 @@ def require_authorities(ca_file: Path, context: ssl.SSLContext | None = None) ->
 
     Raises:
       Misconfigured: it cannot be read, or has none.
+      MachineExhausted: too many files are open to read it now.
     """
     named = "correct EVALUATOR_HOST_CA_FILE or SSL_CERT_FILE, or unset it"
     try:
@@ -204,6 +205,8 @@ def require_authorities(ca_file: Path, context: ssl.SSLContext | None = None) ->
     except ssl.SSLError as error:
         raise Misconfigured(f"the CA file {ca_file} has no certificate in PEM form: {named}") from error
     except OSError as error:
+        if (lacks := MachineExhausted.cause_of(error)) is not None:
+            raise lacks from error
         raise Misconfigured(f"the CA file {ca_file} cannot be read ({error.strerror}): {named}") from error
 
 
