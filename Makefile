@@ -20,7 +20,7 @@ SHARD ?=
 # These folders hold the tests that need nothing but the lock files, and a few that are marked `engine`.
 QUICK := tests/unit tests/runners tests/store tests/jobs tests/migration tests/dialects tests/docs
 API_TYPES = $(BIN)/python .ci/openapi.py | $(NODE) $(UI)/api-types.mjs
-EXTRAS := --extra docker --extra postgres # a checkout has both; a bare `pip install` neither
+EXTRAS := --extra docker --extra postgres --extra s3 # a checkout and the image have them; a bare `pip install` has none
 COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 
 .DEFAULT_GOAL := help
