@@ -204,7 +204,8 @@ export function fileName(language) {
 function split(output, { isAsync, packages, unmapped, files }) {
   const map = MAP.exec(output);
   const text = withModulePaths(map ? output.slice(0, map.index) : output, packages, files ? [...Object.keys(files.texts), files.path] : []);
-  const script = isAsync ? asFunctionBody(text) : makeModulesCallable(text);
+  const callable = makeModulesCallable(text);
+  const script = isAsync ? asFunctionBody(callable) : callable;
   if (unmapped) return { text: script, map: NO_PLACES };
   return { text: script, map: map ? Buffer.from(map[1], 'base64').toString('utf8') : '' };
 }
@@ -250,7 +251,7 @@ const CALLABLE = `(mod, isNodeMode, target) => {
   get: (from, key) => (key === "default" && !own(key) ? from : Reflect.get(from, key)),
   has: (from, key) => key === "default" || Reflect.has(from, key) });
  target = mod != null ? Object.create(Object.getPrototypeOf(Object(mod))) : {};
- if (isNodeMode || !mod || !mod.__esModule) Object.defineProperty(target, "default", { value: mod, enumerable: true });
+ if (isNodeMode || !mod || !mod.__esModule || !("default" in mod)) Object.defineProperty(target, "default", { value: mod, enumerable: true });
  if (typeof mod === "object" || typeof mod === "function") for (const key of Object.getOwnPropertyNames(Object(mod))) {
   if (Object.prototype.hasOwnProperty.call(target, key)) continue;
   const found = Object.getOwnPropertyDescriptor(mod, key);

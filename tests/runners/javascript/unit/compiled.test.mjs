@@ -51,6 +51,7 @@ test('the helper for modules is replaced without moving a line', () => {
   assert.deepEqual([namespace(1), namespace.floor(1.5), namespace.default(1), 'default' in namespace], [2, 1, 2, true]);
   assert.equal(toESM({ __esModule: true, default: 5 }).default, 5);
   assert.equal(toESM({ a: 1 }).default.a, 1);
+  assert.equal(toESM({ __esModule: true, a: 1 }).default.a, 1, 'a module without a default export is the default, as in Node');
   assert.equal(new (toESM(class { x = 3; }))().x, 3);
 });
 
