@@ -1,11 +1,12 @@
 """Lines of the host's log: none is forged by the data in it, and none acts on a terminal."""
 
+import asyncio
 import logging
 import sys
 
 import pytest
 
-from evaluator_host.platform.http.error_log import CutOff, DataFreeFormatter, LineFormatter, is_news
+from evaluator_host.platform.http.error_log import CutOff, DataFreeFormatter, LineFormatter, is_news, log_loop_fault
 
 ODD = "x\nERROR evaluator_host.web: the admin key was revoked\x1b]0;title\x07\x1b[2J\u202e\u2028\x85"
 
@@ -42,3 +43,19 @@ def test_an_answer_that_was_cut_off_is_not_logged_again(error: Exception | None,
     fault = None if error is None else (type(error), error, None)
     record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 1, "Exception in ASGI application", (), fault)
     assert is_news(record) is shown
+
+
+async def _waits_inside() -> None:
+    await asyncio.sleep(60)
+
+
+async def _waits() -> None:
+    await _waits_inside()
+
+
+async def test_a_fault_of_a_task_says_where_it_waits(caplog: pytest.LogCaptureFixture) -> None:
+    task = asyncio.create_task(_waits())
+    await asyncio.sleep(0)
+    log_loop_fault(asyncio.get_running_loop(), {"message": "Task was destroyed but it is pending!", "task": task})
+    assert caplog.messages == ["Task was destroyed but it is pending! _waits > _waits_inside > sleep"]
+    task.cancel()

@@ -8,7 +8,8 @@ import re
 import resource
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from evaluator_host.engine.system.tree import work_folder
 from evaluator_host.platform.http.error_log import CutOff
 from evaluator_host.platform.http.error_responses import install_error_handlers
 from evaluator_host.platform.http.middleware import AccessMiddleware
+from evaluator_host.platform.store.secrets import SecretBox
 from evaluator_host.server import workers
 from evaluator_host.types.errors import MachineExhausted, Misconfigured, StoreUnavailable
 from evaluator_host.types.evaluator import Language
@@ -118,16 +120,29 @@ async def test_what_the_system_refuses_an_installation_is_not_the_packages_fault
             assert (await resolver.attempt(("uv",), workspace)).stderr == said
 
 
-def test_certificates_that_cannot_be_read_now_are_not_misconfigured(tmp_path: Path) -> None:
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """Open no more files during the block."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, limit[1]))
     try:
-        with pytest.raises(MachineExhausted, match="Too many open files"):
-            require_authorities(tmp_path / "authorities.pem")
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+
+
+def test_certificates_that_cannot_be_read_now_are_not_misconfigured(tmp_path: Path) -> None:
+    with no_descriptors(), pytest.raises(MachineExhausted, match="Too many open files"):
+        require_authorities(tmp_path / "authorities.pem")
     with pytest.raises(Misconfigured, match="cannot be read"):
         require_authorities(tmp_path / "authorities.pem")
+
+
+def test_a_key_of_secrets_that_cannot_be_read_now_is_not_misconfigured(tmp_path: Path) -> None:
+    box = SecretBox(None, tmp_path)
+    box.add_key()
+    with no_descriptors(), pytest.raises(MachineExhausted, match="Too many open files"):
+        box.drop_old_keys()
 
 
 @pytest.mark.parametrize("error", [NO_DESCRIPTORS, subprocess.TimeoutExpired("node", 20)])

@@ -123,4 +123,15 @@ def log_loop_fault(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> Non
     """Log an event loop error without exception messages, which the loop's own handler would print."""
     error = context.get("exception")
     fault = (type(error), error, error.__traceback__) if error is not None else None
-    _log.error("%s", context.get("message", "a fault in the event loop"), exc_info=fault)
+    said, task = context.get("message", "a fault in the event loop"), context.get("task")
+    _log.error("%s", said if task is None else f"{said} {_place(task)}", exc_info=fault)
+
+
+def _place(task: asyncio.Task[Any]) -> str:
+    """Return the functions in which a task waits, the outermost first."""
+    names: list[str] = []
+    waits: Any = task.get_coro()
+    while (code := getattr(waits, "cr_code", None)) is not None:
+        names.append(code.co_qualname)
+        waits = getattr(waits, "cr_await", None)
+    return " > ".join(names)

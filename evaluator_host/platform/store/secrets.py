@@ -24,7 +24,7 @@ from evaluator_host.engine.system.files import replace_file, write_once
 from evaluator_host.platform.store.database import Database, Repository, insert_unless_there
 from evaluator_host.platform.store.tables import SecretTable, WorkspaceTable
 from evaluator_host.platform.store.workspaces import NAME, require_name
-from evaluator_host.types.errors import InvalidRequest, Misconfigured, NotFound, refusal_of
+from evaluator_host.types.errors import InvalidRequest, MachineExhausted, Misconfigured, NotFound, refusal_of
 from evaluator_host.types.redaction import SHORTEST
 from evaluator_host.types.stored import SecretReport
 
@@ -169,6 +169,8 @@ def _read(file: Path) -> str:
             "key that they were sealed with, or set the secrets again"
         ) from error
     except (OSError, ValueError) as error:
+        if (lacks := MachineExhausted.cause_of(error)) is not None:
+            raise lacks from error
         reason = refusal_of(error) if isinstance(error, OSError) else f"{file} is not text; {_MAKE}"
         raise Misconfigured(f"the key of the secrets cannot be read: {reason}") from error
     if mode & 0o077:
