@@ -88,7 +88,22 @@ function search(offers, { contract, entry, code, source = code, lineOf = () => n
   }
   if (names.length === 1) return infer(/** @type {Candidate} */ (lookUp(offers, names[0])), names[0], code);
   const only = defaultExport(offers, code);
-  return only ? inferDefault(only, code) : notFound(offers, OWN_NAMES, code);
+  if (only) return inferDefault(only, code);
+  const scoring = theOnlyThatScores(offers);
+  return scoring ? found(scoring, BY_PARAMETERS, 'inferred', `${scoring.label} is the only export that no other one uses, and its name says that it scores`) : notFound(offers, OWN_NAMES, code);
+}
+
+const BY_PARAMETERS = /** @type {import('./dialects/table.mjs').Dialect} */ (DIALECTS.find((one) => one.contract === 'function'));
+/** Words in the name of a function that say that it scores. */
+const SCORES = /(?:^|_)(?:grade|grader|metric|reward|score|scorer)(?![a-z])|(?:Grade|Grader|Metric|Reward|Score|Scorer)(?![a-z])/;
+
+/** Return the only exported function that no other one uses, if its name says that it scores: its parameters name properties of the row. @param {Offer[]} offers @returns {Candidate | null} */
+function theOnlyThatScores(offers) {
+  const functions = functionsOf(offers);
+  const free = functions.filter((one) => one.exported && one.name !== 'default' && usersOf(one.name, functions).length === 0);
+  const candidate = free.length === 1 && SCORES.test(free[0].name) ? lookUp(offers, free[0].name) : null;
+  const parameters = candidate ? parametersOf(candidate).parameters : [];
+  return parameters.length > 1 && parameters.every((one) => one.keys === null && !one.rest) ? candidate : null;
 }
 
 /** Return one entry that calls all evaluators of a file: public functions that no other one of them uses. @param {Offer[]} offers @param {string} contract @param {string} code @returns {Found | Refusal} */
@@ -210,6 +225,12 @@ function theOnly(equal, silent, functions, texts, lineOf) {
 const OWN_NAMES = ['evaluate', 'main'];
 const OWN_CONTRACTS = ['evaluate', 'evaluate-v1', 'main'];
 
+/** Return whether an exported function uses one that is not exported. @param {string} name @param {import('./candidates.mjs').Function_[]} functions */
+function isHelper(name, functions) {
+  const users = functions.some((one) => one.name === name && one.exported) ? [] : usersOf(name, functions);
+  return functions.some((one) => one.exported && users.includes(one.name));
+}
+
 /** Return what dialects recognise best in the functions that the module offers. @param {Offer[]} offers @param {string[]} texts @param {import('./dialects/table.mjs').Dialect[]} dialects */
 function bestOf(offers, texts, dialects) {
   const matches = matchesOf(offers, texts, dialects);
@@ -222,6 +243,7 @@ function matchesOf(offers, texts, dialects) {
   const [code] = texts;
   const matches = [];
   const inLists = listed(texts);
+  const functions = functionsOf(offers);
   const evaluate = lookUp(offers, 'evaluate');
   const own = evaluate !== null && parametersOf(evaluate).parameters.slice(0, 2).map((one) => one.name).join() === 'inputs,outputs';
   for (const dialect of dialects) {
@@ -235,6 +257,7 @@ function matchesOf(offers, texts, dialects) {
       for (const name of others) if (!dialect.entries.includes(name)) candidates.push({ name, candidate: lookUp(offers, name) });
     }
     for (const { name, candidate } of candidates) {
+      if (dialect.byName && isHelper(name, functions)) continue;
       const inferred = candidate && dialect.infer(candidate, name, code, inLists.has(name));
       if (inferred && 'step' in inferred && inferred.step < OWN) matches.push({ step: inferred.step, found: found(candidate, dialect, 'inferred', inferred.reason) });
     }
@@ -349,7 +372,8 @@ function notFound(offers, names, code) {
     return refuse('entry_not_found', `no function ${wanted} was found; the default export is an object without it`, 'name the function of the object in `settings.entry`, or export the function by itself');
   }
   const seen = near.length ? `; the code defines ${near.join(', ')}` : '';
-  return refuse('entry_not_found', `no function ${wanted} was found${seen}`, near.length > 1 ? `name the evaluator in \`settings.entry\`, for example ${near[0]}` : near.length ? `rename it to ${names[0]}, or name it in \`settings.entry\`` : 'define function evaluate(inputs, outputs, trace) or main(variables)');
+  const example = near.find((one) => SCORES.test(one)) ?? near[0];
+  return refuse('entry_not_found', `no function ${wanted} was found${seen}`, near.length > 1 ? `name the evaluator in \`settings.entry\`, for example ${example}` : near.length ? `rename it to ${names[0]}, or name it in \`settings.entry\`` : 'define function evaluate(inputs, outputs, trace) or main(variables)');
 }
 
 /** @param {Offer[]} offers @param {string} code @returns {string[]} */

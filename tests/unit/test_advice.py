@@ -196,6 +196,7 @@ def test_a_misspelt_method_of_a_text_names_the_nearest(language: Language, messa
         (ErrorCode.LOAD_ERROR, "Set JUDGE_API_KEY environment variable.", "`secrets`"),
         (ErrorCode.INVALID_RESULT, "`reward` returned numpy.ndarray, which is not a number", ".tolist()"),
         (ErrorCode.USER_EXCEPTION, "expected string or bytes-like object, got 'list'", "value[0]['content']"),
+        (ErrorCode.USER_EXCEPTION, "`openai.OpenAI` needs the package openai, which is not pinned", "`models`"),
     ],
 )
 def test_an_error_that_says_little_gets_a_next_step(code: ErrorCode, message: str, said: str) -> None:

@@ -232,6 +232,10 @@ _TABLE: Final = (
         language=Language.PYTHON,
     ),
     _Advice(
+        r"needs the package ([\w.-]+), which is not pinned",
+        lambda match, _: NO_MODEL if asks_models(match[1]) else f"add an exact pin of {match[1]} to `packages`",
+    ),
+    _Advice(
         r"returned (?:numpy\.ndarray|torch\.Tensor|list|tuple), which is not a number",
         "return one plain number for each completion: .tolist() makes a list of a vector, .mean().item() one number",
     ),

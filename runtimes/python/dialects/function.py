@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evaluator_runner.outline import Function, Outline
 
 CONTRACT = "function"
-WORDS = ("output", "response", "pred", "completion", "actual", "generat", "candidate", "hypothesis", "answer")
+WORDS = ("output", "response", "pred", "completion", "actual", "generat", "candidate", "hypothesis", "answer", "_reward", "_score", "def reward", "def score", "def grade")  # fmt: skip  # noqa: E501
 PREBOUND = False
 _OUTPUT, _TRUTH, _INPUT, _QUESTION, _TRACE, _COLUMN = "output", "truth", "input", "question", "trace", "column"
 _ROLES = {
@@ -55,12 +55,17 @@ _decode = jsontext.decoder(binding.AttributeDict)
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Return `(step, reason)` if the names of a function's parameters say which column each gets; else None."""
     if name is None:
-        names = _chosen(outline)
+        names = _chosen(outline) or _only(outline)
     else:
         names = [name] if name in outline.functions and is_by_name(outline.functions[name], named=True) else []
     if not names:
         return None
     found = outline.functions[names[0]]
+    if not is_by_name(found, named=name is not None):
+        return (
+            dialects.BY_NAME,
+            f"`{found.name}` is the only function that no other one uses, and its name says that it scores",
+        )
     return dialects.BY_NAME, f"`{found.name}` says by its parameters what they are: {', '.join(found.parameters)}"
 
 
@@ -139,6 +144,20 @@ def _chosen(outline: Outline) -> list[str]:
     return [name for name in chosen if name in single] or candidates.meant(outline, single) or chosen
 
 
+def _only(outline: Outline) -> list[str]:
+    """Return the only function that no other one uses, if its name says that it scores: its parameters name columns."""
+    if not outline.parsed or {"evaluate", "main"} & outline.binds - {"main"} or _has_other_entry(outline):
+        return []
+    names = [name for name in candidates.public(outline) if name != "main"]
+    scoring = [
+        name for name in names if name in outline.functions and entry.SCORING.intersection(name.lower().split("_"))
+    ]
+    function = outline.functions[scoring[0]] if len(names) == 1 == len(scoring) else None
+    if function is None or not function.required or function.gives_list:
+        return []
+    return [] if _OUTPUT in roles_of(function.parameters).values() else [function.name]
+
+
 def _has_other_entry(outline: Outline) -> bool:
     if "main" in outline.functions and outline.functions["main"].parameters:
         return True
@@ -160,7 +179,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     """
     if name is None:
         outline = candidates.outline_of(namespace)
-        names = _chosen(outline)
+        names = _chosen(outline) or _only(outline)
         if len(names) > 1:
             raise candidates.several(outline, names, "functions that may be the evaluator")
         name = names[0] if names else "evaluate"

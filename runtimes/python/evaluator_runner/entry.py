@@ -18,6 +18,8 @@ EVALUATE_V1 = ("app_params", "inputs", "output", "correct_answer")
 _READ_CHARS = 20_000  # characters of a text that may be code
 _LEGACY_FIRST = "app_params"
 _LEGACY_FOURTH = {"correct_answer", "datapoint"}
+SCORING = {"grade", "grader", "metric", "reward", "rewards", "score", "scorer"}
+"""Words in the name of a function that say that it scores."""
 _METHODS = ("evaluate", "score", "measure", "__call__")
 _EXPECTED = (
     "define `def evaluate(inputs, outputs, trace)`, the legacy `def evaluate(app_params, inputs, output, "
@@ -265,7 +267,10 @@ def _call_of(classes: dict[str, Any], wanted: str) -> str:
     name, one = next(iter(classes.items()))
     own = {key: value for key, value in vars(one).items() if not key.startswith("_")}
     static = next((key for key, value in own.items() if isinstance(value, staticmethod | classmethod)), None)
-    return f"{name}()" if static is None else f"{name}.{static}"
+    if static is not None:
+        return f"{name}.{static}"
+    scoring = next((key for key in own if SCORING.intersection(key.lower().split("_"))), None)
+    return f"{name}()" if scoring is None else f"{name}().{scoring}"
 
 
 def _concrete(classes: dict[str, Any]) -> dict[str, Any]:
@@ -311,7 +316,7 @@ def _codes_of(value: Any) -> list[Any]:
 def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[str, Any]) -> str:
     import difflib
 
-    spelled = {name.lower(): name for name in functions}
+    spelled = {name.lower(): name for name in functions if not name.startswith("_")}
     names = ["evaluate", "main"] if wanted == "evaluate" else [wanted]
     close = [spelled[match] for name in names for match in difflib.get_close_matches(name.lower(), spelled, 1, 0.6)]
     if close:
@@ -327,7 +332,8 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
         )
         return f"{hint} that it takes; or name a function in `settings.entry`, for example {public[0]}"
     if len(public) > 1:
-        return f"name the evaluator in `settings.entry`, for example {public[0]}, or {_EXPECTED}"
+        named = [one for one in public if SCORING.intersection(one.lower().split("_"))]
+        return f"name the evaluator in `settings.entry`, for example {(named or public)[0]}, or {_EXPECTED}"
     if functions:
         return f"name `{public[0]}` in `settings.entry`, or {_EXPECTED}"
     if classes and not functions:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from evaluator_runner import candidates, dialects, entry, jsontext
 from evaluator_runner.binding import AttributeDict
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
-from evaluator_runner.dialects.rewards.calls import BATCHED, ROLLOUT, VERL, Refused, Reward
+from evaluator_runner.dialects.rewards.calls import BATCHED, ROLLOUT, Refused, Reward, is_verl
 from evaluator_runner.dialects.rewards.loader import rubric_of_loader
+from evaluator_runner.failures import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from evaluator_runner.outline import Function, Outline
 
 CONTRACT = "rewards"
-WORDS = ("solution_str", "completion", "verifiers", "reward_input")
+WORDS = ("solution_str", "completion", "verifiers", "reward_input", "predict")
 PREBOUND = False
 _OWN = ("evaluate", "main")
 _VERL = "compute_score"
@@ -32,8 +33,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
         return None
     found = [one for one in outline.functions.values() if one.name not in _OWN and name in {None, one.name}]
     for one in found:
-        names = set(one.parameters)
-        if names & VERL:
+        if is_verl(one.name, one.parameters):
             step = dialects.NAMED if one.name == _VERL else dialects.PARAMETERS
             return step, f"`{one.name}` has the parameters of verl: {', '.join(one.parameters)}"
     for one in found:
@@ -108,18 +108,31 @@ def _functions(namespace: dict[str, Any], name: str | None) -> list[Reward]:
     found = [made for key, one in own.items() if (made := Reward(key, one)).style is not None and made.is_complete]
     names = candidates.meant_in(namespace, [one.name for one in found])
     chosen = _of_one_platform([one for one in found if one.name in names])
-    verl = [one for one in chosen if set(one.names) & VERL]
+    verl = [one for one in chosen if is_verl(one.name, one.names)]
     if not verl or len(chosen) == 1:
         return chosen
     names = [one.name for one in verl]
-    only = _VERL if _VERL in names else candidates.the_only(namespace, names, "reward functions")
+    only = _VERL if _VERL in names else _only(namespace, names)
     return [one for one in verl if one.name == only]
+
+
+def _only(namespace: dict[str, Any], names: list[str]) -> str:
+    """Return the only name that may be meant.
+
+    Raises:
+      Failure: there are several, of which verl's settings name one.
+    """
+    try:
+        return candidates.the_only(namespace, names, "reward functions, of which verl calls one")
+    except Failure as failure:
+        failure.equal = ()
+        raise
 
 
 def _of_one_platform(found: list[Reward]) -> list[Reward]:
     """Leave out single functions for another platform beside those of TRL, which takes several."""
     trl = [one for one in found if "completions" in one.names]
-    verl = [one for one in found if set(one.names) & VERL]
+    verl = [one for one in found if is_verl(one.name, one.names)]
     if any(one.name == _VERL for one in verl) or len(verl) > len(trl):
         return found
     return trl or found

@@ -38,17 +38,26 @@ _TRUTHS = (
 _CONVERSATION = {"content", "role"}
 _LIGHT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules")
 _VERL, _VERL_BATCH, _TRL, _VERIFIERS = "verl", "verl batch", "trl", "verifiers"
-_EASY, _EASY_BATCH = "EasyR1", "EasyR1 batch"
-BATCHED = {_VERL_BATCH, _TRL, _EASY_BATCH}
+_EASY, _EASY_BATCH, _EASY_PAIR, _EASY_PAIRS = "EasyR1", "EasyR1 batch", "EasyR1 pair", "EasyR1 pairs"
+BATCHED = {_VERL_BATCH, _TRL, _EASY_BATCH, _EASY_PAIRS}
 
 
 class Refused(Exception):
     """The platform would not accept what a reward function returned; `str` says why."""
 
 
-def style_of(names: list[str]) -> str | None:
+def is_verl(name: str, names: list[str]) -> bool:
+    """Return whether a function with these parameters is one of verl or EasyR1, which call one."""
+    return bool(VERL & set(names)) or style_of(name, names) in {_EASY_PAIR, _EASY_PAIRS}
+
+
+def style_of(name: str, names: list[str]) -> str | None:
     """Return how a function with these parameters is called; None for one that is not a reward function."""
     found = set(names)
+    if name == "compute_score" and found >= {"predicts", "ground_truths"}:
+        return _EASY_PAIRS
+    if name == "compute_score" and found >= {"predict", "ground_truth"}:
+        return _EASY_PAIR
     if found & {"reward_input", "reward_inputs"}:
         return _EASY if "reward_input" in found else _EASY_BATCH
     if "solution_strs" in found:
@@ -79,7 +88,7 @@ class Reward:
         self._entry = entry.Entry(name, call)
         known = self._entry.signature
         self.names = [] if known is None else [*known.positional, *known.keyword_only]
-        self.style = style_of(self.names)
+        self.style = style_of(name, self.names)
         if self.style is None and set(self.names) & GROUP:
             self.style = _TRL
 
@@ -105,6 +114,9 @@ class Reward:
         if self.style == _EASY_BATCH:
             named = {"reward_inputs": [one.easy() for one in parts], **config}
             return _listed(self.name, await self._called(named), len(parts), _easy)
+        if self.style == _EASY_PAIRS:
+            named = {**_pairs([one.pair() for one in parts]), **config}
+            return _listed(self.name, await self._called(named), len(parts), _easy)
         if self.style == _TRL:
             single = parts[0].group() if len(parts) == 1 else None
             named = single or _group([example for one in parts for example in one.examples()])
@@ -115,6 +127,8 @@ class Reward:
         for one in parts:
             if self.style == _EASY:
                 values.append(_easy(self.name, await self._called({"reward_input": one.easy(), **config})))
+            elif self.style == _EASY_PAIR:
+                values.append(_easy(self.name, await self._called({**one.pair(), **config})))
             elif self.style == _VERL:
                 values.append(_verl(self.name, await self._called({**one.verl(), **config})))
             else:
@@ -182,6 +196,13 @@ class _Parts:
         made = self.verl()
         text = made["solution_str"]
         return {"response": text, "response_length": len(text.split()), "ground_truth": made["ground_truth"]}
+
+    def pair(self) -> dict[str, Any]:
+        """Return what EasyR1 once gave by name: the text and the ground truth."""
+        if self._native is not None:
+            return dict(self._native)
+        made = self.easy()
+        return {"predict": made["response"], "ground_truth": made["ground_truth"]}
 
     def group(self) -> dict[str, Any] | None:
         """Return a native row that is a whole group: lists of prompts, completions and columns."""
@@ -292,6 +313,13 @@ def _many(rows: list[dict[str, Any]]) -> dict[str, Any]:
     plural = {"data_source": "data_sources", "solution_str": "solution_strs", "ground_truth": "ground_truths"}
     plural["extra_info"] = "extra_infos"
     return {many: [row[one] for row in rows] for one, many in plural.items()}
+
+
+def _pairs(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the arguments of EasyR1's batches by name: lists of texts and of ground truths."""
+    if len(rows) == 1 and "predicts" in rows[0]:
+        return rows[0]
+    return {many: [row.get(many[:-1]) for row in rows] for many in ("predicts", "ground_truths")}
 
 
 def _group(rows: list[dict[str, Any]]) -> dict[str, Any]:
