@@ -91,7 +91,12 @@ class AutoPackages:
         if not pins:
             return ()
         language, python = evaluator.language, evaluator.python
-        return tuple(await self._together_of(evaluator.packages, pins, language, python, workspace=workspace))
+        try:
+            return tuple(await self._together_of(evaluator.packages, pins, language, python, workspace=workspace))
+        except IndexUnavailable:
+            if len(pins) + len(evaluator.packages) > 1:
+                raise
+            return tuple(pins)
 
 
 def _is_needed(one: MissingImport, evaluator: Evaluator) -> bool:

@@ -68,7 +68,8 @@ def meant(outline: Outline, names: list[str]) -> list[str]:
 def _without_async_twins(outline: Outline, names: list[str]) -> list[str]:
     """Leave out coroutines that repeat another function: `exact_async` beside `exact`."""
     twins = {way.format(one) for one in names for way in _TWINS}
-    return [one for one in names if one not in twins or not outline.functions[one].is_async]
+    own = outline.functions
+    return [one for one in names if one not in twins or one not in own or not own[one].is_async]
 
 
 def meant_in(namespace: dict[str, Any], names: list[str]) -> list[str]:
