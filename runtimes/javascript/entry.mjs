@@ -244,6 +244,7 @@ function matchesOf(offers, texts, dialects) {
   const matches = [];
   const inLists = listed(texts);
   const functions = functionsOf(offers);
+  const byColumn = functions.some((one) => inLists.has(one.name) && parametersOf(one).parameters.length > 1);
   const evaluate = lookUp(offers, 'evaluate');
   const own = evaluate !== null && parametersOf(evaluate).parameters.slice(0, 2).map((one) => one.name).join() === 'inputs,outputs';
   for (const dialect of dialects) {
@@ -258,8 +259,8 @@ function matchesOf(offers, texts, dialects) {
     }
     for (const { name, candidate } of candidates) {
       if (dialect.byName && isHelper(name, functions)) continue;
-      const inferred = candidate && dialect.infer(candidate, name, code, inLists.has(name));
-      if (inferred && 'step' in inferred && inferred.step < OWN) matches.push({ step: inferred.step, found: found(candidate, dialect, 'inferred', inferred.reason) });
+      const inferred = candidate && dialect.infer(candidate, name, code, byColumn && inLists.has(name));
+      if (inferred && 'step' in inferred && inferred.step < OWN) matches.push({ step: inferred.step, found: found(candidate, dialect, 'inferred', inferred.reason, inferred.byColumn) });
     }
   }
   return matches;
@@ -342,11 +343,11 @@ function inferDefault(candidate, code) {
   return infer(candidate, candidate.name, code);
 }
 
-/** @param {Candidate} candidate @param {import('./dialects/table.mjs').Dialect} dialect @param {string} source @param {string} reason @returns {Found} */
-function found(candidate, dialect, source, reason) {
+/** @param {Candidate} candidate @param {import('./dialects/table.mjs').Dialect} dialect @param {string} source @param {string} reason @param {boolean} [byColumn] whether a single parameter is a property of the row, not the row itself @returns {Found} */
+function found(candidate, dialect, source, reason, byColumn = false) {
   const { parameters } = parametersOf(candidate);
   const keys = dialect.takesOneObject && parameters.length === 1 ? parameters[0].keys : null;
-  const whole = dialect.readsOfWhole?.(candidate) ?? null;
+  const whole = byColumn ? null : dialect.readsOfWhole?.(candidate) ?? null;
   const unread = dialect.byName && keys !== null ? unreadKeys(candidate.text) : [];
   const apart = dialect.byName && parameters.every((one) => one.keys === null) && whole === null;
   const selector = {
@@ -372,7 +373,8 @@ function notFound(offers, names, code) {
     return refuse('entry_not_found', `no function ${wanted} was found; the default export is an object without it`, 'name the function of the object in `settings.entry`, or export the function by itself');
   }
   const seen = near.length ? `; the code defines ${near.join(', ')}` : '';
-  const example = near.find((one) => SCORES.test(one)) ?? near[0];
+  const exported = near.filter((name) => offers.some((one) => one.where === 'exports' && one.name === name && isCallable(one)));
+  const [example] = [...exported, ...(exported.length ? [] : near)].sort((one, other) => Number(SCORES.test(other)) - Number(SCORES.test(one)));
   return refuse('entry_not_found', `no function ${wanted} was found${seen}`, near.length > 1 ? `name the evaluator in \`settings.entry\`, for example ${example}` : near.length ? `rename it to ${names[0]}, or name it in \`settings.entry\`` : 'define function evaluate(inputs, outputs, trace) or main(variables)');
 }
 

@@ -30,7 +30,9 @@ export const dialect = {
     const destructured = one !== null && (one.keys !== null || read.length > 0);
     const names = destructured ? one.keys ?? read : parameters.map((each) => each.name);
     if (parameters.some((each) => each.rest || (each.keys !== null && !destructured))) return null;
-    if (isListed && !destructured && names.length > 0 && !isByPosition(names)) return { step: BY_NAME, reason: `${candidate.label} is in a list of evaluators, and takes ${names.join(', ')}` };
+    if (isListed && parameters.length > 0 && parameters.every((each) => each.keys === null && !each.rest) && !isByPosition(parameters.map((each) => each.name))) {
+      return { step: BY_NAME, reason: `${candidate.label} is in a list of evaluators, and takes ${parameters.map((each) => each.name).join(', ')}`, byColumn: true };
+    }
     if (names.filter((each) => OUTPUTS.has(each)).length !== 1 || names.filter((each) => TRUTHS.has(each)).length > 1) return null;
     if (!names.every((each) => KNOWN.has(each))) return null;
     if (!destructured && isByPosition(names)) return null;

@@ -12,14 +12,14 @@
  * @property {boolean} [takesDefault] whether an anonymous default export may be its function
  * @property {RegExp} [takesAnyName] functions of any name may be its own, in code that matches
  * @property {(candidate: import('../entry.mjs').Candidate, name: string, code: string, isListed?: boolean) => Inferred | import('../entry.mjs').Refusal | null} infer
- *   returns why the entry, found under `name`, is of this dialect; null when it is not. `isListed`: the code has it in a list of evaluators
+ *   returns why the entry, found under `name`, is of this dialect; null when it is not. `isListed`: the code has it in a list of evaluators, which take properties of the row
  * @property {(code: string, isDeclared: boolean) => string | null} [source] returns the code to run in place of what was
  *   pasted, on the same lines; null when it is run as it is. `isDeclared`: the contract is declared, and no entry is named
  * @property {boolean} [isProgram] whether the code itself is run for each row, and nothing of it is called; only where it is declared
  * @property {(code: string, language: string) => import('../entry.mjs').Refusal | null} [refuse] returns why its platform
  *   does not run this source
  *
- * @typedef {{step: number, reason: string}} Inferred `step`: see `steps.mjs`
+ * @typedef {{step: number, reason: string, byColumn?: boolean}} Inferred `step`: see `steps.mjs`; `byColumn`: a single parameter is a property of the row
  */
 import { found } from './found.mjs';
 

@@ -206,7 +206,10 @@ def _bind(found: entry.Entry, row: dict[str, Any]) -> tuple[list[Any], dict[str,
         if values:
             named[one] = values[0]
         elif one not in optional:
-            raise _missing(found.name, one, roles.get(one), columns)
+            missing = _missing(found.name, one, roles.get(one), columns)
+            if _OUTPUT not in roles.values():
+                missing.hint = f"{missing.hint}; name `{found.name}` in `settings.entry`, if it is called by position"
+            raise missing
     return binding.bind(found, named)
 
 
