@@ -52,7 +52,7 @@ def pages_are_built() -> bool:
         return False
     if (ROOT / "PKG-INFO").is_file():  # an sdist: all its files have one date
         return True
-    made_of = [UI / "package-lock.json", UI / "build.mjs", UI / "notices.mjs", *(UI / "src").rglob("*")]
+    made_of = [UI / "package-lock.json", *UI.glob("*.mjs"), *(UI / "src").rglob("*"), *(ROOT / "docs").rglob("*.md")]
     return all(path.stat().st_mtime <= INDEX.stat().st_mtime for path in made_of)
 
 
