@@ -258,9 +258,9 @@ class Faults:
     def _remove_cgroup(self, fault: Fault) -> Iterator[bool]:
         removed = False
         for home in cgroup_folders(f"*-{self._host.pid}-"):
-            inside = [folder for folder in home.iterdir() if folder.is_dir()]
-            if len(inside) == 1:  # that which names the host
-                with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # it may be another host's, and gone by now
+                inside = [folder for folder in home.iterdir() if folder.is_dir()]
+                if len(inside) == 1:  # that which names the host
                     inside[0].rmdir()
                     home.rmdir()
                     removed = True
