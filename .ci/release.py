@@ -174,11 +174,16 @@ def provenance_of(artifact: Path, commit: str, *, changed: bool) -> dict[str, An
 
 
 def notes_of(version: str, changelog: str) -> str:
-    """Return the part of the changelog that is about a version."""
+    """Return the part of the changelog that is about a version, with paths for links: the notes lie alone."""
     found = re.search(rf"^## {re.escape(version)}\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
     if found is None:
         sys.exit(f"CHANGELOG.md has no part about {version}: call the heading of what is released so")
-    return f"# Evaluator Host {version}\n\n{found[1].strip()}\n"
+    text = re.sub(r"\[([^]]+)\]\((?!https?:)([^)]+)\)", _unlinked, found[1].strip())
+    return f"# Evaluator Host {version}\n\n{text}\n"
+
+
+def _unlinked(link: re.Match[str]) -> str:
+    return link[2] if link[1] == link[2] else f"{link[1]} ({link[2]})"
 
 
 def _write_json(target: Path, content: dict[str, Any]) -> None:
