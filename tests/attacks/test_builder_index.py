@@ -92,7 +92,7 @@ async def test_a_redirect_takes_no_password_to_another_host(tmp_path: Path, pin:
         nothing_left(tmp_path)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @BOTH
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "http://127.0.0.1:9/", "loop"])
 async def test_a_redirect_to_nowhere_or_into_the_host_is_refused(

@@ -97,7 +97,7 @@ def program(*, imported_at_load: bool) -> str:
 service = service_of_each_start()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("at_load", [False, True], ids=["pools in a row", "pools at load"])
 async def test_children_of_python_have_what_the_evaluator_has(service: Service, at_load: bool) -> None:
     evaluator = Evaluator(program(imported_at_load=at_load), packages=JOBLIB, files=FILES, limits=LIMITS)

@@ -47,9 +47,12 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("programs")
 
 
+LONG = {"cli.md", "engine.md", "import.md", "migration.md"}  # tests/engine/test_alone.py has what engine.md shows
+
+
 def marked(document: Path) -> object:
     """Return the case of a document; those with the most commands are long, and those of subfolders, one for each vendor."""
-    is_long = document.parent not in (ROOT, ROOT / "docs") or document.name in ("cli.md", "import.md", "migration.md")
+    is_long = document.parent not in (ROOT, ROOT / "docs") or document.name in LONG
     return pytest.param(document, id=name(document), marks=[pytest.mark.long] if is_long else [])
 
 

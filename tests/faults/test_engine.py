@@ -60,7 +60,7 @@ def test_the_processes_of_a_container_are_killed_from_outside(
     environment = {"EVALUATOR_HOST_DOCKER_HOST": address}
     command = ["docker", "--host", address]
     with scene(tmp_path, backend="docker", environment=environment, docker=command) as host:
-        running = host.threads.submit(host.evaluate, SLOW, seconds=30.0, timeout_s=60.0)
+        running = host.threads.submit(host.evaluate, SLOW, seconds=12.0, timeout_s=60.0)
         host.until(lambda: bool(containers(host, address)))
         host.until(lambda: host.gauge("queue") == 0)
         client = docker.APIClient(base_url=address)

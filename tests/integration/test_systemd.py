@@ -38,7 +38,7 @@ def debian() -> Path:
     return DEBIAN
 
 
-@pytest.mark.long
+@pytest.mark.long("it makes and boots a machine; test_deploy.py has the unit's text")
 def test_the_service_of_the_page_scores_on_a_new_machine(debian: Path, tmp_path: Path) -> None:
     subprocess.run(["make", "dist"], cwd=ROOT, check=True, capture_output=True)
     (wheel,) = (ROOT / "dist").glob("evaluator_host-*.whl")

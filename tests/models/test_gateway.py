@@ -71,7 +71,7 @@ def evaluate(inputs, outputs, trace):
 _BODY = json.dumps({"model": "judge", "messages": [{"role": "user", "content": "smuggled"}]})
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("granting", "name"),
     [("bubblewrap", "anthropic"), *(("docker", name) for name in OVER_DOCKER)],
