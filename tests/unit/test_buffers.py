@@ -1,0 +1,210 @@
+"""Where bytes of sandboxes, callers and other machines wait in the host's memory: each place has a limit that a test tries."""
+
+import ast
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Final
+
+import httpx
+import pytest
+
+from evaluator_host.engine.config.settings import Settings
+from evaluator_host.engine.contracts.binding import Binding
+from evaluator_host.engine.sandbox.docker import attach
+from evaluator_host.engine.sandbox.docker.attach import AttachFailed, Attachment
+from evaluator_host.engine.sandbox.protocol import BYTES_AHEAD, CALLS_AHEAD
+from evaluator_host.engine.sandbox.session import SendWindow
+from evaluator_host.engine.service import row_io
+from evaluator_host.engine.system.turns import Turns
+from evaluator_host.platform.models.endpoint import read_body
+from evaluator_host.platform.models.gateway import connection, exchange
+from evaluator_host.platform.models.gateway.connection import Refused, RequestReader, Tunnel
+from evaluator_host.platform.wires import forward
+from evaluator_host.types.errors import TooLarge
+from evaluator_host.types.evaluator import EvaluatorSettings, Row
+from evaluator_host.types.outcome import EvaluationError
+from tests.ordinary_user import PROJECT
+from tests.unit.test_large_answers import Provider, Reader, ask, connected
+
+HOST: Final = PROJECT / "evaluator_host"
+QUARTERS: Final = ("engine", "platform", "server", "vendors")
+KINDS: Final = {"bytearray", "deque", "Queue", "BytesIO", "StringIO"}
+HERE: Final = "unit/test_buffers.py"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A limit, as module and constant or field of the settings, and the test that tries it."""
+
+    limit: str
+    tried: str
+
+
+SENT_AHEAD: Final = Bound("engine/sandbox/protocol.py CALLS_AHEAD", HERE)
+STREAMED: Final = Bound("engine/service/rows.py BUFFERED_BYTES", "unit/test_rows_busy.py")
+WAITING: Final = Bound("engine/config/settings.py queue_limit", "unit/test_pool.py")
+
+PLACES: Final[dict[str, Bound | str]] = {
+    "engine/contracts/trace_tree.py _place": "spans of a body, which has a limit itself",
+    "engine/environments/build/command.py _bounded": Bound(
+        "engine/system/processes.py OUTPUT_BYTES", "attacks/test_builder_sandbox.py"
+    ),
+    "engine/pool/evaluator_pools.py EvaluatorPool": WAITING,
+    "engine/sandbox/docker/attach.py Attachment": Bound("engine/sandbox/docker/attach.py _HANDSHAKE_BYTES", HERE),
+    "engine/sandbox/docker/attach.py Demultiplexer": "a head of eight bytes",
+    "engine/sandbox/docker/attach.py Inbox": Bound(
+        "engine/sandbox/docker/attach.py PAUSE_BYTES", "contract/docker/test_docker_link.py"
+    ),
+    "engine/sandbox/docker/image/recipe.py _add": "an empty file",
+    "engine/sandbox/pipe_link.py PipeLink": Bound(
+        "engine/sandbox/pipe_link.py _QUEUE_BYTES", "contract/test_bubblewrap_limits.py"
+    ),
+    "engine/sandbox/protocol.py FrameDecoder": Bound("engine/sandbox/protocol.py BODY_BYTES", "unit/test_protocol.py"),
+    "engine/sandbox/session.py Sandbox": SENT_AHEAD,
+    "engine/sandbox/session.py SendWindow": SENT_AHEAD,
+    "engine/service/calls.py RowCalls": STREAMED,
+    "engine/service/row_io.py bind_together": Bound("engine/sandbox/protocol.py BODY_BYTES", HERE),
+    "engine/service/rows.py RowStream": STREAMED,
+    "engine/system/forker.py Channel": "messages of the host's own processes",
+    "engine/system/lookups.py Lookups": "names of calls under way, which wait for five seconds",
+    "engine/system/memory.py ByteTurns": "answers of sandboxes, of which there are few",
+    "engine/system/processes.py _read": Bound(
+        "engine/system/processes.py OUTPUT_BYTES", "integration/test_lock_sites.py"
+    ),
+    "engine/system/turns.py Turns": "calls under way, whose number has limits of its own",
+    "platform/datasets/json_array.py _Cutter": Bound(
+        "engine/config/settings.py body_mb", "unit/test_dataset_formats.py"
+    ),
+    "platform/datasets/readers.py _delimiter": "the first lines of a file",
+    "platform/http/error_log.py NonBlockingHandler": "lines of the host's own, of which it drops those over 10,000",
+    "platform/jobs/queue.py JobQueue": "a byte for each row of a job",
+    "platform/jobs/results/exports.py _Csv": Bound(
+        "platform/jobs/results/row_reader.py PART_BYTES", "jobs/test_rows_read.py"
+    ),
+    "platform/jobs/results/row_reader.py RowReader": "an empty mark of rows",
+    "platform/models/endpoint.py read_body": Bound("platform/models/endpoint.py ANSWER_BYTES", HERE),
+    "platform/models/gateway/connection.py RequestReader": Bound(
+        "platform/models/gateway/connection.py BODY_BYTES", HERE
+    ),
+    "platform/models/gateway/connection.py Tunnel": Bound("platform/models/gateway/connection.py TUNNEL_BYTES", HERE),
+    "platform/models/gateway/exchange.py Exchange": Bound("platform/models/gateway/exchange.py ANSWER_BYTES", HERE),
+    "platform/store/audit.py AuditLog": Bound("platform/store/audit.py KEPT", "store/test_audit.py"),
+    "platform/traces/live_traffic.py Traffic": Bound(
+        "platform/traces/live_traffic.py _HELD_BYTES", "integration/test_hostile_traffic.py"
+    ),
+    "platform/wires/forward.py _bounded": Bound("platform/wires/forward.py _ANSWER_BYTES", HERE),
+    "vendors/nemo/results.py NemoResults": "aggregates of a job",
+    "vendors/promptfoo/config.py _csv_tests": "a file of a request, which has a limit itself",
+}
+
+
+CHUNK: Final = bytes(64 << 10)
+
+
+def made() -> set[str]:
+    """Return the functions and classes that make a buffer, as a file and a name."""
+    found = set()
+    for file in (file for part in QUARTERS for file in (HOST / part).rglob("*.py")):
+        for top in ast.parse(file.read_text()).body:
+            calls = [node.func for node in ast.walk(top) if isinstance(node, ast.Call)]
+            if KINDS & {getattr(call, "attr", getattr(call, "id", "")) for call in calls}:
+                found.add(f"{file.relative_to(HOST)} {getattr(top, 'name', '')}")
+    return found
+
+
+def test_every_place_is_listed_and_no_other() -> None:
+    assert made() == set(PLACES)
+
+
+@pytest.mark.parametrize("bound", {one for one in PLACES.values() if isinstance(one, Bound)}, ids=lambda one: one.limit)
+def test_its_limit_and_its_test_exist(bound: Bound) -> None:
+    file, name = bound.limit.split()
+    module = import_module("evaluator_host." + file.removesuffix(".py").replace("/", "."))
+    assert name in (Settings.model_fields if module.__name__.endswith("settings") else vars(module))
+    assert (PROJECT / "tests" / bound.tried).is_file()
+
+
+class Endless(Provider):
+    """The body of an answer that never ends."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while True:
+            self.read += len(CHUNK)
+            yield CHUNK
+
+
+async def test_an_answer_of_a_model_without_an_end() -> None:
+    reader, body = Reader(), Endless()
+    reader.set()
+    with pytest.raises(Refused, match="longer than 16 MB"):
+        await ask("alpha", Turns(1), reader, body)
+    assert body.read <= exchange.ANSWER_BYTES + len(CHUNK)
+
+
+@pytest.mark.parametrize("most", [0, 1, 100_000])
+async def test_no_more_of_a_body_is_read_than_is_wanted(most: int) -> None:
+    body = Endless()
+    assert len(await read_body(httpx.Response(200, stream=body), most)) == most
+    assert body.read <= most + len(CHUNK)
+
+
+async def test_an_answer_of_a_server_behind_a_wire_without_an_end() -> None:
+    body = Endless()
+    with pytest.raises(TooLarge, match="over 16 MB"):
+        await forward._bounded(httpx.Response(200, stream=body))
+    assert body.read <= forward._ANSWER_BYTES + len(CHUNK)
+
+
+def test_a_request_of_a_row_without_an_end() -> None:
+    reader = RequestReader(lambda _: True, lambda: None)
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert reader.feed(head) is None
+    part = b"%x\r\n%b\r\n" % (len(CHUNK), CHUNK)
+    for _ in range(connection.BODY_BYTES // len(CHUNK)):
+        assert reader.feed(part) is None
+    with pytest.raises(Refused, match="over 8 MB"):
+        reader.feed(part)
+
+
+def test_a_tunnel_that_the_host_does_not_read() -> None:
+    tunnel = Tunnel(connected(Reader()), b"", lambda _: None)
+    for _ in range(connection.TUNNEL_BYTES // len(CHUNK)):
+        tunnel.feed(CHUNK)
+    with pytest.raises(Refused, match="1 MB of this tunnel wait"):
+        tunnel.feed(b"x")
+
+
+async def test_an_engine_whose_answer_has_no_end() -> None:
+    attachment = Attachment()
+    for _ in range(attach._HANDSHAKE_BYTES // len(CHUNK)):
+        attachment.data_received(CHUNK)
+    attachment.data_received(b"x")
+    with pytest.raises(AttachFailed):
+        await attachment.upgraded
+
+
+def test_rows_that_a_sandbox_does_not_answer() -> None:
+    window = SendWindow()
+    while window.open:
+        window.sent(1)
+    assert len(window._sizes) <= CALLS_AHEAD
+    window = SendWindow()
+    window.sent(BYTES_AHEAD)
+    assert not window.open
+
+
+async def test_rows_together_that_have_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_io, "BODY_BYTES", 1000)
+    drawn = 0
+
+    async def rows() -> AsyncIterator[Row]:
+        nonlocal drawn
+        while True:
+            drawn += 1
+            yield Row({"text": "x" * 100})
+
+    bound = await row_io.bind_together(lambda row, _: Binding(row.inputs), rows(), EvaluatorSettings())
+    assert bound is not None
+    assert isinstance(bound.body, EvaluationError)
+    assert drawn <= 10
