@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import psycopg
-from sqlalchemy import event
+from sqlalchemy import event, text
 
 from evaluator_host.platform.store.database import Database, Engine
+from evaluator_host.platform.store.store import Store
 
 _STEP: Final = 10  # instructions of SQLite between two counts
 
@@ -54,6 +55,13 @@ def counting(database: Database) -> Iterator[Count]:
         url = database.address.url.set(drivername="postgresql").render_as_string(hide_password=False)
         with psycopg.connect(url, cursor_factory=psycopg.ClientCursor) as connection:
             count.read = sum(_rows_read(connection, *one) for one in count.asked if one[0].startswith("SELECT"))
+
+
+async def learn(store: Store) -> None:
+    """Have PostgreSQL count its rows, as it does by itself sooner or later; a host never asks SQLite to."""
+    if store.database.address.engine is Engine.POSTGRESQL:
+        async with store.database.transaction() as connection:
+            await connection.execute(text("ANALYZE"))
 
 
 async def cost(database: Database, work: Callable[[], Awaitable[object]]) -> Count:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import pytest
-from sqlalchemy import insert, text
+from sqlalchemy import insert
 
 from evaluator_host.platform.datasets.table import DatasetTable
 from evaluator_host.platform.evaluators.table import EvaluatorTable, EvaluatorVersionTable
@@ -18,7 +18,7 @@ from evaluator_host.platform.store.tables import ApiKeyTable, AuditTable, Entity
 from evaluator_host.platform.traces.table import Traces, TraceTable
 from evaluator_host.types.jobs import JobStatus
 from tests.databases import EACH_ENGINE, Databases
-from tests.growth.counted import cost
+from tests.growth.counted import cost, learn
 from tests.store.records import WORKSPACE
 from tests.tables import tables
 
@@ -335,7 +335,7 @@ async def add(store: Store, rows: Iterable[tuple[Any, list[dict[str, Any]]]]) ->
     async with store.database.transaction() as connection:
         for table, values in rows:
             await connection.execute(insert(table), values)
-        await connection.execute(text("ANALYZE"))
+    await learn(store)
 
 
 @pytest.mark.sampled(4)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import pytest
-from sqlalchemy import text
 
 from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.platform.jobs.results.table import Filter, Sort
@@ -14,7 +13,7 @@ from evaluator_host.platform.jobs.table import Job
 from evaluator_host.platform.store.database import Engine
 from evaluator_host.platform.store.store import Store, open_store
 from tests.databases import EACH_ENGINE, Databases
-from tests.growth.counted import Count, cost
+from tests.growth.counted import Count, cost, learn
 from tests.store.records import queued
 from tests.tables import tables
 
@@ -87,8 +86,7 @@ async def jobs(
 ) -> AsyncIterator[Jobs]:
     async with open_store(databases.make(request.param), tmp_path_factory.mktemp("store")) as store:
         few, many = await _filled(store, FEW), await _filled(store, TIMES * FEW)
-        async with tables(store).results._database.transaction() as connection:
-            await connection.execute(text("ANALYZE"))  # as PostgreSQL does itself, sooner or later
+        await learn(store)
         yield Jobs(store, few, many)
 
 

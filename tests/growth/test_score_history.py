@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from sqlalchemy import insert, text
+from sqlalchemy import insert
 
 from evaluator_host.platform.jobs.table import DesiredState, JobEvaluatorTable, JobTable
 from evaluator_host.platform.store.database import row_values
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.types.jobs import JobStatus
-from tests.growth.counted import Count, cost
+from tests.growth.counted import Count, cost, learn
 from tests.store.records import WORKSPACE, dataset, evaluators
 from tests.tables import tables
 
@@ -46,7 +46,7 @@ async def _add_jobs(store: Store, sets: dict[str, str], numbers: range) -> None:
     async with tables(store).jobs._database.transaction() as connection:
         await connection.execute(insert(JobTable), jobs)
         await connection.execute(insert(JobEvaluatorTable), scored)
-        await connection.execute(text("ANALYZE"))
+    await learn(store)
 
 
 async def _cost(store: Store) -> Count:

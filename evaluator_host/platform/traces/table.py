@@ -22,6 +22,7 @@ class TraceTable(Table):
 
     __tablename__ = "traces"
     __table_args__ = (
+        Index("ix_traces_evaluator_id_id", "evaluator_id", "id"),  # pages, newest first
         Index("ix_traces_evaluator_id_received_at", "evaluator_id", "received_at"),
         Index("ix_traces_evaluator_id_stored_bytes", "evaluator_id", "stored_bytes"),  # sums without reading traces
     )
