@@ -80,7 +80,11 @@ class ModelDirectory:
     async def change(self, workspace: str, name: str, changes: dict[str, Any]) -> RegisteredModel:
         """Change fields of a workspace's model, and return it; raises as `add`, or NotFound without such a model."""
         if name in await self.operator.models(workspace):
-            raise InvalidRequest.of("name", f"only the operator changes the model {name}", "in EVALUATOR_HOST_MODELS")
+            raise InvalidRequest.of(
+                "name",
+                f"only the operator can change the model {name}",
+                "the operator's models are in EVALUATOR_HOST_MODELS",
+            )
         objects = self._kept().objects
         await self._require(workspace, replace(_stored(await objects.get_object(_KIND, workspace, name)), **changes))
         changed = await objects.change_object(
