@@ -15,9 +15,13 @@ _ENDED = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process is alive; one that has ended does not count, even if nobody has waited for it."""
+    """Whether a process is alive; one that has ended does not count, even if nobody has waited for it.
+
+    A killed process shows as ended once its first thread has, but its files and ports stay open until the last one has.
+    """
     try:
-        return psutil.Process(pid).status() not in _ENDED
+        process = psutil.Process(pid)
+        return process.status() not in _ENDED or process.num_threads() > 1
     except psutil.NoSuchProcess:
         return False
 
