@@ -116,6 +116,17 @@ async def test_a_transaction_that_is_cancelled_in_a_statement_leaves_no_lock(sto
     assert any(task.cancelled() for task in cancelled)
 
 
+async def test_a_connection_of_sqlite_may_be_closed_twice_at_once(tmp_path: Path) -> None:
+    async with open_store(f"sqlite:///{tmp_path / 'host.db'}", tmp_path) as store:
+        for _ in range(2):  # the second time with the connection that replaces the first
+            async with store.database.reading() as connection:
+                assert await connection.scalar(text("SELECT 1")) == 1
+                driver = (await connection.get_raw_connection()).driver_connection
+                assert driver is not None
+                await asyncio.wait_for(asyncio.gather(driver.close(), driver.close()), 30)
+                await connection.invalidate()
+
+
 async def test_readers_do_not_wait_for_a_writer(store: Store) -> None:
     async with store.database.transaction() as connection:
         await connection.execute(insert(WorkspaceTable), row("unfinished"))

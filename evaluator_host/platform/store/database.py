@@ -13,11 +13,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
+import aiosqlite
 from sqlalchemy import (
     URL,
     ColumnElement,
@@ -411,13 +413,27 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
         address.url.set(database=address.file.as_uri(), query=there) if address.file else address.url,
         **pool,
         hide_parameters=True,
-        connect_args={"timeout": _WAIT_S, "isolation_level": None},  # `_begin_sqlite` sends BEGIN, not the driver
+        connect_args={"async_creator_fn": _Connection},
     )
     event.listen(engine.sync_engine, "connect", _prepare_sqlite)
     event.listen(engine.sync_engine, "begin", _begin_sqlite)
     event.listen(engine.sync_engine, "invalidate", _roll_back)
     event.listen(engine.sync_engine, "handle_error", _replace_connections)
     return engine
+
+
+class _Connection(aiosqlite.Connection):
+    """A connection that two tasks may close at once, as SQLAlchemy does when one of them is cancelled."""
+
+    def __init__(self, file: str, **options: Any) -> None:
+        # `_begin_sqlite` sends BEGIN, not the driver
+        connect = partial(sqlite3.connect, file, timeout=_WAIT_S, isolation_level=None, **options)
+        super().__init__(connect, iter_chunk_size=64)
+        self._thread.daemon = True  # a host that ends does not wait for it
+
+    def stop(self) -> "asyncio.Future[Any] | None":
+        """Stop its thread; the base class would wait for ever for a thread that has ended."""
+        return super().stop() if self._running else None
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
