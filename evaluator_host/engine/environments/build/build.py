@@ -308,16 +308,17 @@ class Builds:
         await self._context.builder.close()
 
     def _begin_to_trim(self) -> None:
-        """Start to delete old locks and downloads, those of failed builds too, without waiting for the end."""
+        """Start to delete old locks, downloads and folders of failed builds, without waiting for the end."""
         if self._trimming is None or self._trimming.done():
             self._trimming = asyncio.get_running_loop().create_task(self._trim())
 
     async def _trim(self) -> None:
         try:
             await asyncio.to_thread(self._context.folder.trim_locks, _LOCKS_BYTES)
+            await asyncio.to_thread(self._context.folder.sweep)
             await self._context.folder.trim_downloads(self._context.ceiling_mb << 20)
         except OSError as error:
-            _log.warning("downloads and locks of packages could not be trimmed: %s", error)
+            _log.warning("downloads, locks and folders of failed builds could not be removed: %s", error)
 
     async def _run(self, build: Build, workspace: str) -> Record:
         try:
