@@ -181,7 +181,7 @@ class BubblewrapBackend(LocalBackend):
         try:
             ready = await self._ready()
         except SandboxUnavailable as error:
-            return [Finding("bubblewrap", ok=False, detail=error.detail, fix=doctor.INSTALL)]
+            return [Finding("bubblewrap", ok=False, detail=error.detail)]
         controllers = ready.cgroups.controllers if ready.cgroups is not None else ()
         version = ready.cgroups.version if ready.cgroups is not None else None
         tried = [await try_sandbox(self.start, one, backend=self.name, fix=doctor.remedy) for one in RUNNERS]
