@@ -11,7 +11,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from evaluator_host.types.errors import InvalidRequest
+from evaluator_host.vendors.mlflow.tracking import TrackingServer
 from tests import forked
+from tests.answering import answering
 from tests.differential.packages import real_python
 from tests.server import Server, free_port
 from tests.wires.real_clients import CLIENTS, run_python
@@ -134,3 +137,13 @@ def test_registered_scorers_score_and_their_feedback_is_read_by_mlflow(
     again = score("--json")
     assert [one["traces"] for one in json.loads(again.stdout)] == [0, 0]
     assert score("--scorer", "none").returncode == 2
+
+
+@pytest.mark.parametrize("page", [b"<!doctype html><p>Welcome", b"[]"])
+def test_another_program_at_the_address_is_told_as_such(page: bytes) -> None:
+    said = "is not a tracking server of MLflow"
+    with (
+        answering(lambda path, credentials: (200, "text/html", page)) as url,
+        pytest.raises(InvalidRequest, match=said),
+    ):
+        TrackingServer(url, None).experiment_id("cities")

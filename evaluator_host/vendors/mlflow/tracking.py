@@ -141,7 +141,15 @@ class TrackingServer:
             return None
         if answer.status_code >= 400:
             raise InvalidRequest(f"MLflow refuses {method} {path}: {answer.status_code} {answer.text[:300]}")
-        found: dict[str, Any] = answer.json()
+        try:
+            found = answer.json()
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise InvalidRequest(
+                f"what answers at {self._client.base_url} is not a tracking server of MLflow: {answer.text[:100]!r}; "
+                "give the address that MLFLOW_TRACKING_URI has"
+            )
         return found
 
 
