@@ -18,6 +18,7 @@ from evaluator_host.engine.environments.store import Environments
 from evaluator_host.engine.packages.index import IndexSettings
 from evaluator_host.engine.pool import Pool, PoolLimits
 from evaluator_host.engine.sandbox.base import Backend
+from evaluator_host.engine.sandbox.bubblewrap.doctor import require_program
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.metrics import Metrics
 from evaluator_host.engine.service.peers import Peers
@@ -25,8 +26,8 @@ from evaluator_host.engine.service.preparer import SetUsed
 from evaluator_host.engine.service.service import default_spec
 from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.engine.system.supervisor import Supervisor
-from evaluator_host.types.errors import HostError, IndexUnavailable, SandboxUnavailable
-from evaluator_host.types.evaluator import Language, SandboxSpec
+from evaluator_host.types.errors import HostError, IndexUnavailable, SandboxUnavailable, refusal_of
+from evaluator_host.types.evaluator import Language
 
 if TYPE_CHECKING:
     from evaluator_host.engine.service.attempts import Models
@@ -41,7 +42,7 @@ _log = logging.getLogger(__name__)
 async def open_engine(
     settings: Settings | None = None,  # settings of the host; None for those of the environment, `EVALUATOR_HOST_…`
     *,
-    prewarm: bool = False,  # whether to start a sandbox per language before the first call
+    prewarm: bool = False,  # whether to start a Python sandbox, and prepare for JavaScript, before the first call
     models: "Models | None" = None,  # answers the model requests of evaluators; None: such requests fail
     on_set_used: SetUsed | None = None,  # called with a workspace and the digest of a package set that it uses
     supervisor: Supervisor | None = None,  # runs the tasks of the host; None for a new one
@@ -71,11 +72,12 @@ async def open_engine(
         swept = await chosen.sweep()
         if swept:
             _log.info("removed %d leftovers of hosts that died", swept)
-        first = _FirstSandboxes(pool)
-        if prewarm and not await first.have_started():
+        in_image = chosen.name == SandboxChoice.DOCKER
+        first = _FirstSandbox(pool, None if in_image else settings.data_dir)
+        if prewarm and not await first.has_started():
             supervisor.checks.append(first.require_started)
-            tasks.append(("the start of the first sandboxes", first.run))
-        if chosen.name != SandboxChoice.DOCKER:
+            tasks.append(("the start of the first sandbox", first.run))
+        if not in_image:
             supervisor.checks.append(toolchain.watch_tools(settings.data_dir))
         environments = await asyncio.to_thread(_environments, settings, chosen, pool, peers)
         tasks.append(("the release of unused package sets", environments.run_releases))
@@ -113,49 +115,59 @@ def _metrics(pool: Pool, supervisor: Supervisor, peers: Peers) -> Metrics:
     return metrics
 
 
-class _FirstSandboxes:
-    """Starts a sandbox per language before the first call, and tries again while the machine is too busy."""
+class _FirstSandbox:
+    """Starts a Python sandbox before the first call, and tries again while the machine is too busy.
 
-    def __init__(self, pool: Pool) -> None:
+    It also installs what JavaScript needs in `data_dir`, None where an image has it. No sandbox of JavaScript waits
+    before its first call, because it would take six times the memory of Python's.
+    """
+
+    def __init__(self, pool: Pool, data_dir: Path | None) -> None:
         self._pool = pool
+        self._data_dir = data_dir
         self._error: HostError | None = None
 
-    async def have_started(self) -> bool:
-        """Start them, once; return whether that went well, or the host starts without them.
+    async def has_started(self) -> bool:
+        """Start it, once; return whether that went well, or the host starts without it.
 
         Raises:
-          SandboxUnavailable: one cannot be started for a reason that will stay.
+          SandboxUnavailable: it cannot be started for a reason that will stay.
         """
-        python, javascript = default_spec(Language.PYTHON), default_spec(Language.JAVASCRIPT)
         try:
-            await asyncio.gather(self._pool.probe(python), self._prewarm(javascript))
+            await asyncio.gather(self._pool.probe(default_spec(Language.PYTHON)), self._install_javascript())
         except PASSING as error:
             self._error = error
             return False
         self._error = None
         return True
 
-    async def _prewarm(self, spec: SandboxSpec) -> None:
+    async def _install_javascript(self) -> None:
+        if self._data_dir is None:
+            return
         try:
-            await self._pool.prewarm(spec)
+            require_program(toolchain.node_path())
+        except OSError as error:
+            raise SandboxUnavailable(f"Node cannot be read: {refusal_of(error)}") from error
+        try:
+            await toolchain.ensure_javascript_runner(self._data_dir)
         except IndexUnavailable as error:
             _log.warning("JavaScript and TypeScript wait for esbuild, Python does not: %s", error.detail)
 
     async def run(self) -> None:
-        """Try until they have started, with pauses that grow to half a minute."""
+        """Try until it has started, with pauses that grow to half a minute."""
         pause_s = _PAUSE_S
         while self._error is not None:
             _log.warning("no sandbox has started yet, next try in %g s: %s", pause_s, self._error.detail)
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
             try:
-                await self.have_started()
+                await self.has_started()
             except SandboxUnavailable as error:  # the engine may have stopped since, and come back
                 self._error = error
-        _log.info("the first sandboxes have started")
+        _log.info("the first sandbox has started")
 
     def require_started(self) -> None:
-        """Check that they have started, for `/readyz`.
+        """Check that it has started, for `/readyz`.
 
         Raises:
           HostError: why not.

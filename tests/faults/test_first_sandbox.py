@@ -61,7 +61,7 @@ def test_a_host_whose_first_sandboxes_are_killed_serves_and_recovers(tmp_path: P
         eventually(lambda: server.client.get("/readyz").json()["code"] == "sandbox_unavailable", within_s=60)
         busy.unlink()
         server.wait_until_ready()
-        eventually(lambda: "the first sandboxes have started" in server.log)  # the host logs this once it is ready
+        eventually(lambda: "the first sandbox has started" in server.log)  # the host logs this once it is ready
         assert server.client.post("/v1/evaluate", json={"evaluator": {"code": FAST}}).json()["score"] == 1.0
     finally:
         assert server.stop() == 0, server.log

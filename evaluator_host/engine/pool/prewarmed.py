@@ -255,7 +255,7 @@ class PrewarmedSandboxes:
     def reap(self, *, max_age_s: float, idle_ttl_s: float) -> None:
         """Replace dead or old sandboxes, and end those not used recently, except those for Python without packages.
 
-        Sandboxes that no evaluator has used end soon, because one for JavaScript takes six times the memory of Python.
+        Those that no evaluator has used end sooner.
         """
         now = time.monotonic()
         for spec, ready in list(self._ready.items()):
