@@ -278,13 +278,13 @@ Given: TypeAlias = Row | EncodedRow | EvaluationError | Skipped
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Milliseconds that one row took, by phase."""
+    """Milliseconds that one row took, by phase; of many rows, the first of each sandbox waits for it and loads."""
 
     queue: Annotated[float, Doc("Waiting for a sandbox.")] = 0.0
     environment: Annotated[float, Doc("Preparing the packages.")] = 0.0
-    load: Annotated[float, Doc("Loading the code; 0 in a warm sandbox.")] = 0.0
+    load: Annotated[float, Doc("Starting the sandbox and loading the code; 0 in a warm sandbox.")] = 0.0
     run: Annotated[float, Doc("Running the code.")] = 0.0
-    total: Annotated[float, Doc("From the call to the result.")] = 0.0
+    total: Annotated[float, Doc("All of these and the rest, as sending the row and waiting for models.")] = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -290,6 +290,18 @@ async def test_a_result_says_where_and_on_what_it_ran(service: Service) -> None:
     assert result.evaluator.digest == again.evaluator.digest
 
 
+async def test_the_total_time_of_a_row_has_all_its_parts(service: Service) -> None:
+    slow = evaluator(PYTHON, "return 0.25", top="import time\ntime.sleep(0.3)")
+    broken = evaluator(PYTHON, "return 0.25", top="import time\ntime.sleep(0.3)\nnone")
+    rows = [result async for _, result in service.evaluate_rows(slow, [Row()] * 3, parallelism=1)]
+    alone = await service.evaluate(replace(slow, threshold=0.5), Row())
+    failing = [result async for _, result in service.evaluate_rows(broken, [Row()] * 2, parallelism=1)]
+    assert rows[0].timing_ms.load > 300
+    assert failing[0].timing_ms.total > 300
+    for spent in (result.timing_ms for result in (*rows, alone, *failing)):
+        assert spent.total >= spent.queue + spent.environment + spent.load + spent.run
+
+
 FILES = {
     PYTHON: """\
 from lib.text import words

@@ -114,7 +114,7 @@ class _Sent:
 
     index: int
     row: Given
-    at: float
+    at: float  # `time.perf_counter()` when it was first sent
     notes: tuple[Note, ...] = ()  # notes on the row's arguments
     gate: RowGate | None = None
 
@@ -125,6 +125,7 @@ class _Leased:
 
     lease: Lease
     context: ResultContext
+    since: float  # `time.perf_counter()` when the wait of the lease's first row began, for packages or a sandbox
     sent: deque[_Sent] = field(default_factory=deque)
 
 
@@ -164,6 +165,7 @@ class RowCalls:
         self._changed = asyncio.Event()  # a row has arrived or was drawn, or models have answered
         self._returned: deque[tuple[int, Given]] = deque()  # rows to call again, in another sandbox or with answers
         self._gates: dict[int, RowGate] = {}  # gates of rows that will be called again
+        self._sent_at: dict[int, float] = {}  # when rows that will be called again were first sent
         self._at_models: set[asyncio.Task[None]] = set()  # model requests of rows that will be called again
         self._lost = LostRows(prepared.digest)
         self._leasing = 0  # runs of `work` that wait for a sandbox
@@ -192,12 +194,13 @@ class RowCalls:
           SandboxUnavailable: no sandbox can be started.
         """
         while (self._returned or not (self._exhausted or self._arriving)) or await self._wait_for_more():
+            since = time.perf_counter() - self._prepared.environment_ms / 1000
             lease = await self._lease()
             if isinstance(lease, Failed):
-                await self._fail_all(lease)
+                await self._fail_all(lease, since)
                 continue
             try:
-                await self._run(_Leased(lease, leased_context(self._prepared, lease)))
+                await self._run(_Leased(lease, leased_context(self._prepared, lease), since))
             finally:
                 self._pool.release(lease)
 
@@ -280,6 +283,7 @@ class RowCalls:
             if sent:
                 self._returned.extendleft((item.index, item.row) for item in reversed(sent))
                 self._gates |= {item.index: item.gate for item in sent if item.gate is not None}
+                self._sent_at |= {item.index: item.at for item in sent}
                 self._open -= len(sent)
 
     async def _send_ahead(self, leased: _Leased, share: str | None) -> None:
@@ -290,12 +294,13 @@ class RowCalls:
             if not lease.sandbox.room or (self._grant and leased.sent) or (item := self._draw()) is None:
                 return
             index, row = item
+            at = self._sent_at.pop(index, None) or time.perf_counter()
             if isinstance(row, Skipped):
-                await self._answer(_Sent(index, row, time.perf_counter()), leased, row)
+                await self._answer(_Sent(index, row, at), leased, row)
                 continue
             bound = await self._bind(lease.loaded, self._numbered(index, row) if numbers else row)
             gate = self._gates.pop(index, None) or (self._grant.gate() if self._grant is not None else None)
-            sending = _Sent(index, row, time.perf_counter(), bound.notes, gate)
+            sending = _Sent(index, row, at, bound.notes, gate)
             if isinstance(bound.body, EvaluationError):
                 await self._answer(sending, leased, Failed(bound.body))
             else:
@@ -317,6 +322,7 @@ class RowCalls:
                 given = await answered(self._models, given, asks, workspace=workspace, gate=sent.gate)
             if sent.gate is not None:
                 self._gates[sent.index] = sent.gate
+            self._sent_at[sent.index] = sent.at
             self._returned.append((sent.index, given))
 
         def ended(task: asyncio.Task[None]) -> None:
@@ -341,14 +347,15 @@ class RowCalls:
             raise error
         return failed
 
-    async def _fail_all(self, failed: Failed) -> None:
-        """Give every row that is left the failure of the load."""
+    async def _fail_all(self, failed: Failed, since: float) -> None:
+        """Give every row that is left the failure of the load; the first one waited for it, `since` then."""
         context = unloaded_context(self._prepared, self._pool.backend.name)
         while (item := self._draw()) is not None:
             index, row = item
             outcome = row if isinstance(row, Skipped) else failed
-            await self._put(Answer(index, row, outcome, context, self._alone_since or time.perf_counter()))
+            await self._put(Answer(index, row, outcome, context, self._alone_since or since))
             self._open -= 1
+            since = time.perf_counter()
             context = replace(context, timing_ms=Timing())
             failed = replace(failed, error=replace(failed.error, fix=None))  # once only, because it may be large
 
@@ -369,7 +376,7 @@ class RowCalls:
         lease = leased.lease
         first = lease.answered == 0
         lease.answered += 1
-        started = self._alone_since or sent.at
+        started = self._alone_since or (min(sent.at, leased.since) if first else sent.at)
         answer = Answer(
             sent.index, sent.row, outcome, leased.context, started, lease.loaded, sent.notes, sent.gate, first
         )
