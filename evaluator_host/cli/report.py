@@ -7,16 +7,18 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from evaluator_host.engine.system.files import reading
-from evaluator_host.platform.terminal.console import err, plain
+from evaluator_host.platform.terminal.console import counted, err, plain
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.json_values import InvalidJson, decode_json
 from evaluator_host.types.outcome import Status
 
 _SHOWN: Final = 5
 _MESSAGE_CHARACTERS: Final = 500
+
+Figure: TypeAlias = Callable[["Report"], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +57,55 @@ class Report:
         """Return the number of rows with this status."""
         return sum(row.status == status for row in self.rows)
 
-    def drop(self, baseline: "Report") -> float:
-        """Return how much lower the mean score is than in an earlier report; 0 when either has no scores."""
-        return 0.0 if self.mean is None or baseline.mean is None else baseline.mean - self.mean
+    def only(self, indexes: set[int]) -> "Report":
+        """Return the report of some of the rows."""
+        return Report(self.name, tuple(row for row in self.rows if row.index in indexes))
+
+    def indexes(self, name: str) -> set[int]:
+        """Return the indexes of the rows that have a `score`, or a verdict (`passed`)."""
+        return {row.index for row in self.rows if getattr(row, name) is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class SameRows:
+    """The rows of two reports that have a value in both: only their means can be compared."""
+
+    now: Report
+    before: Report
+    only_now: int  # rows with the value in the later report alone
+    only_before: int
+
+    @classmethod
+    def of(cls, report: Report, baseline: Report, name: str) -> "SameRows":
+        """Return the rows that have a `score` in both, or a verdict (`passed`)."""
+        now, before = report.indexes(name), baseline.indexes(name)
+        both = now & before
+        return cls(report.only(both), baseline.only(both), len(now - both), len(before - both))
+
+    @property
+    def every(self) -> bool:
+        """Whether no row has the value on one side alone."""
+        return not (self.only_now or self.only_before)
+
+    @property
+    def drop(self) -> float:
+        """By how much the mean score is lower in the later report; 0 when no row has a score in both."""
+        return 0.0 if self.now.mean is None or self.before.mean is None else self.before.mean - self.now.mean
+
+    def told(self, file: Path) -> str:
+        """Return the change of the mean in words."""
+        if not self.now.rows:
+            return f"the mean is not compared: no row has a score both here and in {file}"
+        change = f"{abs(self.drop):.4g} {'lower' if self.drop > 0 else 'higher'} than" if self.drop else "the same as"
+        rows = (
+            ""
+            if self.every
+            else (
+                f", over {counted(len(self.now.rows), 'row')} with a score in both "
+                f"({self.only_now} only now, {self.only_before} only there)"
+            )
+        )
+        return f"the mean is {change} in {file}{rows}"
 
 
 @dataclass(slots=True)
@@ -98,10 +146,9 @@ class ReportFiles:
             raise InvalidRequest(f"cannot write {error.filename}: {error.strerror}") from error
         if self._before is None:
             return 0
-        drop = report.drop(self._before)
-        change = f"{abs(drop):.4g} {'lower' if drop > 0 else 'higher'} than" if drop else "the same as"
-        err.print(plain(f"the mean is {change} in {self.baseline}"))
-        return int(self.max_drop is not None and drop > self.max_drop)
+        same = SameRows.of(report, self._before, "score")
+        err.print(plain(same.told(self.baseline or results)))
+        return int(self.max_drop is not None and same.drop > self.max_drop)
 
 
 def read_report(file: Path, name: str) -> Report:
@@ -161,16 +208,14 @@ def markdown(report: Report, baseline: Report | None = None) -> str:
     head = ["", "now"] if baseline is None else ["", "now", "baseline", "change"]
     lines += [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for name, form, figure in _FIGURES:
-        now, before = figure(report), None if baseline is None else figure(baseline)
-        if now is not None or before is not None:
-            lines.append(_line(name, now, before, form, with_baseline=baseline is not None))
+        lines += _lines(name, form, figure, report, baseline)
     worse = _worse(report, baseline) if baseline is not None else []
     if worse:
-        lines += ["", f"{len(worse)} rows are worse than in the baseline:", "", *_table(worse)]
+        lines += ["", f"{_are(worse)} worse than in the baseline{_first(worse)}:", "", *_table(worse)]
     lowest = sorted((row for row in report.rows if row.score is not None), key=lambda row: (row.score, row.index))
     failed = [row for row in report.rows if row.status == Status.FAILED]
     if failed:
-        lines += ["", f"{len(failed)} rows failed:", "", *_table(failed)]
+        lines += ["", f"{counted(len(failed), 'row')} failed{_first(failed)}:", "", *_table(failed)]
     if lowest and not worse:
         lines += ["", "The lowest scores:", "", *_table(lowest)]
     return "\n".join(lines) + "\n"
@@ -182,11 +227,34 @@ def _worse(report: Report, baseline: Report) -> list[ReportedRow]:
     return [now for now, then in pairs if then.score is not None and (now.score is None or now.score < then.score)]
 
 
-def _line(name: str, now: Any, before: Any, form: str, *, with_baseline: bool) -> str:
-    if not with_baseline:
-        return f"| {name} | {_number(now, form)} |"
-    change = None if now is None or before is None else now - before
-    return f"| {name} | {_number(now, form)} | {_number(before, form)} | {_number(change, '+' + form)} |"
+def _are(rows: list[ReportedRow]) -> str:
+    return f"{counted(len(rows), 'row')} {'is' if len(rows) == 1 else 'are'}"
+
+
+def _first(rows: list[ReportedRow]) -> str:
+    return f", the first {_SHOWN}" if len(rows) > _SHOWN else ""
+
+
+def _lines(name: str, form: str, figure: Figure, report: Report, baseline: Report | None) -> list[str]:
+    """Return the lines of a figure; if its rows differ from the baseline's, a second line is over the same rows."""
+    if baseline is None:
+        now = figure(report)
+        return [] if now is None else [f"| {name} | {_number(now, form)} |"]
+    value = _VALUES.get(name)
+    same = None if value is None else SameRows.of(report, baseline, value)
+    if same is None or same.every:
+        return _compared(name, form, figure(report), figure(baseline))
+    whole = _compared(name, form, figure(report), figure(baseline), change=False)
+    rows = f"{name}, {counted(len(same.now.rows), 'row')} with both"
+    return [*whole, *(_compared(rows, form, figure(same.now), figure(same.before)) if same.now.rows else [])]
+
+
+def _compared(name: str, form: str, now: Any, before: Any, *, change: bool = True) -> list[str]:
+    if now is None and before is None:
+        return []
+    changed = None if now is None or before is None or not change else now - before
+    text = f"{changed * 100:+.1f} points" if changed is not None and "%" in form else _number(changed, "+" + form)
+    return [f"| {name} | {_number(now, form)} | {_number(before, form)} | {text} |"]
 
 
 def _number(value: Any, form: str) -> str:
@@ -208,10 +276,11 @@ def _printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
-_FIGURES: Final[tuple[tuple[str, str, Callable[[Report], float | None]], ...]] = (
+_FIGURES: Final[tuple[tuple[str, str, Figure], ...]] = (
     ("rows", "d", lambda report: len(report.rows)),
     ("failed", "d", lambda report: report.count(Status.FAILED)),
     ("skipped", "d", lambda report: report.count(Status.SKIPPED)),
     ("mean", ".4g", lambda report: report.mean),
     ("passed", ".1%", lambda report: report.pass_rate),
 )
+_VALUES: Final = {"mean": "score", "passed": "passed"}  # the value of a row that a mean is made of

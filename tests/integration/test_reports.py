@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from evaluator_host.cli.report import Report, ReportedRow, junit, markdown
+from evaluator_host.cli.report import Report, ReportedRow, SameRows, junit, markdown
 from tests import forked
 from tests.conftest import DATA_DIR
 from tests.docs.blocks import ROOT
@@ -95,6 +95,39 @@ def test_what_is_wrong_is_said_before_the_run(folder: Path) -> None:
 
 def row(index: int, score: float | None, message: str | None = None, *, status: str = "scored") -> ReportedRow:
     return ReportedRow(index, index + 1, status, score, None, message, 0.001)
+
+
+def judged(scores: list[float | None]) -> Report:
+    rows = (
+        ReportedRow(index, index + 1, "failed" if score is None else "scored", score, score and score > 0.5, None, 0.0)
+        for index, score in enumerate(scores)
+    )
+    return Report("a.py", tuple(rows))
+
+
+def test_only_rows_with_a_score_in_both_are_compared() -> None:
+    before = judged([0.9, 0.8, 1.0, 0.2, None])
+    now = judged([0.6, 0.4, None, 0.1, 0.9])
+    same = SameRows.of(now, before, "score")
+    assert round(same.drop, 9) == round((0.3 + 0.4 + 0.1) / 3, 9)
+    assert same.told(Path("b.jsonl")) == (
+        "the mean is 0.2667 lower than in b.jsonl, over 3 rows with a score in both (1 only now, 1 only there)"
+    )
+    lines = markdown(now, before).splitlines()
+    assert "| mean | 0.5 | 0.725 |  |" in lines
+    assert "| mean, 3 rows with both | 0.3667 | 0.6333 | -0.2667 |" in lines
+    assert "| passed, 3 rows with both | 33.3% | 66.7% | -33.3 points |" in lines
+    nothing = SameRows.of(judged([None]), before, "score")
+    assert nothing.told(Path("b.jsonl")).startswith("the mean is not compared: no row has a score both")
+
+
+def test_a_list_that_was_cut_says_so() -> None:
+    before, now = judged([0.9] * 7), judged([0.6] * 7)
+    lines = markdown(now, before).splitlines()
+    assert "7 rows are worse than in the baseline, the first 5:" in lines
+    assert "| passed | 100.0% | 100.0% | +0.0 points |" in lines
+    assert "7 rows failed, the first 5:" in markdown(judged([None] * 7))
+    assert "1 row is worse than in the baseline:" in markdown(judged([0.6]), judged([0.9]))
 
 
 def test_what_code_says_is_no_markup() -> None:
