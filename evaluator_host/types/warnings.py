@@ -140,7 +140,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         "packages_chosen": WarningKind(
             "the host chose packages for imports of the code", remedy="give these pins as `packages` to stay with them"
         ),
-        "threads_at_load": WarningKind("loading left threads or processes behind, so each row loads the code again"),
+        "threads_at_load": WarningKind("loading left threads, interpreters or processes: each row loads again"),
         "files_at_load": WarningKind("loading left files behind, so each row loads the code again"),
         "descriptors_at_load": WarningKind("loading left files or sockets open, so each row loads the code again"),
         "memory_at_load": WarningKind("loading left shared memory behind, so each row loads the code again"),

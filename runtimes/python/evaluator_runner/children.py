@@ -18,6 +18,7 @@ from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from importlib.abc import Loader
     from types import ModuleType
     from typing import Any
@@ -36,6 +37,8 @@ _UNUSED = frozenset(("isolated", "no_site", "no_user_site", "ignore_environment"
 _HEADER = ("contract", "entry", "policy")
 _RUNNER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _CHILDREN = f"{_RUNNER}/children"
+_unlink = os.unlink
+_listings: list[Callable[[], list[Any]]] = []  # what lists the interpreters of this process
 
 
 class _Flags:
@@ -66,13 +69,28 @@ def start_plainly() -> None:
     sys.flags = _Flags()  # type: ignore[assignment]
 
 
-def watch(job: Job) -> bool:
-    """Write the file for children once a process pool is imported; return whether one is already."""
+def watch(job: Job) -> None:
+    """Let user code that is about to load start children: processes of a pool, and interpreters."""
     for name in _SUBINTERPRETERS:
         if name in sys.modules:
             _furnish_subinterpreters(sys.modules[name])
     sys.meta_path.insert(0, _Watch(job))
+    if not _POOLS.isdisjoint(sys.modules):  # by packages that were imported in advance
+        _write(job)
+
+
+def take_pools(job: Job) -> bool:
+    """Return whether loading imported a process pool, and remove the file, which each row then gets anew."""
+    try:
+        _unlink(f"{job.home}/{FILE}")
+    except OSError:
+        pass
     return not _POOLS.isdisjoint(sys.modules)
+
+
+def interpreters_left() -> bool:
+    """Return whether loading left subinterpreters, which no forked process may use."""
+    return any(len(listed()) > 1 for listed in _listings)
 
 
 def content(header: dict[str, Any], body: bytes) -> bytes:
@@ -81,9 +99,18 @@ def content(header: dict[str, Any], body: bytes) -> bytes:
     return len(head).to_bytes(4, "big") + head + body
 
 
+def _write(job: Job) -> None:
+    try:
+        with open(f"{job.home}/{FILE}", "xb") as file:
+            file.write(content(job.header, job.body))
+    except OSError:  # the file is there already, or the disk is full; then a child reports the missing module
+        pass
+
+
 def _furnish_subinterpreters(module: ModuleType) -> None:
     """Have each interpreter that this module creates find the imports that a child finds."""
     create, run = module.create, getattr(module, "exec", None) or module.run_string
+    _listings.append(module.list_all)
 
     def furnished(*args: Any, **kwargs: Any) -> Any:
         made = create(*args, **kwargs)
@@ -103,11 +130,7 @@ class _Watch:
         """Write the file where the module that starts children comes next; None but for subinterpreters."""
         if name not in _POOLS:
             return None
-        try:
-            with open(f"{self._job.home}/{FILE}", "xb") as file:
-                file.write(content(self._job.header, self._job.body))
-        except OSError:  # the file is there already, or the disk is full; then a child reports the missing module
-            pass
+        _write(self._job)
         if name not in _SUBINTERPRETERS:
             return None
         for finder in sys.meta_path:

@@ -186,7 +186,7 @@ def _add_packages(directory: str) -> None:
 
 
 def started_more(pid: int) -> str | None:
-    """Return the kind of work that loading left running in this process: `threads`, `processes` or None."""
+    """Return what loading left that no forked row can use: `threads`, `interpreters`, `processes` or None."""
     try:
         tasks = len(_listdir("/proc/self/task"))
     except OSError:
@@ -194,6 +194,8 @@ def started_more(pid: int) -> str | None:
         tasks = threading.active_count() if threading else 1
     if tasks > 1:
         return "threads"
+    if children.interpreters_left():
+        return "interpreters"
     return "processes" if kernel.children_of(pid) else None
 
 

@@ -159,6 +159,7 @@ def _describe(raw: bytes) -> dict[str, Any]:
 
 _LEFT = {
     "threads": ("threads_at_load", "threads"),
+    "interpreters": ("threads_at_load", "interpreters"),
     "processes": ("threads_at_load", "processes"),
     "files": ("files_at_load", "files"),
     "descriptors": ("descriptors_at_load", "open files, sockets or pipes"),

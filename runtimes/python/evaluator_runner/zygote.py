@@ -93,7 +93,6 @@ def run_row(job: Job, sock: int) -> None:
         guest_setup.become(job.logs.out.writer, job.logs.err.writer, keep=sock)
         try:
             loaded = _load(job, furnished=False)
-            children.watch(job)
         except program.LoadFailed as failed:
             body = jsontext.to_bytes(jsontext.encode({"error": failed.error}))
             _send(sock, row.FAILED + len(body).to_bytes(4, "big") + bytes(28) + body)
@@ -115,6 +114,7 @@ def _load(job: Job, *, furnished: bool) -> program.Program:
     os.environ.update(job.header.get("environment") or {})
     os.environ.update(job.header.get("secrets") or {})
     body = jsontext.decode(job.body.decode())
+    children.watch(job)
     pid = _getpid()
     try:
         loaded = program.load(body, job.header, options=job.options)
@@ -162,7 +162,7 @@ def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Prog
     if classes:
         body["classes"] = classes
     header["left"] = _left_running(loaded, control)
-    header["pools"] = loaded is not None and children.watch(job)
+    header["pools"] = children.take_pools(job) and loaded is not None
     header["load_ms"] = (_clock() - started) / 1e6
     guest_setup.flush_streams()
     report(control, LOAD_FAILED if loaded is None else LOADED, header, body)

@@ -350,6 +350,54 @@ def test_what_holds_no_state_costs_no_row_its_speed(start: Any, made: str) -> No
     assert runner.load(f"{made}\ndef evaluate(a, b, c): return 1\n").header["notes"] == []
 
 
+INTERPRETERS = """
+try:
+    import _interpreters as own
+except ImportError:  # until Python 3.12
+    import _xxsubinterpreters as own
+run = getattr(own, "exec", None) or own.run_string
+"""
+
+
+def test_an_interpreter_made_at_load_works_in_each_row(runner: RunnerProcess) -> None:
+    code = f"""
+import os
+{INTERPRETERS}
+MADE = own.create()
+def evaluate(inputs, outputs, trace):
+    reader, writer = os.pipe()
+    failed = run(MADE, f"import os; seen = globals().get('seen', 0) + 1; os.write({{writer}}, b'%d' % seen)")
+    return str(failed or os.read(reader, 9))
+"""
+    frame = runner.load(code)
+    assert [(note["code"], note["message"].partition(",")[0]) for note in frame.header["notes"]] == [
+        ("threads_at_load", "loading left interpreters behind")
+    ]
+    assert [body(runner.call({}, 1, None))["value"] for _ in range(2)] == ["b'1'", "b'1'"]
+
+
+def test_an_interpreter_that_loading_destroyed_leaves_rows_forked(runner: RunnerProcess) -> None:
+    code = f"{INTERPRETERS}\nown.destroy(own.create())\ndef evaluate(a, b, c): return 1\n"
+    assert runner.load(code).header["notes"] == []
+    assert body(runner.call({}, 1, None))["value"] == 1
+
+
+def test_an_interpreter_finds_own_files_at_load(runner: RunnerProcess) -> None:
+    code = f"""
+import os
+{INTERPRETERS}
+reader, writer = os.pipe()
+made = own.create()
+failed = run(made, f"import os; from own_file import X; os.write({{writer}}, X)")
+FOUND = failed or os.read(reader, 9)
+own.destroy(made); os.close(reader); os.close(writer)
+def evaluate(inputs, outputs, trace):
+    return str(FOUND)
+"""
+    assert runner.load(code, body={"files": {"own_file.py": "X = b'found'"}}).header["notes"] == []
+    assert body(runner.call({}, 1, None))["value"] == "b'found'"
+
+
 def test_daemon_at_load_does_not_meet_two_rows(runner: RunnerProcess) -> None:
     code = """
 import os, time
