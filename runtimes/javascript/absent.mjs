@@ -14,12 +14,12 @@ import { parse } from './parser.mjs';
 
 /** @typedef {{type: string, [field: string]: any}} Node of an ESTree */
 
-const MADE = '__evaluator_host_absent__';
+export const MADE = '__evaluator_host_absent__'; // also in the names of a placeholder's functions
 const ENTRIES = '__evaluator_host_entries__';
-const PLACEHOLDER = `;function ${MADE}(file) { const use = () => { `
-  + `if (file && ${MADE}.loaded) throw Object.assign(new Error("Cannot find module '" + file + "'"), { code: "MODULE_NOT_FOUND" }); return it; }; `
-  + 'const it = new Proxy(function () {}, { '
-  + 'get: (_, key) => { if (typeof key === "symbol" && use()) throw new Error("a package that it imports is not pinned"); return key === "then" || key === "__esModule" ? undefined : use(); }, '
+const PLACEHOLDER = `;function ${MADE}(file) { const use = function ${MADE}use() { `
+  + `if (file && ${MADE}.loaded) require(file); return it; }; `
+  + `const it = new Proxy(function () {}, { get: function ${MADE}get(_, key) { `
+  + 'if (typeof key === "symbol" && use()) throw new Error("a package that it imports is not pinned"); return key === "then" || key === "__esModule" ? undefined : use(); }, '
   + `apply: use, construct: use, set: () => true }); return it; };${MADE}.loaded = true;`;
 const PACKAGE = /^\/\/ \S*\bnode_modules\//; // the comment that esbuild puts before a module of a package
 const OWN_FILE = /^(?:[./]|[@~]\/)/;

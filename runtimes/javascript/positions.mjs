@@ -1,6 +1,7 @@
 // @ts-check
 /** Turns V8's error positions into the user's own lines: source-mapped, without frames of other code. */
 
+import { MADE } from './absent.mjs';
 import { madeNames, moduleHint, namesCode, withOwnNames } from './made_names.mjs';
 
 const { SourceMap } = process.getBuiltinModule('node:module');
@@ -69,7 +70,7 @@ export class Positions {
   /** Return where the innermost frame of a stack that has a source is, if that is the user's. @param {string} stack */
   #asker(stack) {
     for (const line of stack.split('\n').slice(0, 50)) {
-      const match = FRAME.exec(line);
+      const match = line.includes(MADE) ? null : FRAME.exec(line);
       if (!match) continue;
       const found = this.#find(Number(match[2]), Number(match[3]));
       if (found !== null || this.#hasSource(Number(match[2]), Number(match[3]))) return found;

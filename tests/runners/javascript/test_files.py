@@ -115,6 +115,22 @@ def test_a_file_of_the_author_stops_only_what_comes_to_it(
             assert body(answer)["value"] == value
 
 
+@pytest.mark.parametrize(
+    "caught",
+    [
+        "try { score = far(outputs) } catch { score = 0 }",
+        "score = await Promise.resolve().then(() => far(1)).catch(() => 0)",
+    ],
+)
+def test_a_caught_use_of_a_file_of_the_author_is_told(start: Callable[..., RunnerProcess], caught: str) -> None:
+    row = f"export async function evaluate(inputs, outputs, trace) {{\n  let score = 1;\n  if (outputs) {caught};\n  return score\n}}\n"
+    runner = start()
+    assert runner.load(f"import {{ far }} from '@/lib/gone';\n{row}", language="typescript").type == "loaded"
+    told = [body(runner.call({}, outputs, None)) for outputs in ("", "x")]
+    assert [one["value"] for one in told] == [1, 0]
+    assert [one.get("missing_imports") for one in told] == [None, [{"module": "@/lib/gone", "line": 4}]]
+
+
 def test_one_of_several_that_needs_an_absent_package_is_left_out(start: Callable[..., RunnerProcess]) -> None:
     code = (
         "import { z } from 'zod';\nconst Row = z.object({});\n"
