@@ -51,6 +51,12 @@ async def test_the_result_says_what_was_not_loaded(service: Service) -> None:
 OWN = "from src.config import settings\nimport helpers\n\ndef other(path):\n    return settings.read(path)\n"
 
 
+BESIDE = (
+    "from __future__ import annotations\nimport json\n{}\n\ndef other(row: Row) -> dict:\n    return json.loads(row)\n"
+)
+EXACT = "\ndef exact(row: Row, output: str, expected: str) -> bool:\n    return output == expected\n"
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -60,13 +66,18 @@ OWN = "from src.config import settings\nimport helpers\n\ndef other(path):\n    
             "from src.llm import chat\nWANTED = ['4']\n\ndef exact(output):\n    return output in WANTED\n\n"
             "def judged(output):\n    return chat(WANTED)\n\nPLAIN = [exact]\nALL = {'all': PLAIN + [judged]}\n"
         ),
+        BESIDE.format("from .rows import Row") + EXACT,
+        BESIDE.format("from ..app.rows import (\n    Row,\n)") + EXACT,
+        BESIDE.format("from . import rows\nRow = rows.Row") + EXACT,
+        BESIDE.format("try:\n    from .rows import Row\nexcept ImportError:\n    from rows import Row") + EXACT,
     ],
 )
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 async def test_a_file_of_the_author_that_nothing_uses_stops_nothing(service: Service, code: str) -> None:
-    result = await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))
+    result = await service.evaluate(Evaluator(code), Row({"row": "r", "correct_answer": "4"}, "4"))
     assert (result.score, result.error) == (1.0, None)
-    assert result.not_loaded in (("src.config", "helpers"), ("conf",), ("src.llm",))
+    absent = (("src.config", "helpers"), ("conf",), ("src.llm",), (".rows",), ("..app.rows",), (".",), ("rows",))
+    assert result.not_loaded in absent
 
 
 @pytest.mark.parametrize(
@@ -84,6 +95,15 @@ async def test_a_file_of_the_author_that_the_evaluator_uses_is_asked_for(service
     assert error is not None
     assert (error.code, error.message) == ("load_error", "No module named 'helpers'")
     assert '{"helpers.py": "…"}' in (error.hint or "")
+
+
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+async def test_a_file_beside_the_code_that_the_evaluator_uses_is_asked_for(service: Service) -> None:
+    code = BESIDE.format("from .rows import Row, norm") + EXACT.replace("output ==", "norm(output) ==")
+    error = (await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))).error
+    assert error is not None
+    assert (error.code, error.line) == ("load_error", 3)
+    assert '{"evals/rows.py": "…"}' in (error.hint or "")
 
 
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)

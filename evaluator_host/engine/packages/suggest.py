@@ -37,6 +37,8 @@ from evaluator_host.types.evaluator import Language
 TIMEOUT_S: Final = 10.0  # seconds that a refusal may be delayed for a better hint; on an idle machine a hint takes 1 s
 _MAX_LOOKUPS: Final = 20
 _FIELD: Final = re.compile(r"packages\[(\d+)\]")
+_FALLBACKS: Final = re.compile(r"^except\b[^\n]*:[^\n]*\n[ \t]+((?:from|import) [^\n#]*)", re.MULTILINE)
+"""Imports at the top level that are tried after others failed."""
 _IMPORTS: Final = re.compile(r"\bimport\b")
 _DOTTED: Final = re.compile(r"[A-Za-z_][\w.]*")
 _SPECIFIER: Final = re.compile(r"\b(?:from|import|require)\s*\(?\s*[\"']([^\"'\s]{1,200})[\"']")
@@ -184,6 +186,7 @@ def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
     """
     if language is not Language.PYTHON:
         return _known_of_npm(language, texts)
+    texts = tuple(texts)
     lines = [
         line.partition("#")[0]
         for text in texts
@@ -192,7 +195,8 @@ def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
         if _IMPORTS.search(line)
     ]
     named = (_DOTTED.findall(line)[:_MOST_NAMES] for line in lines)
-    found = {one: "" for line in lines for one in _imported_at_top(line)}
+    last = [line for text in texts for line in _FALLBACKS.findall(text)]
+    found = {one: "" for line in (*lines, *last) for one in _imported_at_top(line)}
     for name in sorted({one for names in named for one in (*names, *_in_namespace(names))}):
         top = name if _is_namespace(name) else name.partition(".")[0]
         package = pin_for(top, language)

@@ -139,6 +139,15 @@ def stop() -> None:
             del sys.modules[name]
 
 
+def stand_in_relative(node: Any) -> dict[str, Any]:
+    """Return placeholders for what a relative import names; the code lies in no package."""
+    name = "." * node.level + (node.module or "")
+    sys.modules[name] = module = _Module(name)
+    module.__dict__["__known__"] = {name: ""}
+    _given[name] = None
+    return {alias.asname or alias.name: getattr(module, alias.name) for alias in node.names}
+
+
 class _Later:
     """Something of a package that is not pinned. While code loads it can be called and read."""
 
@@ -357,7 +366,8 @@ class Finder(Loader):
     """Finds absent modules of clients and of well-known packages, after every other finder.
 
     Only imports of the evaluator's own code are asked for here: clients wherever they stand, others at the top level
-    of the evaluator itself. What the code catches, and what an installed package tries, is not found.
+    of the evaluator itself, and a file of the author's after `except` there. What the code catches, and what an
+    installed package tries, is not found.
 
     Args:
       code: The evaluator.
@@ -368,7 +378,10 @@ class Finder(Loader):
         self._code = code
         self._known = known
         self._caught: dict[str, list[tuple[int, int]]] = {}
-        self._top = _lines_of_imports(code)
+        body = getattr(parsed(code), "body", ())
+        self._top = _lines_of_imports(body)
+        handlers = [handler for node in body if type(node).__name__ == "Try" for handler in node.handlers]
+        self._fallbacks = _lines_of_imports([one for handler in handlers for one in handler.body])
 
     def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> Any:
         """Return the spec of a module, as `sys.meta_path` requires; None for one that is to fail."""
@@ -380,8 +393,11 @@ class Finder(Loader):
         frame = _importer()
         if frame is None or self._is_caught(frame.f_code.co_filename, frame.f_lineno):
             return None
-        if not client and (frame.f_code.co_filename != tracebacks.FILENAME or frame.f_lineno not in self._top):
+        if not client and frame.f_code.co_filename != tracebacks.FILENAME:
             return None
+        if not client and frame.f_lineno not in self._top:
+            is_last_try = frame.f_lineno in self._fallbacks and _provider(name, self._known) == ""
+            return ModuleSpec(name, self, is_package=True) if is_last_try else None
         return ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: Any) -> Any:
@@ -417,9 +433,9 @@ def _importer() -> FrameType | None:
     return frame if file == tracebacks.FILENAME or file in tracebacks.OTHERS else None
 
 
-def _lines_of_imports(code: str) -> set[int]:
-    """Return the lines of imports at the top level, except `from … import *`."""
-    found = [one for one in getattr(parsed(code), "body", ()) if type(one).__name__ in {"Import", "ImportFrom"}]
+def _lines_of_imports(body: Any) -> set[int]:
+    """Return the lines of the imports among statements, except `from … import *`."""
+    found = [one for one in body if type(one).__name__ in {"Import", "ImportFrom"}]
     plain = [one for one in found if all(alias.name != "*" for alias in one.names)]
     return {line for one in plain for line in range(one.lineno, (one.end_lineno or one.lineno) + 1)}
 

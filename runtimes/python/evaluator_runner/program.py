@@ -259,7 +259,7 @@ def _prepare_imports(
     if package := modules.package_of(own_path):
         namespace["__package__"] = package
     absent.install(body["code"], package)
-    if not known and not later.names_client(run):
+    if not known and not later.names_client(run) and "\nfrom ." not in f"\n{run}":
         return None
     from evaluator_runner.whole import whole_of
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from evaluator_runner.slices import Statement
 
+_PLACELESS = "attempted relative import with no known parent package"  # the interpreter's own words
 _FUTURE = 0x1FE0000  # flags of `__future__` imports
 
 
@@ -30,7 +31,8 @@ def whole_of(code: str, flags: int, known: dict[str, str]) -> Whole | None:
     try:
         modules = {module for module, _, _ in imports.imports_in(tree, "")}
         wanted = [one for one in modules if later.may_stand_in(one, known)]
-        return None if all(imports.is_provided(one) for one in wanted) else Whole(tree, flags)
+        is_relative = any(getattr(node, "level", 0) for node in getattr(tree, "body", ()))
+        return Whole(tree, flags) if is_relative or not all(imports.is_provided(one) for one in wanted) else None
     except RecursionError:
         return None
 
@@ -59,6 +61,9 @@ class Whole:
             try:
                 interpreter_hooks.call(exec, (self._compiled(node), namespace))
             except Exception as raised:
+                if _is_placeless(node, raised):
+                    namespace.update(later.stand_in_relative(node))
+                    continue
                 if type(node).__name__ in {"Import", "ImportFrom"} or not self._needs_absent(node):
                     raise
                 self._stopped[id(node)] = raised
@@ -102,6 +107,12 @@ class Whole:
     def _needs_absent(self, node: Any) -> bool:
         own = [one for one in self._slices.statements if one.node is node]
         return any(_is_absent(one) for top in own for one in self._slices.needed_to_run(top))
+
+
+def _is_placeless(node: Any, raised: BaseException) -> bool:
+    """Return whether a statement failed as a relative import of names, since the code lies in no package."""
+    is_relative = type(node).__name__ == "ImportFrom" and node.level and node.names[0].name != "*"
+    return is_relative and type(raised) is ImportError and raised.args[:1] == (_PLACELESS,)
 
 
 def _is_absent(one: Statement) -> bool:
