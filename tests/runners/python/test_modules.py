@@ -67,8 +67,8 @@ def test_a_module_with_an_import_that_is_missing(runner: RunnerProcess) -> None:
     ("statement", "file", "path"),
     [
         ("from .helper import score", "evals/helper.py", "evals/score.py"),
-        ("from . import helper", "evals/helper.py", "evals/score.py"),
-        ("from ..core.texts import norm", "evals/core/texts.py", "evals/inner/score.py"),
+        ("from . import helper as score", "evals/helper.py", "evals/score.py"),
+        ("from ..core.texts import norm as score", "evals/core/texts.py", "evals/inner/score.py"),
     ],
 )
 def test_a_relative_import_says_what_to_send(runner: RunnerProcess, statement: str, file: str, path: str) -> None:
