@@ -59,6 +59,11 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             doubtful=True,
             mend=Mend.CODE,
         ),
+        "unreachable": WarningKind(
+            "the code asked a host that it cannot reach, and goes on without an answer",
+            doubtful=True,
+            remedy="grant it the host (`network`) or a model (`models`), or put what the code needs into the row",
+        ),
         "missing_param": WarningKind(
             "the code reads a key of `app_params` that was not given",
             doubtful=True,

@@ -126,3 +126,26 @@ async def test_of_rewards_that_are_added_up_each_is_needed(service: Service) -> 
     error = (await service.evaluate(Evaluator(code), Row({"question": "q"}, "4"))).error
     assert error is not None
     assert (error.code, error.message) == ("load_error", "No module named 'numpy'")
+
+
+ASKING = "import {0}\n\ndef judged(output, expected):\n    try:\n        return {1}\n    except Exception:\n        return 0.5\n"
+
+
+@pytest.mark.parametrize(
+    ("package", "asked"),
+    [
+        ("urllib.request", "urllib.request.urlopen('https://api.judge.invalid/v1').status"),
+        ("socket", "socket.create_connection(('api.judge.invalid', 443)).fileno()"),
+        ("asyncio", "asyncio.run(asyncio.open_connection('api.judge.invalid', 443))"),
+    ],
+)
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+async def test_an_answer_made_up_without_network_is_told(service: Service, package: str, asked: str) -> None:
+    code = ASKING.format(package, asked)
+    told = "the code asked api.judge.invalid, which it cannot reach, and goes on without an answer"
+    alone = await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))
+    assert (alone.score, [(one.code, one.message) for one in alone.warnings]) == (0.5, [("unreachable", told)])
+    code += "\ndef exact(output, expected):\n    return output == expected\n"
+    both = await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))
+    assert (both.score, both.metrics) == (1.0, {"exact": 1.0})
+    assert f"judged: {told}" in [one.message for one in both.warnings]

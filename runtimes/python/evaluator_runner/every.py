@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluator_runner import failures
+from evaluator_runner import failures, unreached
 from evaluator_runner.binding import bind, called
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.encode import encode_result
@@ -79,6 +79,7 @@ def _shown(name: str, found: Entry) -> str:
 def _calls(found: dict[str, Entry], lines: list[str]) -> Callable[..., Any]:
     async def every(*args: Any, **body: Any) -> dict[str, Any]:
         outcomes = []
+        unreached.take()  # what the load of the code asked
         for name, one in found.items():
             try:
                 own, named = _arguments(one, _copy(list(args)), _copy(body))
@@ -87,6 +88,8 @@ def _calls(found: dict[str, Entry], lines: list[str]) -> Callable[..., Any]:
                     value = await value
                 if one.convert is not None:
                     value = one.convert(value)
+                if in_vain := unreached.take():
+                    raise ConnectionError(in_vain)
                 outcome: dict[str, Any] = {"result": encode_result(value, limit=_BYTES).decode()}
             except MemoryError:
                 raise

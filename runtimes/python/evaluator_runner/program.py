@@ -6,7 +6,7 @@ import builtins as _builtins
 import os
 import sys
 
-from evaluator_runner import absent, dialects, failures, interpreter_hooks, later, modules, pasted, prebound
+from evaluator_runner import absent, dialects, failures, interpreter_hooks, later, modules, pasted, prebound, unreached
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.failures import Failure
 from evaluator_runner.tracebacks import FILENAME
@@ -259,6 +259,7 @@ def _prepare_imports(
     if package := modules.package_of(own_path):
         namespace["__package__"] = package
     absent.install(body["code"], package)
+    unreached.install()
     if not known and not later.names_client(run) and "\nfrom ." not in f"\n{run}":
         return None
     from evaluator_runner.whole import whole_of

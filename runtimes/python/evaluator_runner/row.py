@@ -13,7 +13,7 @@ import resource
 import sys
 import time
 
-from evaluator_runner import absent, failures, generators, guest_setup, interpreter_hooks, jsontext, params
+from evaluator_runner import absent, failures, generators, guest_setup, interpreter_hooks, jsontext, params, unreached
 from evaluator_runner.binding import bind
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.encode import TooLarge, encode_result
@@ -41,7 +41,7 @@ _PAGE_BYTES = 2 * 1024 * 1024
 _modules = sys.modules
 _call, _encode_result = interpreter_hooks.call, encode_result
 _PLAIN = frozenset((float, int, bool, str, dict, list, type(None)))  # types of values that cannot be awaited
-_absent, _unset, _wrote = absent.failed_imports, params.unset, guest_setup.wrote
+_absent, _unset, _wrote, _unreached = absent.failed_imports, params.unset, guest_setup.wrote, unreached.hosts
 _renewals, _renew = generators.renewals, generators.renew
 _socketpair = _socket.socketpair
 _REHEARSALS = 20  # the interpreter specialises code that ran eight times, and its operations soon after
@@ -52,6 +52,14 @@ def order(body_bytes: int, *, more: bool) -> bytes:
     """Return what precedes the body of a row; `more` says that another row may follow."""
     length = bytes((body_bytes >> 21, body_bytes >> 14 & 127, body_bytes >> 7 & 127, body_bytes & 127))
     return (MORE if more else LAST) + length
+
+
+def _with_facts(kind: bytes, body: bytes) -> bytes:
+    """Return the body of an answer with what was noticed of its row."""
+    if _unreached:
+        body = unreached.added_to(body) if kind is RESULT else body
+        _unreached.clear()
+    return params.added_to(absent.added_to(body))
 
 
 class RowProcess:
@@ -203,8 +211,8 @@ class RowProcess:
             kind, body = FAILED, self._describe(raised)
         if _getpid() != self._pid:
             _exit(0)  # user code forked and its child reached this line too; a row has one answer
-        if _absent or _unset:
-            body = params.added_to(absent.added_to(body))
+        if _absent or _unset or _unreached:
+            body = _with_facts(kind, body)
         run_us: int = (_clock() - started) // 1000
         out, err = self._flush() if _wrote else (0, 0)
         peak_kb: int = _getrusage(0)[_PEAK_KB]  # type: ignore[assignment]
