@@ -15,7 +15,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from ..types.errors import Busy, HostError, HostUnreachable, InvalidRequest, Problem
-from ..types.evaluator import ROW_FIELDS, Evaluator, Json, ModelBudget, Row
+from ..types.evaluator import ROW_FIELDS, Evaluator, Json, Row
 from ..types.json_values import InvalidJson, decode_json, encode_json, not_finite, require_finite
 
 T = TypeVar("T")
@@ -25,6 +25,8 @@ _CONNECT_S: Final = 5.0
 _LONGEST_PAUSE_S: Final = 10.0  # longest pause, even if Retry-After asks for more
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _EVALUATOR_FIELDS: Final = ("code", "language", "contract", "packages", "threshold", "settings", "limits", "policy")
+_RARE_FIELDS: Final = ("python", "files", "path", "data", "models", "network", "secrets", "budget")
+_DEFAULTS: Final = {name: getattr(Evaluator(""), name) for name in _RARE_FIELDS}  # values that are not sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +69,14 @@ def path_part(name: str) -> str:
 
 
 def query(**given: Any) -> str:
-    """Return the query string `?name=value&…` without arguments that are None or False; empty if none is left."""
+    """Return the query string `?name=value&…` without arguments that are None, and with each item of a list."""
     named = {
         name: str(value).lower() if isinstance(value, bool) else value
         for name, value in given.items()
-        if value is not None and value is not False
+        if value is not None
     }
-    return f"?{urlencode(named)}" if named else ""
+    encoded = urlencode(named, doseq=True)
+    return f"?{encoded}" if encoded else ""
 
 
 def evaluator_body(evaluator: Evaluator | str) -> dict[str, Any] | str:
@@ -94,11 +97,8 @@ def given_cases(cases: Sequence[Mapping[str, Json]] | None) -> dict[str, Any]:
 
 def pasted_body(evaluator: Evaluator) -> dict[str, Any]:
     """Return an evaluator with its code as request JSON."""
-    names = ("python", "files", "path", "data", "models", "network", "secrets")
-    given = {name: getattr(evaluator, name) for name in names}
-    more = {name: value for name, value in given.items() if value}
-    if evaluator.budget != ModelBudget():
-        more["budget"] = evaluator.budget
+    given = {name: getattr(evaluator, name) for name in _DEFAULTS}
+    more = {name: value for name, value in given.items() if value != _DEFAULTS[name]}
     whole = {**{name: getattr(evaluator, name) for name in _EVALUATOR_FIELDS}, **more}
     if evaluator.judge is None:
         return whole
@@ -245,11 +245,11 @@ def http_options(url: str | None, *, key: str | None, timeout_s: float | None) -
       InvalidRequest: the URL is not that of a host, or the key is malformed. The message does not repeat the key.
     """
     if url is None:
-        url, key = default_url(), key or os.environ.get("EVALUATOR_HOST_KEY")
+        url, key = default_url(), os.environ.get("EVALUATOR_HOST_KEY") or None if key is None else key
     url = host_url(url)
     headers = {"Content-Type": "application/json"}
     if key is not None:
-        if not key.strip().isascii() or not key.strip().isprintable() or " " in key.strip():
+        if not key.strip() or not key.strip().isascii() or not key.strip().isprintable() or " " in key.strip():
             raise InvalidRequest("this is not a key of a host: a key is one word that begins with eh_; copy it again")
         headers["Authorization"] = f"Bearer {key.strip()}"
     return {

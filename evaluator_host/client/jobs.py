@@ -375,7 +375,7 @@ class JobVerbs(Verbs[TransportT]):
         """
         format_, part, blocking = Format.of_name(str(file)), Path(f"{file}.part"), self._transport.call_blocking
         kept = await blocking(kept_rows, part, format_) if resume else KeptRows()
-        path = _path(job_id, f"rows.{format_}") + query(evaluator=evaluator, first=kept.next_row or None)
+        path = _path(job_id, f"rows.{format_}") + query(evaluator=evaluator, first=kept.next_row)
         async with aclosing(self._transport.download(Call("GET", path, NoneType))) as pieces:
             begun = await anext(pieces, b"")
             while len(begun) < len(kept.header) and (piece := await anext(pieces, b"")):
@@ -433,9 +433,8 @@ class JobVerbs(Verbs[TransportT]):
           InvalidRequest: the jobs have no evaluator in common, or not the same rows.
         """
         after: int | None = -1
-        wanted = None if better is None else str(better).lower()
         while after is not None:
-            asked = query(evaluator=evaluator, better=wanted, after=after, by_place=by_place)
+            asked = query(evaluator=evaluator, better=better, after=after, by_place=by_place)
             page = await self._get(_path(job_id, f"compare/{path_part(other_id)}/changes") + asked, ChangePage)
             for change in page.changes:
                 yield change

@@ -43,9 +43,10 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
           NotFound: there is no such secret.
           InvalidRequest: a field is not valid, or evaluators may not ask that host.
         """
-        more = {"key": key, "allow_host": allow_host}
-        body: dict[str, Json] = {name: value for name, value in more.items() if value}
-        body |= {name: value for name, value in asdict(model).items() if name not in _OF_THE_HOST and value != ""}
+        body: dict[str, Json] = {name: value for name, value in asdict(model).items() if name not in _OF_THE_HOST}
+        if not model.model:
+            del body["model"]  # the host takes `name`
+        body |= {"allow_host": allow_host} if key is None else {"allow_host": allow_host, "key": key}
         return await self._transport.send(Call("POST", "/v1/models", RegisteredModel, encode(body)))
 
     @verb

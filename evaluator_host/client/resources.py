@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
-from urllib.parse import urlencode
 
 from ..types.errors import NotFound
 from ..types.evaluator import Evaluator, Json, Row
@@ -308,9 +307,8 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
         Raises:
           InvalidRequest: a condition is not valid.
         """
-        pairs = [("text", text), ("first", first), ("limit", limit), *(("where", one) for one in where)]
-        asked = urlencode([*pairs, *([("sort", sort)] if sort else [])])
-        return await self._get(self._path(name, f"search?{asked}"), FoundRows)
+        asked = query(text=text, where=where, sort=sort, first=first, limit=limit)
+        return await self._get(self._path(name, "search") + asked, FoundRows)
 
     @verb
     async def changes(self, name: str, to: str, *, first: int = 0, limit: int = 100) -> RowChanges:
@@ -322,8 +320,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
           first: How many of the differences to leave out.
           limit: How many to return at most.
         """
-        asked = urlencode({"to": to, "first": first, "limit": limit})
-        return await self._get(self._path(name, f"changes?{asked}"), RowChanges)
+        return await self._get(self._path(name, "changes") + query(to=to, first=first, limit=limit), RowChanges)
 
     @verb
     async def columns(self, name: str) -> list[ColumnFacts]:

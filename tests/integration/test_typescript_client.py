@@ -248,3 +248,25 @@ def test_integers_are_exact_or_said_to_be_rounded(project: Path, server: Server)
         'TypeError the number at "outputs" is NaN, which JSON does not have; send null or text in its place',
         'TypeError the number at "0" is -Infinity, which JSON does not have; send null or text in its place',
     ]
+
+
+FALSE_FILTERS = """
+import { EvaluatorHost } from "@evaluator-host/client";
+const asked: string[] = [];
+const answer = async (url: unknown, init: unknown) => {
+  asked.push(String(url).split("?")[1] ?? "none", (init as { body?: string }).body ?? "");
+  return new Response('{"rows": [], "next_cursor": null}');
+};
+const host = new EvaluatorHost({ fetch: answer });
+for await (const row of host.jobs.rows("j", { passed: false, min_score: 0, text: "", error: undefined })) console.log(row);
+await host.evaluators.delete("e");
+await host.evaluateBatch("e", [], { outputs: "" as "none" });
+console.log(asked.join("\\n"));
+"""
+
+
+def test_only_undefined_is_left_out_of_a_request(project: Path) -> None:
+    rows, _, delete, _, _, body = run(project, FALSE_FILTERS, 0).splitlines()
+    assert rows == "passed=false&min_score=0&text=&limit=500"
+    assert delete == "force=false"
+    assert '"outputs":""' in body

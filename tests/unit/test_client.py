@@ -3,7 +3,9 @@
 import inspect
 import json
 import math
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,10 @@ import pytest
 
 from evaluator_host.client import AsyncClient, Client
 from evaluator_host.client.transport import Verbs
+from evaluator_host.types.alerts import AlertRule, Metric
 from evaluator_host.types.errors import Busy, HostUnreachable, InvalidRequest, NotFound
 from evaluator_host.types.evaluator import Evaluator, Row
+from evaluator_host.types.models import RegisteredModel
 from tests.both_clients import FLAVOURS, open_client
 
 GROUPS = ("evaluators", "datasets", "jobs", "secrets", "data", "models", "schedules", "alerts", "labels")
@@ -188,3 +192,96 @@ def test_a_number_that_json_does_not_have_is_refused_and_never_sent_as_null(flav
             client.evaluate(evaluator, inputs={"a": [1.0, number]})
         with pytest.raises(InvalidRequest, match=r"at \$\.rows\[1\]\.outputs is NaN"):
             client.evaluate_batch(evaluator, [Row(outputs=1.0), Row(outputs=number)])
+
+
+EMPTY = {"bool": False, "int": 0, "float": 0.0, "str": "", "Sequence": [], "Iterable": [], "Mapping": {}, "dict": {}, "list": []}  # fmt: skip
+ROUTED = {"format", "resume"}  # arguments that say how a file is read or written here, and are not sent
+
+
+def falsy_arguments() -> Iterator[tuple[str, str, Any]]:
+    """Yield the optional arguments of verbs that take a value which is false, with that value."""
+    for name, verb in verbs_of(Client()).items():
+        for argument in inspect.signature(verb).parameters.values():
+            kinds = re.split(r"\W+", str(argument.annotation))
+            kind = next((one for one in kinds if one in EMPTY), None)
+            if argument.default is not argument.empty and kind is not None and argument.name not in ROUTED:
+                yield name, argument.name, EMPTY[kind]
+
+
+class Sent(Exception):
+    """Ends a call when its request is there."""
+
+
+def request_of(flavour: str, monkeypatch: pytest.MonkeyPatch, verb: str, *first: Any, **given: Any) -> httpx.Request:
+    """Return the request of a verb with these arguments, and with any values for others that it needs."""
+    found: list[httpx.Request] = []
+
+    def handle(asked: httpx.Request) -> httpx.Response:
+        asked.read()
+        found.append(asked)
+        raise Sent
+
+    async def handle_async(asked: httpx.Request) -> httpx.Response:
+        await asked.aread()
+        return handle(asked)
+
+    values = {"evaluator": Evaluator("code"), "evaluators": ["a"], "rows": [Row()], "data": [{"a": 1}], "files": {}}
+    values |= {"index": 3, "label": True, "limit": 5, "rule": AlertRule(Metric.MEAN, job="last"), "answers": []}
+    values |= {"model": RegisteredModel("m", "https://api.example.com"), "file": "rows.csv"}
+    if verb == "schedules.create":
+        given = {"evaluators": ["a"], "dataset": "d", **given}
+    with open_client(flavour, "http://host") as client:
+        handler = handle if flavour == "sync" else handle_async
+        monkeypatch.setattr(client._transport.http, "_transport", httpx.MockTransport(handler))
+        group, _, name = verb.rpartition(".")
+        method = getattr(getattr(client, group) if group else client, name)
+        needed = [
+            values.get(one.name, "text")
+            for one in list(inspect.signature(verbs_of(Client())[verb]).parameters.values())[1:]
+            if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+        ]
+        with suppress(Sent):
+            next(iter(method(*first, *needed[len(first) :], **given)))
+    return found[0]
+
+
+@pytest.mark.parametrize(("verb", "argument", "value"), list(falsy_arguments()))
+def test_only_none_is_left_out_of_a_request(
+    verb: str, argument: str, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = request_of("sync", monkeypatch, verb, **{argument: value})
+    sent = dict(request.url.params)
+    if request.headers["Content-Type"] == "application/json" and request.content:
+        body = json.loads(request.content)
+        sent = {**sent, **body, **body.get("config", {})}
+    sent |= {"idempotency_key": request.headers.get("Idempotency-Key")}
+    written = str(value).lower() if argument in request.url.params else value
+    in_path = request.url.path.endswith(f"/{written}")
+    assert in_path or sent.get(argument, []) == written  # a query has no empty list
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("verb", ["jobs.rows", "jobs.first_rows", "jobs.records"])
+def test_rows_that_did_not_pass_are_asked_for(flavour: str, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = request_of(flavour, monkeypatch, verb, passed=False, min_score=0, text="", error=None)
+    assert {"passed": "false", "min_score": "0", "text": ""}.items() <= dict(request.url.params).items()
+    assert "error" not in request.url.params
+
+
+@pytest.mark.parametrize("given", [{"python": ""}, {"path": ""}, {"threshold": 0.0}, {"name": None, "packages": ()}])
+def test_a_field_of_an_evaluator_that_is_empty_is_sent(given: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = json.loads(request_of("sync", monkeypatch, "check", Evaluator("code", **given)).content)["evaluator"]
+    assert (
+        sent.items()
+        >= {name: list(value) if value == () else value for name, value in given.items() if value is not None}.items()
+    )
+
+
+def test_a_model_without_a_key_is_not_registered_for_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = RegisteredModel("m", "https://api.example.com", secret="")
+    sent = json.loads(request_of("sync", monkeypatch, "models.create", model, key="").content)
+    assert (sent["key"], sent["secret"]) == ("", "")
+    assert "model" not in sent
+    monkeypatch.setenv("EVALUATOR_HOST_KEY", "eh_of_the_environment")
+    with pytest.raises(InvalidRequest, match="not a key of a host"):
+        Client(key="")

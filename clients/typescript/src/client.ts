@@ -37,7 +37,7 @@ export class EvaluatorHost {
    */
   async evaluateBatch(evaluator: Evaluator, rows: Row[], { isolation = "row", outputs, signal }: { isolation?: Isolation; outputs?: "none"; signal?: AbortSignal } = {}): Promise<Batch> {
     const headers = await digestHeader(evaluator);
-    return this.#http.json("POST", "/v1/evaluate/batch", { body: { evaluator, rows, isolation, ...(outputs ? { outputs } : {}) }, headers, ...(signal ? { signal } : {}) });
+    return this.#http.json("POST", "/v1/evaluate/batch", { body: { evaluator, rows, isolation, ...(outputs === undefined ? {} : { outputs }) }, headers, ...(signal ? { signal } : {}) });
   }
 
   /** Load an evaluator in a sandbox without running a row. */

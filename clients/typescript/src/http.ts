@@ -129,7 +129,7 @@ export function segment(name: string | number): string {
 }
 
 function queryString(query: Query = {}): string {
-  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== false);
+  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
   return given.length === 0 ? "" : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
 }
 

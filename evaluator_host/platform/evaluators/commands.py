@@ -89,10 +89,14 @@ def store(
         evaluator_files.tell_files(given)
     for path in given.data.values():
         client.data.send(path)
-    cases = [
-        case for path in evaluator_files.case_files(file) for case in evaluator_files.read_cases(path, load_settings())
-    ]
-    how: dict[str, Any] = {"force": force, "cases": cases or None, "require_cases": require_cases, "message": message}
+    beside = evaluator_files.case_files(file)
+    cases = [case for path in beside for case in evaluator_files.read_cases(path, load_settings())]
+    how: dict[str, Any] = {
+        "force": force,
+        "cases": cases if beside else None,
+        "require_cases": require_cases,
+        "message": message,
+    }
     if context.info_name == "update":
         how |= {"description": description, "sampling": sampling, "tags": tag}
         evaluator = given.evaluator if fresh else _with_what_it_had(client, name, given.evaluator)

@@ -265,7 +265,7 @@ def rows(
 ) -> None:
     """Show rows of a job with their results."""
     filters = {
-        "evaluator": evaluator, "status": status, "passed": None if passed is None else str(passed).lower(),
+        "evaluator": evaluator, "status": status, "passed": passed,
         "min_score": min_score, "max_score": max_score, "text": text, "sort": sort,
     }  # fmt: skip
     of = named_job(client, job)
