@@ -214,6 +214,11 @@ class JobScore:
         ),
     ] = None
 
+    @property
+    def not_compared(self) -> bool:
+        """Whether the means of this and the previous job say nothing together: of other rows, or doubtful before."""
+        return self.previous is not None and self.mean is not None and self.change is None
+
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorScore:

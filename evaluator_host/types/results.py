@@ -176,6 +176,13 @@ class Comparison:
     ]
     regressed: Annotated[int, Doc("Number of all regressions.")]
     improved: Annotated[int, Doc("Number of all improvements.")]
+    lost: Annotated[int, Doc("Regressions that have no score now; `metrics` leave them out.")] = 0
+    gained: Annotated[int, Doc("Improvements that had no score before; `metrics` leave them out.")] = 0
+    judged: Annotated[int, Doc("Rows with `passed` in both jobs.")] = 0
+    pass_rate_before: Annotated[
+        float | None, Doc("Share of these rows that passed in the earlier job, 0 to 1; None without any.")
+    ] = None
+    pass_rate_after: Annotated[float | None, Doc("The same in the later job.")] = None
     warnings_before: Annotated[tuple[WarningCount, ...], Doc("Warnings of its rows in the earlier job.")] = ()
     warnings_after: Annotated[tuple[WarningCount, ...], Doc("Warnings of its rows in the later job.")] = ()
 

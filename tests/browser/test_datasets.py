@@ -50,11 +50,13 @@ async def test_a_file_that_is_dropped_becomes_a_data_set(page: Page, seeds: Seed
 
 async def test_a_score_that_fell_leads_to_the_comparison(page: Page, host: Server, seeds: Seeds) -> None:
     with Client(host.url) as client:
-        client.datasets.upload("trend", [{"expected": "a", "good": "a", "bad": "b"}] * 2)
+        client.datasets.upload("trend", [{"expected": "a", "good": "a", "bad": "b", "n": n} for n in range(2)])
         code = "def evaluate(inputs, outputs, trace):\n    return float(outputs == inputs['expected'])\n"
         for name in ("trend-falls", "trend-stays"):
             client.evaluators.create(name, Evaluator(code))
-        runs = (("good", ["trend-falls", "trend-stays"]), ("bad", ["trend-falls"]))
+        half = "def evaluate(inputs, outputs, trace):\n    return 0.5 / (outputs == 'a' or 1 - inputs['n'])\n"
+        client.evaluators.create("trend-lost", Evaluator(half))
+        runs = (("good", ["trend-falls", "trend-stays", "trend-lost"]), ("bad", ["trend-falls", "trend-lost"]))
         made = [client.jobs.create(names, "trend", mapping={"outputs": column}) for column, names in runs[:1]]
         client.jobs.wait(made[0].id)
         made += [client.jobs.create(names, "trend", mapping={"outputs": column}) for column, names in runs[1:]]
@@ -62,7 +64,9 @@ async def test_a_score_that_fell_leads_to_the_comparison(page: Page, host: Serve
     await page.goto(f"/jobs/{made[1].id}")
     await from_more(page, "Scores over time")
     table = page.get_by_role("region", name="Scores over time")
-    await expect(table.get_by_role("row")).to_have_count(3)
+    await expect(table.get_by_role("row")).to_have_count(4)
+    await expect(page.get_by_text("1 evaluator not compared by the mean")).to_be_visible()
+    await expect(table.get_by_role("row", name="trend-lost").get_by_role("link", name="compare")).to_be_visible()
     await expect(table.get_by_role("img", name="2 means, 0 to 1, the last one 0")).to_be_visible()
     await picture(page, "dataset-scores")
     await page.get_by_role("button", name="Fell in their last job 1").click()

@@ -331,6 +331,7 @@ async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -
     await page.get_by_role("button", name="Compare…").click()
     await page.get_by_role("dialog").get_by_role("link", name=seeds.before[4:12]).click()
     await expect(page.get_by_role("region", name=f"Worse: {compared.regressed:,}")).to_be_visible()
+    await expect(page.get_by_text(f"of {compared.judged:,} rows with a verdict in both")).to_be_visible()
     better = page.get_by_role("region", name="Rows that are better").locator("tbody tr")
     await expect(better).to_have_count(8)
     await expect(better.first).to_contain_text("letters of word")

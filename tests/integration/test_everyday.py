@@ -112,6 +112,25 @@ def test_evaluators_over_the_jobs_of_a_data_set(client: Client, url: str) -> Non
     assert f"course-exact fell by 0.5: evaluator-host jobs compare {jobs[1]} {jobs[2]}" in shown
     assert "▁█▁" in shown
     assert "course-late fell" not in shown
+
+
+def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: str) -> None:
+    rows = [{"gold": "a", "new": "a", "old": "a"}, {"gold": "b", "new": "c", "old": "b"}, {"gold": "d", "old": "d"}]
+    client.datasets.upload("lost", rows)
+    client.evaluators.create(
+        "lost-exact", Evaluator(EXACT.code.replace("return", "outputs.strip(); return"), threshold=0.5)
+    )
+    before, after = (
+        client.jobs.wait(client.jobs.create(["lost-exact"], "lost", mapping={"outputs": column}).id).id
+        for column in ("old", "new")
+    )
+    (compared,) = client.jobs.compare(before, after)
+    assert (compared.regressed, compared.lost, compared.metrics[0].worse) == (2, 1, 1)
+    assert (compared.judged, compared.pass_rate_before, compared.pass_rate_after) == (2, 1.0, 0.5)
+    shown = command(url, "jobs", "compare", before, after)
+    assert "0 rows better, 2 worse (1 without a score now)" in shown
+    assert "passed: 100.0% -> 50.0% (-50.0 points), over 2 rows with a verdict in both" in shown
+    assert "lost-exact is not compared by its mean" in command(url, "datasets", "scores", "lost")
     with pytest.raises(NotFound, match="did you mean course"):
         client.datasets.scores("coures")
 

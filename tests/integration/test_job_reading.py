@@ -105,6 +105,8 @@ def test_two_jobs_are_paired_row_by_row(client: Client, jobs: list[str]) -> None
     assert client.jobs.pairs(*jobs, metric="unknown").points == ()
     (compared,) = client.jobs.compare(*jobs)
     assert (compared.before, compared.after, compared.improved) == ("evaluator 1", "evaluator 1", 1201)
+    assert (compared.gained, compared.lost) == (1001, 0)
+    assert (compared.judged, compared.pass_rate_before, compared.pass_rate_after) == (0, None, None)
     better = list(client.jobs.changes(*jobs, better=True))
     assert [one.row for one in better] == sorted({one.row for one in better})
     assert {one.row for one in compared.improvements} < {one.row for one in better}

@@ -232,9 +232,14 @@ export interface components {
             after: string;
             before: string;
             changed: components["schemas"]["Changed"][];
+            gained: number;
             improved: number;
             improvements: components["schemas"]["Change"][];
+            judged: number;
+            lost: number;
             metrics: components["schemas"]["Difference"][];
+            pass_rate_after: number | null;
+            pass_rate_before: number | null;
             regressed: number;
             regressions: components["schemas"]["Change"][];
             warnings_after: components["schemas"]["WarningCount"][];

@@ -121,10 +121,15 @@ def history_table(history: ScoreHistory) -> Text:
     made = table(header, [_history_cells(line) for line in history.evaluators])
     for line in history.evaluators:
         job, last = [pair for pair in zip(history.jobs, line.scores, strict=True) if pair[1]][-1]
-        if last and last.change is not None and last.change < 0:
-            name = line.evaluator
-            compare = f"evaluator-host jobs compare {last.previous} {job.id} --evaluator {name}"
+        if last is None or last.previous is None:
+            continue
+        name = line.evaluator
+        compare = f"evaluator-host jobs compare {last.previous} {job.id} --evaluator {name}"
+        if last.change is not None and last.change < 0:
             made.append(plain(f"\n{name} fell by {-last.change:.4g}: {compare}"))
+        elif last.not_compared:
+            why = "its last two jobs scored different numbers of rows, or the first of them is doubtful"
+            made.append(plain(f"\n{name} is not compared by its mean ({why}): {compare}"))
     return made
 
 
@@ -294,7 +299,15 @@ def _interval(given: tuple[float, float] | None) -> str:
 
 def comparison_table(one: Comparison) -> Text:
     """Return a table that compares the results of one evaluator in two jobs."""
-    made = Text(plain(f"{one.before} -> {one.after}: {counted(one.improved, 'row')} better, {one.regressed} worse\n"))
+    better = (
+        counted(one.improved, "row") + " better" + (f" ({one.gained} without a score before)" if one.gained else "")
+    )
+    worse = f"{one.regressed} worse" + (f" ({one.lost} without a score now)" if one.lost else "")
+    made = Text(plain(f"{one.before} -> {one.after}: {better}, {worse}\n"))
+    if one.pass_rate_before is not None and one.pass_rate_after is not None:
+        points = f"{(one.pass_rate_after - one.pass_rate_before) * 100:+.1f} points"
+        rates = f"{one.pass_rate_before:.1%} -> {one.pass_rate_after:.1%} ({points})"
+        made.append(f"passed: {rates}, over {counted(one.judged, 'row')} with a verdict in both\n")
     for cause in one.changed:
         made.append(plain(f"{cause.what}: {cause.before} -> {cause.after}\n"))
     if not one.changed:

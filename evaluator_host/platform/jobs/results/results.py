@@ -374,11 +374,11 @@ class JobResults:
         return replace(found, metrics=await with_rubrics(found.metrics, rubrics, self._results.every(job_id, scored)))
 
     async def _comparison(self, job_id: str, other_id: str, old: JobEvaluator, new: JobEvaluator) -> Comparison:
-        fallen, risen = _Changes(), _Changes()
+        fallen, risen, verdicts = _Changes(), _Changes(), Counter[tuple[bool, bool]]()
 
         async def fill(values: ValuesByName) -> None:
-            nonlocal fallen, risen
-            fallen, risen = _Changes(), _Changes()
+            nonlocal fallen, risen, verdicts
+            fallen, risen, verdicts = _Changes(), _Changes(), Counter()
             async for one, other in _paired(
                 self._results.figures(job_id, old.position), self._results.figures(other_id, new.position)
             ):
@@ -386,6 +386,8 @@ class JobResults:
                 for name in was:
                     if name in now:
                         values.add(name, was[name], now[name])
+                if one.passed is not None and other.passed is not None:
+                    verdicts[one.passed, other.passed] += 1
                 change = Change(one.row, one.score, other.score)
                 if (gain := _gain(one, other)) < 0:
                     fallen.add(gain, change)
@@ -402,6 +404,11 @@ class JobResults:
             improvements=risen.greatest(),
             regressed=fallen.count,
             improved=risen.count,
+            lost=fallen.unscored,
+            gained=risen.unscored,
+            judged=verdicts.total(),
+            pass_rate_before=_share(verdicts[True, True] + verdicts[True, False], verdicts.total()),
+            pass_rate_after=_share(verdicts[True, True] + verdicts[False, True], verdicts.total()),
             warnings_before=await self._jobs.warnings_of(job_id, old.position),
             warnings_after=await self._jobs.warnings_of(other_id, new.position),
         )
@@ -417,10 +424,12 @@ class _Changes:
 
     def __init__(self) -> None:
         self.count = 0
+        self.unscored = 0  # rows among these without a score in one of the jobs
         self._most: list[tuple[float, Change]] = []
 
     def add(self, order: float, change: Change) -> None:
         self.count += 1
+        self.unscored += None in (change.before, change.after)
         self._most.append((order, change))
         if len(self._most) > 10 * CHANGES_SHOWN:
             self._most = self._sorted()
@@ -430,6 +439,10 @@ class _Changes:
 
     def _sorted(self) -> list[tuple[float, Change]]:
         return sorted(self._most, key=lambda pair: pair[0])[:CHANGES_SHOWN]
+
+
+def _share(count: int, rows: int) -> float | None:
+    return count / rows if rows else None
 
 
 async def _usage(results: AsyncIterable[StoredResult]) -> ModelUsage:

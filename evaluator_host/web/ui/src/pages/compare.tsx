@@ -6,7 +6,7 @@ import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { count, figure, shortId, signed } from "../resources/format";
+import { count, counted, figure, percent, points, shortId, signed } from "../resources/format";
 import { FindRows, useFoundRows } from "../resources/found-rows";
 import { JobLink } from "../resources/job-link";
 import { WarningCounts } from "../resources/job-warnings";
@@ -91,15 +91,23 @@ function Shown({ ids, route, comparison, query }: { ids: Ids; route: string; com
             <span class="tile-note small">{significance(one)}</span>
           </li>
         ))}
+        {comparison.pass_rate_before !== null && comparison.pass_rate_after !== null && (
+          <li class="tile stack">
+            <span class="small">Passed</span>
+            <span class="tile-value">{points(comparison.pass_rate_after - comparison.pass_rate_before)}</span>
+            <span class="tile-note small">{`${percent(comparison.pass_rate_before)} → ${percent(comparison.pass_rate_after)}`}</span>
+            <span class="tile-note small">{`of ${counted(comparison.judged, "row")} with a verdict in both`}</span>
+          </li>
+        )}
         <li class="tile stack">
           <span class="small">Better</span>
           <span class={comparison.improved > 0 ? "tile-value pass" : "tile-value"}>{count(comparison.improved)}</span>
-          <span class="tile-note small">rows</span>
+          <span class="tile-note small">rows{comparison.gained > 0 && `, ${count(comparison.gained)} of them without a score before`}</span>
         </li>
         <li class="tile stack">
           <span class="small">Worse</span>
           <span class={comparison.regressed > 0 ? "tile-value fail" : "tile-value"}>{count(comparison.regressed)}</span>
-          <span class="tile-note small">rows</span>
+          <span class="tile-note small">rows{comparison.lost > 0 && `, ${count(comparison.lost)} of them without a score now`}</span>
         </li>
       </ul>
       {comparison.metrics.length > 0 && <Differences metrics={comparison.metrics} />}

@@ -41,6 +41,12 @@ export function percent(value: number | null): string {
   return `${hundredth === 0 || hundredth === 100 ? hundredth : hundredth.toFixed(1)} %`;
 }
 
+/** A difference of two percentages, in percentage points. */
+export function points(difference: number): string {
+  const hundredth = (difference * 100).toFixed(1);
+  return `${difference > 0 ? "+" : ""}${hundredth} points`.replace("-0.0", "0.0").replace("-", "−");
+}
+
 export function milliseconds(value: number | null | undefined): string {
   if (value === null || value === undefined) return NOTHING;
   if (value === 0) return "0 ms";

@@ -34,20 +34,29 @@ export function overRows({ scored, failed, rows }: JobScore, { config }: JobRepo
   return config.failures === "zero" ? `${count(failed)} of ${count(rows)} rows failed, counted as 0` : `over ${count(scored)} of ${count(rows)} rows`;
 }
 
+/** Why two means are not compared. */
+export const NOT_COMPARED = "The job before scored a different number of rows, or its scores are doubtful, so the means are not compared. Compare row by row";
+
+/** Whether there is a job before whose mean says nothing about this one. */
+export function notCompared({ previous, mean, change }: JobScore): boolean {
+  return previous !== null && mean !== null && change === null;
+}
+
 /** The change against the job before, as a link to the comparison. */
 export function Against({ job, score }: { job: Pick<JobReport, "id">; score: JobScore }) {
   if (score.previous === null || score.mean === null) return <span />;
-  if (score.change === null)
+  if (notCompared(score))
     return (
-      <Link to={`/compare/${score.previous}/${job.id}`} class="job-change muted" title="The job before scored a different number of rows, so the means cannot be compared. Compare row by row">
+      <Link to={`/compare/${score.previous}/${job.id}`} class="job-change muted" title={NOT_COMPARED}>
         compare with the job before
       </Link>
     );
-  const tone = score.change > 0 ? "pass" : score.change < 0 ? "fail" : "muted";
-  const mark = score.change > 0 ? "▲" : "▼";
+  const change = score.change ?? 0;
+  const tone = change > 0 ? "pass" : change < 0 ? "fail" : "muted";
+  const mark = change > 0 ? "▲" : "▼";
   return (
     <Link to={`/compare/${score.previous}/${job.id}`} class={`job-change ${tone}`} title="Compare with the job before over the same rows">
-      {score.change === 0 ? "no change" : `${mark} ${signed(score.change)}`}
+      {change === 0 ? "no change" : `${mark} ${signed(change)}`}
     </Link>
   );
 }

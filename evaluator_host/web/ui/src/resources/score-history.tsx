@@ -9,6 +9,7 @@ import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
 import { counted, figure, oneLine, signed } from "./format";
+import { NOT_COMPARED, notCompared } from "./job-scores";
 import { Segments, When } from "./parts";
 import type { JobScore, ScoreHistory, ScoreLine } from "../api/types";
 
@@ -26,6 +27,7 @@ export function ScoresOverTime({ dataset, query }: Props) {
   const found = useLoaded((signal) => call<ScoreHistory>("GET", `/v1/datasets/${encodeURIComponent(dataset)}/scores`, { signal, query: { limit } }), [dataset, limit]);
   const history = found.value;
   const fallen = (history?.evaluators ?? []).filter(hasFallen);
+  const apart = (history?.evaluators ?? []).filter((line) => isNotCompared(line)).length;
   const shown = fell ? fallen : (history?.evaluators ?? []);
   return (
     <>
@@ -53,6 +55,7 @@ export function ScoresOverTime({ dataset, query }: Props) {
             />
             <Select label="Jobs" bare value={limit} onValue={(value) => setQuery({ jobs: value === "10" ? null : value })} options={JOBS.map((value) => ({ value, label: `Last ${value} jobs` }))} />
           </div>
+          {apart > 0 && <p class="muted">{`${counted(apart, "evaluator")} not compared by the mean: the last two jobs scored different numbers of rows, or the first of them is doubtful. “compare” shows the difference row by row.`}</p>}
           {shown.length === 0 ? <Empty title="No score fell in its evaluator’s last job" /> : <Matrix history={history} lines={shown} />}
         </>
       )}
@@ -62,6 +65,11 @@ export function ScoresOverTime({ dataset, query }: Props) {
 
 function hasFallen({ scores }: ScoreLine): boolean {
   return (scores.findLast((score) => score !== null)?.change ?? 0) < 0;
+}
+
+function isNotCompared({ scores }: ScoreLine): boolean {
+  const last = scores.findLast((score) => score !== null);
+  return last !== null && last !== undefined && notCompared(last);
 }
 
 function Matrix({ history, lines }: { history: ScoreHistory; lines: readonly ScoreLine[] }) {
@@ -116,6 +124,11 @@ function Cell({ job, score }: { job: string; score: JobScore | null }) {
       <Link to={`/jobs/${job}?evaluator=${encodeURIComponent(score.evaluator)}`} class={doubtful ? "quiet-link warn" : "quiet-link"} title={[score.evaluator, score.doubt ?? (score.failed > 0 && `${counted(score.failed, "row")} failed`)].filter(Boolean).join(": ")}>
         {score.mean === null && score.failed > 0 ? "failed" : figure(score.mean)}
       </Link>
+      {notCompared(score) && (
+        <Link to={`/compare/${score.previous}/${job}?evaluator=${encodeURIComponent(score.evaluator)}`} class="job-change muted" title={NOT_COMPARED}>
+          compare
+        </Link>
+      )}
       {change !== 0 && (
         <Link to={`/compare/${score.previous}/${job}?evaluator=${encodeURIComponent(score.evaluator)}`} class={`job-change ${change > 0 ? "pass" : "fail"}`} title="Compare with the job before over the same rows">
           {`${change > 0 ? "▲" : "▼"} ${signed(change)}`}
