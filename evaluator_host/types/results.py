@@ -42,9 +42,10 @@ class Aggregate:
     max: Annotated[float | None, Doc("Greatest value.")] = None
     std_dev: Annotated[float | None, Doc("Standard deviation of the population.")] = None
     variance: Annotated[float | None, Doc("Variance of the population.")] = None
-    percentiles: Annotated[dict[str, float] | None, Doc("Percentiles by name: `p10`, `p20` … `p100`, and `p99`.")] = (
-        None
-    )
+    percentiles: Annotated[
+        dict[str, float] | None,
+        Doc("`p10`, `p20` … `p100`, `p99`: place p(n + 1)/100 of n sorted values, interpolated."),
+    ] = None
     histogram: Annotated[tuple[Bin, ...], Doc("Ten equal bins, or one when all values are equal.")] = field(default=())
     rubric_distribution: Annotated[
         tuple[LevelCount, ...] | None,

@@ -198,6 +198,7 @@ class ColumnFacts:
     mean: Annotated[float | None, Doc("Their mean.")]
     min_length: Annotated[int | None, Doc("Characters of the shortest text; None without a text.")]
     max_length: Annotated[int | None, Doc("Characters of the longest text.")]
+    empty: Annotated[int, Doc("Rows with an empty text, as empty cells of CSV are; `present` counts them too.")] = 0
 
 
 @dataclass(frozen=True, slots=True)

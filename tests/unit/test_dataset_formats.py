@@ -327,6 +327,12 @@ def test_what_cannot_be_read_says_what_to_do(content: bytes, format_: Format, me
         noted(content, format_)
 
 
+def test_empty_cells_are_told_for_each_column() -> None:
+    found, notes = noted(b'a,b,c\n1,,x\n,,y\n2,"",z\n', Format.CSV)
+    assert notes == ["some cells are empty, and were read as empty texts: 3 in 'b', 1 in 'a'"]
+    assert found[1] == {"a": "", "b": "", "c": "y"}
+
+
 def test_columns_without_a_name_are_numbered_as_in_a_workbook() -> None:
     found, notes = noted(b",a,,\n1,2,3,4\n", Format.CSV)
     assert notes == ["cells of the header are empty; their columns are called 'column 1', 'column 3', 'column 4'"]

@@ -189,6 +189,14 @@ def test_numbers_over_2_to_the_53_are_not_rounded_in_a_condition(tmp_path: Path,
     assert [one.index for one in ordered] == [2, 0, 1]
 
 
+def test_what_is_empty_is_counted_apart_from_what_is_missing(tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    file.write_text('{"a":"","b":"x"}\n{"a":null,"b":""}\n{"a":"","b":" "}\n{"b":"y"}\n')
+    a, b = describe_columns(file)
+    assert (a.present, a.missing, a.empty) == (2, 2, 2)
+    assert (b.present, b.missing, b.empty) == (4, 0, 1)
+
+
 def test_long_texts_that_begin_alike_are_distinct(tmp_path: Path) -> None:
     file = tmp_path / "rows"
     file.write_text("".join(f'{{"prompt":"{"x" * 200}{end}"}}\n' for end in ("a", "b", "", "b")))

@@ -215,6 +215,7 @@ export interface components {
         };
         ColumnFacts: {
             distinct: number | null;
+            empty: number;
             kinds: {
                 [key: string]: number;
             };

@@ -75,7 +75,7 @@ def show(name: _NameArgument, *, client: ClientOption, as_json: options.JsonOpti
         ("format", found.format),
         ("rows", found.rows),
         ("columns", ", ".join(found.columns)),
-        ("size", f"{found.size_bytes / 1e6:.1f} MB"),
+        ("size", f"{found.size_bytes / 1e6:.1f} MB as JSON lines"),
         ("digest", found.digest),
         ("created", format_time(found.created_at)),
         ("notes", "\n".join(found.notes) or None),
@@ -119,7 +119,7 @@ def search(
 def columns(name: _NameArgument, *, client: ClientOption, as_json: options.JsonOption = False) -> None:
     """Show what the columns hold: kinds, missing and frequent values, ranges."""
     found = client.datasets.columns(name)
-    header = ("COLUMN", "PRESENT", "MISSING", "DISTINCT", "KINDS", "MIN", "MAX", "MEAN", "MOST FREQUENT")
+    header = ("COLUMN", "PRESENT", "MISSING", "EMPTY", "DISTINCT", "KINDS", "MIN", "MAX", "MEAN", "MOST FREQUENT")
     print_found(found, lambda all_: table(header, list(map(_column, all_))), as_json=as_json)
 
 
@@ -211,7 +211,7 @@ def _changed_row(given: str) -> tuple[int, dict[str, Any]]:
 def _column(one: ColumnFacts) -> tuple[object, ...]:
     kinds = ", ".join(f"{kind} {count}" for kind, count in one.kinds.items())
     top = ", ".join(f"{value.value[:20]} ({value.count})" for value in one.top[:3])
-    return one.name, one.present, one.missing, one.distinct, kinds, one.min, one.max, one.mean, top
+    return one.name, one.present, one.missing, one.empty, one.distinct, kinds, one.min, one.max, one.mean, top
 
 
 @app.command()

@@ -189,6 +189,7 @@ class _Column:
     kinds: Counter[str] = field(default_factory=Counter)
     values: Counter[str] = field(default_factory=Counter)
     is_complete: bool = True
+    empty: int = 0
     numbers: int = 0
     mean: float = 0.0
     least: float | None = None
@@ -214,6 +215,7 @@ class _Column:
             self.least = number if self.least is None else min(self.least, number)
             self.greatest = number if self.greatest is None else max(self.greatest, number)
         if isinstance(value, str):
+            self.empty += not value
             self.shortest = len(value) if self.shortest is None else min(self.shortest, len(value))
             self.longest = max(self.longest or 0, len(value))
 
@@ -232,6 +234,7 @@ class _Column:
             mean=self.mean if is_number else None,
             min_length=self.shortest,
             max_length=self.longest,
+            empty=self.empty,
         )
 
 

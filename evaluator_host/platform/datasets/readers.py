@@ -239,8 +239,13 @@ def _csv(file: io.BufferedReader, max_row_bytes: int, note: Notes, *, delimiter:
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         try:
             header = _header(next(filter(None, reader), []), note)
+            empty: Counter[str] = Counter()
             for line, record in _csv_records(reader, header, note):
+                if isinstance(record, dict) and "" in record.values():
+                    empty.update(name for name, value in record.items() if value == "")
                 yield line + lines_before, record
+            if empty:
+                note(_empty_cells(empty))
         except csv.Error as error:
             line = reader.line_num + lines_before
             message = f"the header in line {line} is not CSV: {error}; double the quotes within a name"
@@ -249,6 +254,12 @@ def _csv(file: io.BufferedReader, max_row_bytes: int, note: Notes, *, delimiter:
             line = reader.line_num + lines_before + 1
             message = f"the data file is not UTF-8 near line {line}; in Excel, Save as: CSV UTF-8"
             raise InvalidRequest(message) from error
+
+
+def _empty_cells(empty: Counter[str]) -> str:
+    columns = ", ".join(f"{count} in {name!r}" for name, count in empty.most_common(_SHOWN))
+    more = f", and more in {len(empty) - _SHOWN} other columns" if len(empty) > _SHOWN else ""
+    return f"some cells are empty, and were read as empty texts: {columns}{more}"
 
 
 def _delimiter(head: bytes, given: str) -> str:

@@ -70,7 +70,7 @@ export default function DatasetPage({ params, query }: PageProps) {
             facts={[
               ["Version", count(report.version)],
               ["Columns", count(report.columns.length)],
-              ["Size", bytes(report.size_bytes)],
+              ["Size as JSON lines", bytes(report.size_bytes)],
               ["Format", report.format],
               [report.version === 1 ? "Uploaded" : "Changed", <When key="when" at={report.created_at} />],
               ["Digest", <code key="digest">{shortId(report.digest)}</code>],

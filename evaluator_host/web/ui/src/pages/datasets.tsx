@@ -64,7 +64,7 @@ function Datasets({ datasets }: { datasets: readonly DatasetReport[] }) {
       <th scope="col">Name</th>
       <th scope="col" class="number">Rows</th>
       <th scope="col">Columns</th>
-      <th scope="col" class="number">Size</th>
+      <th scope="col" class="number" title="Size of the rows as JSON lines, as they are stored">Size</th>
       <th scope="col">Format</th>
       <th scope="col">Uploaded</th>
     </>

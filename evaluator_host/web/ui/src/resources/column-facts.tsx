@@ -17,7 +17,8 @@ export function ColumnTable({ report }: { report: DatasetReport }) {
     <>
       <th scope="col">Column</th>
       <th scope="col">Holds</th>
-      <th scope="col" class="number">Missing</th>
+      <th scope="col" class="number" title="Rows without a value, or with null">Missing</th>
+      <th scope="col" class="number" title="Rows with an empty text, as empty cells of CSV are">Empty</th>
       <th scope="col" class="number">Different</th>
       <th scope="col">Range</th>
       <th scope="col">Most frequent</th>
@@ -31,7 +32,8 @@ export function ColumnTable({ report }: { report: DatasetReport }) {
             {one.name}
           </th>
           <td>{kindsOf(one)}</td>
-          <td class="number nowrap">{one.missing === 0 ? "0" : `${count(one.missing)} (${percent(one.missing / report.rows)})`}</td>
+          <td class="number nowrap">{shareOf(one.missing, report.rows)}</td>
+          <td class="number nowrap">{shareOf(one.empty, report.rows)}</td>
           <td class="number nowrap">{one.distinct === null ? "over 10,000" : count(one.distinct)}</td>
           <td class="nowrap">{rangeOf(one)}</td>
           <td class="cell-text">
@@ -41,6 +43,10 @@ export function ColumnTable({ report }: { report: DatasetReport }) {
       ))}
     </Table>
   );
+}
+
+function shareOf(some: number, rows: number): string {
+  return some === 0 ? "0" : `${count(some)} (${percent(some / rows)})`;
 }
 
 function kindsOf({ kinds }: ColumnFacts): string {

@@ -43,7 +43,7 @@ export function EvaluatorFacts({ report }: { report: EvaluatorReport }) {
           evaluator.network.length > 0 && ["Hosts", evaluator.network.join(", ")],
           Object.keys(evaluator.secrets).length > 0 && ["Secrets", Object.entries(evaluator.secrets).map((one) => one.join("=")).join(", ")],
           evaluator.policy !== "none" && ["Restrictions", evaluator.policy === "restricted" ? "RestrictedPython" : evaluator.policy],
-          ["Live traffic", `${percent(report.sampling)} of traces`],
+          ["Live traffic", `${percent(report.sampling)} of the traces sent to it`],
           ["Created", <When key="made" at={report.created_at} />],
           report.created_by !== null && ["By", report.author ?? `key ${report.created_by}`],
           origin !== null && ["Migrated from", `version ${origin.version}: ${origin.proof.verdict.replace("_", " ")} on ${origin.proof.rows} rows`],

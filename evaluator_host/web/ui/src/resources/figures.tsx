@@ -148,6 +148,8 @@ function Distribution({ job, metrics, shown }: { job: JobReport; metrics: readon
 }
 
 const MANY_METRICS = 8;
+const PERCENTILE = "Percentile at place p(n + 1)/100 of the n sorted values, interpolated";
+const MEANINGS: Record<string, string> = { "Std dev": "Standard deviation of the population: divided by n, not by n − 1", p10: PERCENTILE, Median: PERCENTILE, p90: PERCENTILE, p99: PERCENTILE };
 
 /** Figures of each metric; many of them are found by name. */
 function Metrics({ metrics: all }: { metrics: readonly Aggregate[] }) {
@@ -158,7 +160,7 @@ function Metrics({ metrics: all }: { metrics: readonly Aggregate[] }) {
     <>
       <th scope="col">Metric</th>
       {names.map((name) => (
-        <th key={name} scope="col" class="number">
+        <th key={name} scope="col" class="number" title={MEANINGS[name]}>
           {name}
         </th>
       ))}

@@ -80,7 +80,7 @@ export function UploadDialog({ file, taken, onDone, onClose }: UploadProps) {
       }
     >
       <p class="wrap">
-        {file.name}, {bytes(file.size)}
+        {file.name}, a file of {bytes(file.size)}
       </p>
       <Field label="Name" value={name} onValue={setName} hint={replaces ? "A data set with this name exists. It will be replaced; existing jobs keep their rows." : "Letters, digits, dots, dashes and underscores."} disabled={sending} />
       <Select label="Format" value={format} onValue={setFormat} options={OPTIONS} disabled={sending} />
