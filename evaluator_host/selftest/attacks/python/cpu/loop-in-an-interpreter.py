@@ -1,0 +1,4 @@
+# include: interpreters.py
+
+def attack(inputs):
+    run_in(own.create(), "while True: pass")

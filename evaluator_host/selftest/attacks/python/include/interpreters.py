@@ -1,0 +1,8 @@
+try:
+    import _interpreters as own
+except ImportError:  # until Python 3.12
+    import _xxsubinterpreters as own
+
+def run_in(interpreter, code):
+    """Run code in an interpreter; return how it failed, or None."""
+    return (getattr(own, "exec", None) or own.run_string)(interpreter, code)
