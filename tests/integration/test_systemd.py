@@ -1,7 +1,5 @@
 """The service of docs/install.md on a new machine: a Debian that debootstrap made, with systemd as its first process."""
 
-import fcntl
-import os
 import shutil
 import signal
 import subprocess
@@ -9,37 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines import ENGINE_DIR
+from tests.debian import debian_root
 from tests.install_page import commands_of
 
 ROOT = Path(__file__).resolve().parents[2]
-DEBIAN = ENGINE_DIR.with_name("trixie")
 PACKAGES = "ca-certificates,curl,python3,python3-venv,bubblewrap,systemd,systemd-sysv"
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(1200)]
 
 
-@pytest.fixture
-def debian() -> Path:
-    """A root with what the page asks for; it is made once."""
-    DEBIAN.parent.mkdir(parents=True, exist_ok=True)
-    made = DEBIAN.with_name(f"{DEBIAN.name}.made")
-    with made.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not made.exists():
-            shutil.rmtree(DEBIAN, ignore_errors=True)
-            done = subprocess.run(
-                ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", "trixie", str(DEBIAN)],
-                env=os.environ | {"PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"},
-                capture_output=True,
-                text=True,
-            )
-            assert done.returncode == 0, done.stdout[-1500:] + done.stderr
-            made.touch()
-    return DEBIAN
-
-
 @pytest.mark.long("it makes and boots a machine; test_deploy.py has the unit's text")
-def test_the_service_of_the_page_scores_on_a_new_machine(debian: Path, tmp_path: Path) -> None:
+def test_the_service_of_the_page_scores_on_a_new_machine(tmp_path: Path) -> None:
+    debian = debian_root("trixie", PACKAGES)
     subprocess.run(["make", "dist"], cwd=ROOT, check=True, capture_output=True)
     (wheel,) = (ROOT / "dist").glob("evaluator_host-*.whl")
     shutil.copy(wheel, tmp_path)
