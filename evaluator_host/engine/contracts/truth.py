@@ -1,10 +1,10 @@
-"""Warns about a row that has the expected answer in another column than the one that its dialect takes it from."""
+"""Warns about a row whose expected answer is empty, or in another column than its dialect takes it from."""
 
 from evaluator_host.engine.contracts.native import truth_column
-from evaluator_host.engine.contracts.reads import functions, remembered
+from evaluator_host.engine.contracts.reads import functions, remembered, truths_read
 from evaluator_host.engine.contracts.table import dialect_of
 from evaluator_host.engine.contracts.words import EXPECTED, meaning
-from evaluator_host.types.evaluator import Evaluator, Row
+from evaluator_host.types.evaluator import Contract, Evaluator, Row
 from evaluator_host.types.outcome import Loaded, Note
 
 
@@ -24,6 +24,27 @@ def missing_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note,
     columns = ", ".join(f"`{name[:80]}`" for name in there[:5])
     message = f"the code reads `{read[0]}`, which is the column `{key}`: the row has {columns} instead"
     return (Note("missing_column", message, f"map the column: {key}={there[0][:80]}"),)
+
+
+def empty_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
+    """Return a warning if the code reads the expected answer, never asks for one, and the row's is an empty text."""
+    given = row.inputs if row.variables is None else row.variables
+    if loaded.contract in (Contract.EVALUATE, Contract.MAIN):
+        names = read = truths_read(loaded, evaluator.language)
+    else:
+        dialect, column = dialect_of(loaded.contract), truth_column(row.inputs, evaluator.settings)
+        names = () if column is None or row.variables is not None else (column,)
+        read = tuple(one for one in (*dialect.truth, *dialect.truth_or_column) if names and _is_read(loaded, one))
+    texts = [given[name] for name in names if name in given]
+    if not read or not texts or any(not isinstance(text, str) or text.strip() for text in texts):
+        return ()
+    if any(_is_tested(loaded, name) for name in read):
+        return ()
+    empty = ", ".join(f"`{name[:80]}`" for name in names if name in given)
+    message = f"the code reads the expected answer, and {empty} of the row is empty"
+    return (
+        Note("empty_expected", message, "fill it in, or leave the row out; code that tests for it gets no warning"),
+    )
 
 
 @remembered
