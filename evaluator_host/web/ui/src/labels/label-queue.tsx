@@ -9,7 +9,7 @@ import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
 import { QueueAgreement } from "../resources/agreement";
 import { Confirm } from "../resources/confirm";
-import { count, oneLine } from "../resources/format";
+import { count, oneLine, titleAmong } from "../resources/format";
 import { choicesOf, type LabelChoice } from "./label-choices";
 import { NotThere } from "../resources/not-there";
 import { PageHead, Panel, Segments, When } from "../resources/parts";
@@ -388,7 +388,7 @@ function AgreementOf({ queue }: { queue: LabelQueue }) {
     <>
       {queue.job === null && (
         <div class="record-bar line">
-          <Select label="Job" value={job} options={jobs.value.map((one) => ({ value: one.id, label: oneLine(one.title, 80) }))} onValue={setChosen} />
+          <Select label="Job" value={job} options={jobs.value.map((one) => ({ value: one.id, label: titleAmong(one, jobs.value ?? []) }))} onValue={setChosen} />
         </div>
       )}
       <QueueAgreement job={job} queue={queue.name} stamp={`${queue.labelled}`} />

@@ -7,7 +7,7 @@ import { ErrorNote } from "../components/error-note";
 import { Field, Select, TextArea } from "../components/field";
 import { useLoaded } from "../components/use-loaded";
 import { Link, navigate } from "../router";
-import { oneLine } from "../resources/format";
+import { titleAmong } from "../resources/format";
 import type { DatasetReport, JobReport, LabelQueue } from "../api/types";
 
 const KINDS = [
@@ -32,7 +32,7 @@ export function QueueDialog({ query, onClose }: { query: URLSearchParams; onClos
   const [error, setError] = useState<unknown>(null);
   const set = (changes: Partial<typeof given>) => setGiven({ ...given, ...changes });
   const sources = [
-    ...(jobs.value ?? []).map((one) => ({ value: `job ${one.id}`, label: `Job ${oneLine(one.title, 80)}` })),
+    ...(jobs.value ?? []).map((one) => ({ value: `job ${one.id}`, label: `Job ${titleAmong(one, jobs.value ?? [])}` })),
     ...(sets.value ?? []).map((one) => ({ value: `dataset ${one.name}`, label: `Data set ${one.name}` })),
   ];
   const source = chosen || sources[0]?.value || "";

@@ -92,6 +92,18 @@ export function moment(iso: string): string {
   return WHOLE.format(new Date(iso));
 }
 
+interface Titled {
+  id: string;
+  title: string;
+  created_at: string;
+}
+
+/** The title of a job as a choice among others: with its time and id where another one has the same title. */
+export function titleAmong(job: Titled, jobs: readonly Titled[]): string {
+  const again = jobs.some((one) => one.title === job.title && one.id !== job.id);
+  return oneLine(job.title, 80) + (again ? `, ${moment(job.created_at)} (${shortId(job.id)})` : "");
+}
+
 /** Formats a value as one line of a table, cut at `most` characters. */
 export function oneLine(value: unknown, most = 120): string {
   const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
