@@ -152,7 +152,7 @@ async def builder_findings(settings: Settings) -> list[Finding]:
         folder = EnvironmentFolder(settings.data_dir.resolve() / "environments")
         return await Builder(folder.build_home, file_mb=settings.environments_mb).findings()
     except (HostError, OSError) as error:
-        return [Finding("builder", ok=False, detail=refusal_of(error) if isinstance(error, OSError) else str(error))]
+        return [Finding("builder", ok=False, detail=refusal_of(error))]
 
 
 async def build_images(settings: Settings, *, base: str | None, progress: Callable[[str], None]) -> str:

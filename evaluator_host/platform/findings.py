@@ -41,7 +41,7 @@ async def database_findings(settings: Settings) -> list[Finding]:
             files = await orphan_files(settings).finding(found, address)
             secrets = await _secrets_finding(settings, found)
     except (HostError, OSError) as error:
-        detail = refusal_of(error) if isinstance(error, OSError) else str(error)
+        detail = refusal_of(error)
         return [disk, Finding("database", ok=False, detail=detail), await _secrets_finding(settings, None)]
     return [disk, Finding("database", ok=True, detail=f"{address} {state}"), files, secrets]
 

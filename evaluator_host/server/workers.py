@@ -182,7 +182,8 @@ class _Processes:
                 try:
                     await asyncio.wait_for(channel.ended.wait(), stop_s)
                 except TimeoutError:
-                    os.kill(pid, signal.SIGKILL)
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
                 raise
         if worker.refusal:
             raise HostError(worker.refusal)

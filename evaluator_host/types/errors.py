@@ -64,8 +64,10 @@ _TO_DO: Final = {
 }
 
 
-def refusal_of(error: OSError, *, named: bool = True) -> str:
-    """Return as text what the operating system refused, with the path if `named`, and what to do."""
+def refusal_of(error: Exception, *, named: bool = True) -> str:
+    """Return what the operating system refused, with the path if `named`, and what to do; another error as it is."""
+    if not isinstance(error, OSError):
+        return str(error) or type(error).__name__
     path = f" ({error.filename})" if named and error.filename else ""
     said = error.strerror or str(error) or type(error).__name__
     return f"{said}{path}: {_TO_DO.get(error.errno or 0, 'try again later')}"

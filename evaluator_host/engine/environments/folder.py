@@ -28,7 +28,7 @@ from evaluator_host.engine.environments.record import Record
 from evaluator_host.engine.packages.lock import Lock
 from evaluator_host.engine.system.files import FileLock, hold_lock, replace_file
 from evaluator_host.engine.system.tree import remove, walk
-from evaluator_host.types.errors import NotFound
+from evaluator_host.types.errors import NotFound, refusal_of
 from evaluator_host.types.evaluator import Environment
 
 _log = logging.getLogger(__name__)
@@ -197,8 +197,8 @@ class EnvironmentFolder:
             try:
                 if lock.acquire():
                     count += remove(dead)
-            except Exception:  # noqa: BLE001 - a host starts whatever an earlier one left
-                _log.exception("%r could not be removed", str(dead))
+            except Exception as error:  # noqa: BLE001 - a host starts whatever an earlier one left
+                _log.warning("%r could not be removed: %s", str(dead), refusal_of(error))
             finally:
                 lock.release()
         return count

@@ -20,6 +20,7 @@ from evaluator_host.engine.sandbox.base import Weight
 from evaluator_host.engine.sandbox.exit_status import ExitStatus
 from evaluator_host.engine.sandbox.linux.child import Child, ForkedChild
 from evaluator_host.engine.sandbox.linux.work_clock import Look, Starved, look_at, within
+from evaluator_host.types.errors import refusal_of
 from evaluator_host.types.json_texts import Octets
 
 _READ_BYTES: Final = 64 * 1024  # bytes that a pipe holds; for more, malloc would map fresh pages at every read
@@ -281,7 +282,7 @@ class PipeLink:
             exit_status = self._exit_status(by_itself=by_itself)
             await self._scope.remove()
         except OSError as error:
-            _log.exception("sandbox %s: could not be removed", self._id)
+            _log.warning("sandbox %s could not be removed: %s", self._id, refusal_of(error))
             exit_status = ExitStatus(lost=True, stderr_tail=str(error))
         finally:
             self._close()

@@ -227,7 +227,7 @@ class Builder:
                 )
         except (OSError, LimitReached) as error:  # TimeoutError is an OSError
             _require_lasting(error)
-            return f"{_TRIAL}: {refusal_of(error) if isinstance(error, OSError) else error}"
+            return f"{_TRIAL}: {refusal_of(error)}"
         return sandbox if finished.code == 0 else finished.stderr.strip()[:500] or f"exit {finished.code}"
 
     async def close(self) -> None:
@@ -242,8 +242,8 @@ class Builder:
             for folder in self.work.parent.glob("host-*"):
                 if has_abandoned(folder.name, folder):
                     remove(folder)
-        except Exception:  # noqa: BLE001 - leftovers must not keep a host from building
-            _log.exception("files that hosts left behind when they died during builds could not be removed")
+        except Exception as error:  # noqa: BLE001 - leftovers must not keep a host from building
+            _log.warning("files that dead hosts left of their builds could not be removed: %s", refusal_of(error))
 
 
 def build_view(
