@@ -38,7 +38,7 @@ def named_routes(router: APIRouter, things: Named, access: Access, missing: Any 
     _show_route(router, things, missing)
 
     @router.delete("/{name}", status_code=204, response_class=Response, responses=missing, description=things.deletes)
-    async def delete(name: str, caller: CallerOf) -> None:
+    async def delete(name: str, caller: CallerOf, *, force: ForceDelete = False) -> None:  # noqa: ARG001 - as of others
         with AuditedCall(access, caller, things.verb, name):
             await things.delete(caller.workspace, name)
 

@@ -100,7 +100,9 @@ def test_the_same_code_of_two_workspaces_shares_no_sandbox(tenants: Tenants) -> 
 def test_no_header_or_field_moves_a_call_to_another_workspace(tenants: Tenants) -> None:
     names = ("X-Workspace", "X-Workspace-Id", "X-Evaluator-Host-Workspace", "X-Api-Key", "Cookie", "X-Forwarded-User")
     headers = {**bearer(tenants.globex), **dict.fromkeys(names, "acme")}
-    assert tenants.server.client.post("/v1/evaluate?workspace=acme", json=BODY, headers=headers).status_code == 200
+    assert tenants.server.client.post("/v1/evaluate", json=BODY, headers=headers).status_code == 200
+    asked = tenants.server.client.post("/v1/evaluate?workspace=acme", json=BODY, headers=headers)
+    assert is_problem(asked, 422, "invalid_request")
     smuggled = tenants.server.client.post("/v1/evaluate", json={**BODY, "workspace": "acme"}, headers=headers)
     assert is_problem(smuggled, 422, "invalid_request")
     newest = ("globex", "scored")

@@ -11,14 +11,17 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.routing import Match
 
 from evaluator_host.client import AsyncClient, Client
 from evaluator_host.client.transport import Verbs
+from evaluator_host.platform.http.json_routes import LateRoute, require_known_parameters
 from evaluator_host.types.alerts import AlertRule, Metric
 from evaluator_host.types.errors import Busy, HostUnreachable, InvalidRequest, NotFound
 from evaluator_host.types.evaluator import Evaluator, Row
 from evaluator_host.types.models import RegisteredModel
 from tests.both_clients import FLAVOURS, open_client
+from tests.described import described_app
 
 GROUPS = ("evaluators", "datasets", "jobs", "secrets", "data", "models", "schedules", "alerts", "labels")
 Answer = Callable[[httpx.Request], httpx.Response]
@@ -227,7 +230,7 @@ def request_of(flavour: str, monkeypatch: pytest.MonkeyPatch, verb: str, *first:
 
     values = {"evaluator": Evaluator("code"), "evaluators": ["a"], "rows": [Row()], "data": [{"a": 1}], "files": {}}
     values |= {"index": 3, "label": True, "limit": 5, "rule": AlertRule(Metric.MEAN, job="last"), "answers": []}
-    values |= {"model": RegisteredModel("m", "https://api.example.com"), "file": "rows.csv"}
+    values |= {"model": RegisteredModel("m", "https://api.example.com"), "file": "rows.csv", "path": __file__}
     if verb == "schedules.create":
         given = {"evaluators": ["a"], "dataset": "d", **given}
     with open_client(flavour, "http://host") as client:
@@ -258,6 +261,17 @@ def test_only_none_is_left_out_of_a_request(
     written = str(value).lower() if argument in request.url.params else value
     in_path = request.url.path.endswith(f"/{written}")
     assert in_path or sent.get(argument, []) == written  # a query has no empty list
+
+
+@pytest.mark.parametrize("verb", sorted(verbs_of(Client()).keys() - {"verbs"}))
+def test_a_request_has_only_parameters_of_its_route(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {argument: value for name, argument, value in falsy_arguments() if name == verb}
+    request = request_of("sync", monkeypatch, verb, **given)
+    scope = {"type": "http", "method": request.method, "path": request.url.path, "root_path": "", "headers": []}
+    routes = [one for one in described_app().routes if one.matches(scope)[0] is Match.FULL]
+    route = next(one for one in routes if isinstance(one, LateRoute))
+    route.build()
+    require_known_parameters(request.url.params, route.query_names())
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)

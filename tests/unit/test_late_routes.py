@@ -79,6 +79,39 @@ async def test_a_late_route_checks_what_it_is_given() -> None:
         assert (await calls.get("/v1/state")).text == '{"status":"ok"}'
 
 
+async def test_a_parameter_that_a_route_does_not_have_is_refused_by_name() -> None:
+    async with client(small_api()) as calls:
+        asked = [
+            await calls.get(f"/v1/{path}")
+            for path in (
+                "words/a?last=1&least=2",
+                "words/a?group_by=topic",
+                "state?now=",
+                "words/a?" + "&".join(map("n{}".format, range(60))),
+            )
+        ]
+        assert {one.status_code for one in asked} == {422}
+        (near,), (far,), (none,), many = (one.json()["errors"] for one in asked)
+        assert near == {"field": "last", "message": "unknown query parameter", "hint": "did you mean least?"}
+        assert (far["field"], far["hint"]) == ("group_by", "this route takes least")
+        assert none["hint"] == "this route takes no query parameters"
+        assert len(many) == 50
+        assert (await calls.post("/v1/words/a?group_by=topic")).status_code == 405
+        assert asked[1].json()["detail"] == "the request is invalid: group_by"
+
+
+async def test_a_route_outside_the_own_api_takes_any_parameter() -> None:
+    app, router = DescribedApi(title="Words", version="1"), APIRouter(route_class=LateRoute)
+
+    @router.get("/apis/words")
+    async def state() -> dict[str, str]:
+        return {"status": "ok"}
+
+    app.router.routes += router.routes
+    async with client(app) as calls:
+        assert (await calls.get("/apis/words?page_size=3")).is_success
+
+
 async def test_the_document_is_the_same_before_and_after_calls() -> None:
     fresh, called = small_api(), small_api()
     async with client(called) as calls, client(fresh) as others:

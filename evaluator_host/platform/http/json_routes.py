@@ -6,12 +6,15 @@ may cause an error message. So the memory is estimated before decoding, and rows
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final
 
 from fastapi import Request, Response
+from fastapi.dependencies.utils import get_flat_params
+from fastapi.params import Query
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
+from starlette.datastructures import QueryParams
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -30,7 +33,11 @@ from evaluator_host.types.json_values import (
     memory_bytes,
     require_single_keys,
 )
+from evaluator_host.types.names import what_was_meant
 
+_OWN: Final = "/v1/"  # beginning of the paths of the host's own API
+_NAMED: Final = 50  # unknown parameters named in an error
+_LETTERS: Final = 80  # characters of each
 DECODED_MB: Final = 128  # a million small objects: freeing them takes 25 ms
 
 
@@ -113,9 +120,19 @@ class LateRoute(APIRoute):
             super().__init__(self.path, self.endpoint, include_in_schema=self.include_in_schema, **options)
             self._is_built = True
 
+    def query_names(self) -> list[str]:
+        """Return the names of its query parameters, once it is built."""
+        return [one.alias for one in get_flat_params(self.dependant) if isinstance(one.field_info, Query)]
+
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer a request.
+
+        Raises:
+          InvalidRequest: a route of the host's own API has no query parameter of a name in the request.
+        """
         self.build()
+        if scope["query_string"] and self.path.startswith(_OWN) and scope["method"] in (self.methods or ()):
+            require_known_parameters(QueryParams(scope["query_string"]), self.query_names())
         await super().handle(scope, receive, send)
 
 
@@ -136,6 +153,23 @@ class JsonRoute(LateRoute):
             return await handler(asked)
 
         return handle
+
+
+def require_known_parameters(given: Iterable[str], known: Sequence[str]) -> None:
+    """Check that a query has no other parameters than those of its route.
+
+    Raises:
+      InvalidRequest: it has others; the first 50 are named, each with the known one that is nearest.
+    """
+    takes = f"this route takes {', '.join(known)}" if known else "this route takes no query parameters"
+    unknown = [name for name in given if name not in known][:_NAMED]
+    if unknown:
+        problems = [
+            Problem(name[:_LETTERS], "unknown query parameter", what_was_meant(name, known, otherwise=takes))
+            for name in unknown
+        ]
+        named = ", ".join(one.field for one in problems[:3])
+        raise InvalidRequest(f"the request is invalid: {named}", problems=tuple(problems))
 
 
 def require_few_rows(body: Any, ceiling: int) -> None:
