@@ -7,6 +7,7 @@ import pytest
 
 from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
 from evaluator_host.engine.contracts.table import dialect_of
+from evaluator_host.platform.datasets.mapping import Mapping, to_row
 from evaluator_host.types.evaluator import Contract, Row
 from evaluator_host.types.outcome import ErrorCode, EvaluationError
 
@@ -19,7 +20,11 @@ FIELDS = {
 
 
 def bound(contract: str, variables: dict[str, Any]) -> Any:
-    found = dialect_of(Contract(contract)).bind(Row(variables=variables), DEFAULTS)
+    return given(contract, Row(variables=variables))
+
+
+def given(contract: str, row: Row) -> Any:
+    found = dialect_of(Contract(contract)).bind(row, DEFAULTS)
     if isinstance(found, EvaluationError):
         return found
     assert isinstance(found, Binding)
@@ -54,6 +59,49 @@ def test_fields_beside_the_object_are_an_error_that_names_both_readings(contract
     assert "or as the fields themselves" in error.message
     assert error.hint is not None
     assert f"put 'further' into {inner!r}" in error.hint
+
+
+COLUMNS = {"input": {"q": "2+2"}, "output": "4", "metadata": {"lang": "en"}}
+FLAT: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "braintrust": ({**COLUMNS, "expected": "5"}, {**COLUMNS, "expected": "5"}),
+    "phoenix": ({**COLUMNS, "expected": "5"}, {**COLUMNS, "expected": "5", "reference": "5"}),
+    "langfuse": (
+        {**COLUMNS, "expected_output": "5"},
+        {
+            "observation": {**COLUMNS, "toolCalls": []},
+            "experiment": {"itemExpectedOutput": "5", "itemMetadata": None},
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("contract", FLAT)
+def test_columns_with_the_platforms_names_arrive_as_themselves(contract: str) -> None:
+    columns, native = FLAT[contract]
+    assert given(contract, to_row(columns, Mapping())) == native
+    further = given(contract, to_row({**columns, "difficulty": 3}, Mapping()))
+    assert {name: further[name] for name in native} == native
+
+
+def test_an_item_and_its_sample_arrive_as_themselves() -> None:
+    pair = {"item": {"reference": "4"}, "sample": {"output_text": "4"}}
+    assert given("openai-grader", to_row(pair, Mapping())) == pair
+
+
+@pytest.mark.parametrize("contract", ["braintrust", "phoenix"])
+def test_an_input_among_other_columns_is_one_of_them(contract: str) -> None:
+    for inputs in ({"input": "2+2"}, {"input": "2+2", "context": "sums"}):
+        assert given(contract, Row(inputs, "4"))["input"] == inputs
+
+
+def test_a_truth_that_is_missing_is_not_null() -> None:
+    assert "expected" not in given("braintrust", to_row(COLUMNS, Mapping()))
+    assert given("braintrust", to_row({**COLUMNS, "expected": None}, Mapping()))["expected"] is None
+
+
+def test_a_truth_that_is_mapped_comes_before_the_column() -> None:
+    row = to_row({**COLUMNS, "expected": "5", "gold": "4"}, Mapping((("inputs.correct_answer", "gold"),)))
+    assert given("braintrust", row)["expected"] == "4"
 
 
 def test_an_instance_may_be_sent_as_the_platform_does() -> None:

@@ -46,6 +46,22 @@ def without_truth(row: Row, settings: EvaluatorSettings) -> tuple[dict[str, Json
     return {name: value for name, value in row.inputs.items() if keeps or name != key}, row.inputs[key]
 
 
+def own_columns(
+    row: Row, settings: EvaluatorSettings, *, truth: frozenset[str], others: frozenset[str]
+) -> dict[str, Json] | None:
+    """Return the columns of a row that has the platform's `input` as one of them; None for any other row.
+
+    It has if there is a column of the truth too, or if all columns have the platform's names. A lone `input` is a
+    column like any other.
+    """
+    given = row.inputs
+    if "input" not in given or len(given) == 1 or given.get("output", row.outputs) != row.outputs:
+        return None
+    truths = {*truth, settings.correct_answer_key}
+    is_own = not truths.isdisjoint(given) or given.keys() <= {"input", "output", "outputs", "metadata", *others}
+    return given if is_own else None
+
+
 def truth_column(inputs: dict[str, Json], settings: EvaluatorSettings) -> str | None:
     """Return the column with the ground truth: that of the settings, else the only one whose name says so."""
     key = settings.correct_answer_key

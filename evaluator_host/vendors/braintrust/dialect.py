@@ -14,6 +14,7 @@ from evaluator_host.engine.contracts.native import (
     bind_native,
     invalid,
     is_number,
+    own_columns,
     scored,
     shown,
     unreadable,
@@ -23,6 +24,8 @@ from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, La
 from evaluator_host.types.outcome import EvaluationError, Kind, Note, Returned
 
 _HINT: Final = "return a number from 0 to 1, a bool, None, an object with `score`, or a list of such objects with names"
+_TRUTH: Final = frozenset({"expected"})
+_OTHERS: Final = frozenset({"trace", "id", "tags"})
 _SKIPPED: Final = Note("skipped", "the scorer returned no score: it does not apply to this row")
 
 
@@ -36,9 +39,18 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def _values(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
+    """Return what the row has; what is missing is None in Python and undefined in JavaScript."""
     inputs, truth = without_truth(row, settings)
-    values = {"input": inputs, "output": row.outputs, "expected": truth, "metadata": {}}
-    return {**values, "trace": row.trace, "id": None, "tags": None}
+    values: dict[str, Json] = {"input": inputs, "output": row.outputs, "metadata": {}}
+    if inputs is not row.inputs:
+        values["expected"] = truth
+    if row.trace is not None:
+        values["trace"] = row.trace
+    own = own_columns(row, settings, truth=_TRUTH, others=_OTHERS)
+    if own is None:
+        return values
+    found = {**values, **own, "metadata": own.get("metadata") or {}}
+    return {**found, "expected": truth} if settings.correct_answer_key in own else found
 
 
 def interpret(

@@ -14,6 +14,7 @@ from evaluator_host.engine.contracts.native import (
     bind_native,
     invalid,
     is_number,
+    own_columns,
     scored,
     shown,
     unreadable,
@@ -22,6 +23,8 @@ from evaluator_host.engine.contracts.native import (
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row
 from evaluator_host.types.outcome import EvaluationError, Kind, Returned
 
+_TRUTH: Final = frozenset({"expectedOutput", "expected_output"})
+_OTHERS: Final = frozenset({"id", "toolCalls"})
 _TEXT_CHARS: Final = 500
 _BOOLEANS: Final = {"true": 1, "1": 1, "false": 0, "0": 0}
 _TEXTS: Final = ("comment", "configId")
@@ -39,7 +42,10 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 def _context(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
     inputs, truth = without_truth(row, settings)
+    own = own_columns(row, settings, truth=_TRUTH, others=_OTHERS)
     observation = {"input": inputs, "output": row.outputs, "metadata": row.trace or {}, "toolCalls": []}
+    if own is not None:
+        observation |= {"input": own["input"], "metadata": own.get("metadata") or observation["metadata"]}
     experiment = None if inputs is row.inputs else {"itemExpectedOutput": truth, "itemMetadata": None}
     return {"observation": observation, "experiment": experiment}
 

@@ -30,6 +30,9 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def _pair(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
+    given = row.inputs
+    if row.outputs is None and isinstance(given.get("item"), dict) and isinstance(given.get("sample"), dict):
+        return given
     inputs, truth = without_truth(row, settings)
     item = row.inputs if inputs is row.inputs else {"reference": truth, **row.inputs}
     text = row.outputs if isinstance(row.outputs, str) else encode_json(row.outputs).decode()

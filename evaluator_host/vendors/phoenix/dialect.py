@@ -17,6 +17,7 @@ from evaluator_host.engine.contracts.native import (
     bind_native,
     invalid,
     is_number,
+    own_columns,
     scored,
     shown,
     unreadable,
@@ -26,6 +27,8 @@ from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, La
 from evaluator_host.types.outcome import EvaluationError, Returned
 
 _KEYS: Final = frozenset({"label", "score", "explanation"})
+_TRUTH: Final = frozenset({"reference", "expected"})
+_OTHERS: Final = frozenset({"example", "id"})
 _RANGE: Final = re.compile(r"continuous (-?[0-9.]{1,20})\.\.(-?[0-9.]{1,20})")
 
 
@@ -40,7 +43,10 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 def _fields(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
     inputs, truth = without_truth(row, settings)
+    own = own_columns(row, settings, truth=_TRUTH, others=_OTHERS)
     known: dict[str, Json] = {"output": row.outputs, "input": inputs, "metadata": row.trace or {}}
+    if own is not None:
+        known |= {"input": own["input"], "metadata": own.get("metadata") or known["metadata"]}
     if inputs is not row.inputs:
         known |= {"reference": truth, "expected": truth}
     return {**inputs, **known}

@@ -10,6 +10,7 @@ from evaluator_host.types.evaluator import Contract, Language, Row
 from tests.dialects.cases import NativeCase
 
 ROW = Row(variables={"input": {"q": "2+2"}, "output": "4", "expected": "4", "metadata": {"lang": "en"}})
+FLAT = Row({"input": {"q": "2+2"}, "output": "4", "expected": "4", "metadata": {"lang": "en"}}, "4")
 OURS = Row({"q": "2+2", "correct_answer": "4"}, "4")
 
 case = partial(NativeCase, row=ROW, recognised=Contract("braintrust"))
@@ -54,5 +55,9 @@ CASES = [
     javascript(id="JavaScript: one object, a promise", code="const handler = async (args) => ({ name: 'same', score: args.output === args.expected })", native=[one(True, "same")]),
     javascript(id="JavaScript: null is skipped", code="function handler({ output }) { return null }", status="skipped", native=[one(None)]),
     javascript(id="JavaScript: over 1", code="function handler({ output }) { return 2 }", status="failed", error="invalid_result"),
+    case(id="a row of its columns", row=FLAT, code="def handler(input, output, expected, metadata):\n    return input == {'q': '2+2'} and expected == output and metadata == {'lang': 'en'}\n", native=[one(True)]),
+    javascript(id="JavaScript: a row of its columns", row=FLAT, code="const handler = ({ input, output, expected, metadata }) => input.q === '2+2' && expected === output && metadata.lang === 'en'", native=[one(True)]),
+    javascript(id="JavaScript: missing is undefined", row=Row({"q": "2+2"}, "4"), code="const handler = ({ output, expected = '4', trace, id }) => output === expected && trace === undefined && id === undefined", native=[one(True)]),
+    javascript(id="JavaScript: null is null", row=Row({"q": "2+2", "correct_answer": None}, "4"), code="const handler = ({ expected = '4' }) => expected === null", native=[one(True)]),
     case(id="TypeScript", language=Language.TYPESCRIPT, row=OURS, code="export function handler({ output, expected }: { output: string; expected: string }): { score: number } {\n  return { score: output === expected ? 1 : 0 };\n}", native=[one(1)]),
 ]  # fmt: skip
