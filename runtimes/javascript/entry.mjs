@@ -8,6 +8,7 @@ import { listed, meant, shown, usersOf } from './candidates.mjs';
 import { BY_NAME, OWN } from './dialects/steps.mjs';
 import { DIALECTS } from './dialects/table.mjs';
 import { unreadKeys } from './facts.mjs';
+import { optionalNames } from './optional_names.mjs';
 import { parametersOf } from './parameters.mjs';
 
 /**
@@ -56,8 +57,18 @@ function isIdentifier(name) {
 export function findEntry(offers, wish) {
   const answer = search(offers, wish);
   if ('code' in answer) return answer;
+  if (wish.language === 'typescript') {
+    for (const { name, selector } of answer.selector.every ?? [{ name: answer.entry, selector: answer.selector }]) leaveOptional(selector, name, wish.code);
+  }
   const dialect = DIALECTS.find((one) => one.contract === answer.contract);
   return dialect?.refuse?.(wish.code, wish.language) ?? answer;
+}
+
+/** Let an evaluator be called without what its types call optional. @param {Selector} selector @param {string} name @param {string} code */
+function leaveOptional(selector, name, code) {
+  if (!selector.needs?.length) return;
+  const optional = optionalNames(code, name);
+  selector.needs = selector.needs.filter((one) => !optional.has(one));
 }
 
 /** @param {Offer[]} offers @param {{contract: string, entry: string | null, code: string, source?: string, lineOf?: (text: string) => number | null}} wish @returns {Found | Refusal} */

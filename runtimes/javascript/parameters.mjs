@@ -130,7 +130,7 @@ function skipRegExp(text, at) {
 }
 
 /** @param {string} list @returns {string[]} */
-function splitAtCommas(list) {
+export function splitAtCommas(list) {
   const parts = [];
   let start = 0;
   for (let at = 0; at < list.length; ) {

@@ -12,6 +12,7 @@ WITHOUT = Row({"question": "2+2"}, "4")
 
 case = partial(NativeCase, row=ROW, recognised=Contract.FUNCTION)
 javascript = partial(case, language=Language.JAVASCRIPT)
+typescript = partial(case, language=Language.TYPESCRIPT, row=WITHOUT)
 other = partial(NativeCase, row=ROW)
 
 
@@ -116,4 +117,8 @@ CASES = [
         code="export function sameTools({ output, expected, inputs, metadata }: any) {\n  return { name: 'tools', score: metadata.used.length / metadata.wanted.length };\n}\n",
     ),
     case(id="TypeScript", language=Language.TYPESCRIPT, code="export function score(response: string, reference: string): number { return response === reference ? 1 : 0 }", score=1),
+    typescript(id="TypeScript: an optional property", code="export function score({ output, expected }: { output: string; expected?: string }) {\n  return expected === undefined;\n}\n", score=1.0),
+    typescript(id="TypeScript: an optional property of a type", code="interface Args { output: string; expected?: string }\nexport const score = ({ output, expected }: Args): boolean => expected === undefined;\n", score=1.0),
+    typescript(id="TypeScript: an optional parameter", code="export const score = (output: string, expected?: string) => expected === undefined;\n", score=1.0),
+    typescript(id="TypeScript: what is not optional", code="export const score = (output: string, expected: string) => expected === undefined;\n", status="failed", error="user_exception", message="needs expected"),
 ]  # fmt: skip
