@@ -21,6 +21,7 @@ from ..types.json_values import InvalidJson, decode_json, encode_json, not_finit
 T = TypeVar("T")
 
 DEFAULT_URL: Final = "http://127.0.0.1:8710"
+_PROBLEMS: Final = 3  # problems that the text of an error has
 _CONNECT_S: Final = 5.0
 _LONGEST_PAUSE_S: Final = 10.0  # longest pause, even if Retry-After asks for more
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -106,13 +107,26 @@ def pasted_body(evaluator: Evaluator) -> dict[str, Any]:
     return {"judge": evaluator.judge, **{name: value for name, value in whole.items() if name not in made}}
 
 
-def row_body(row: Row) -> dict[str, Any]:
-    """Return a row as request JSON."""
+def row_body(row: Row | Mapping[str, Json]) -> dict[str, Any]:
+    """Return a row as request JSON; the host checks the fields of a dictionary.
+
+    Raises:
+      InvalidRequest: it is neither a `Row` nor a dictionary.
+    """
+    if isinstance(row, Mapping):
+        return dict(row)
+    if not isinstance(row, Row):
+        like = 'Row({"question": "…"}, "the output") or {"inputs": {"question": "…"}, "outputs": "the output"}'
+        raise InvalidRequest(f"a row is a Row or a dictionary, not a {type(row).__name__}; pass {like}")
     return {name: value for name in ROW_FIELDS if (value := getattr(row, name)) is not None}
 
 
 def proof_body(
-    rows: Iterable[Row] | None, dataset: str | None, mapping: Mapping[str, str] | None, *, job: str | None
+    rows: Iterable[Row | Mapping[str, Json]] | None,
+    dataset: str | None,
+    mapping: Mapping[str, str] | None,
+    *,
+    job: str | None,
 ) -> dict[str, Any]:
     """Return the rows to prove a migration on, as request JSON."""
     return {
@@ -184,7 +198,18 @@ def error_of(response: httpx.Response) -> HostError:
         detail, problems=tuple(Problem(str(f.get("field")), str(f.get("message")), f.get("hint")) for f in faults)
     )
     error.code, error.status = str(body["code"]), response.status_code
+    error.args = (_with_problems(error),)
     return error
+
+
+def _with_problems(error: HostError) -> str:
+    """Return the message of an error with its first problems and their hints."""
+    lines = [error.detail]
+    for one in error.problems[:_PROBLEMS]:
+        parts = [part for part in (one.message, one.hint) if part and part not in error.detail]
+        lines += [f"  {one.field or 'body'}: {'; '.join(parts)}"] if parts else []
+    more = len(error.problems) - _PROBLEMS
+    return "\n".join([*lines, f"  and {more} more, in `problems`"] if more > 0 else lines)
 
 
 @lru_cache(maxsize=1)

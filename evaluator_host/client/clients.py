@@ -111,7 +111,7 @@ class HostVerbs(Verbs[TransportT]):
     async def evaluate_batch(
         self,
         evaluator: Evaluator | str,
-        rows: Iterable[Row],
+        rows: Iterable[Row | Mapping[str, Json]],
         *,
         isolation: Isolation = Isolation.ROW,
         outputs: Literal["none"] | None = None,
@@ -121,7 +121,8 @@ class HostVerbs(Verbs[TransportT]):
 
         Args:
           evaluator: The code and its settings, or the name of a stored one.
-          rows: As many as the host takes in one request (`EVALUATOR_HOST_MAX_ROWS_PER_BATCH`).
+          rows: Rows, or dictionaries with their fields: `{"inputs": {…}, "outputs": "Paris"}`; as many as the host
+            takes in one request (`EVALUATOR_HOST_MAX_ROWS_PER_BATCH`).
           isolation: `BATCH` lets rows share a process, for speed.
           outputs: `"none"` says that the rows have no outputs, and that this is meant.
           replay: Whether to record and reuse the answers of models that the evaluator calls.
@@ -160,7 +161,7 @@ class HostVerbs(Verbs[TransportT]):
     async def migrate(
         self,
         evaluator: Evaluator,
-        rows: Iterable[Row] | None = None,
+        rows: Iterable[Row | Mapping[str, Json]] | None = None,
         *,
         dataset: str | None = None,
         mapping: Mapping[str, str] | None = None,
@@ -273,7 +274,7 @@ class Client(HostVerbs[SyncTransport]):
       InvalidRequest: the arguments are not valid; `problems` has every fault.
       Busy: the queue of the host stayed full for every retry.
       SandboxUnavailable: the host can start no sandbox.
-      HostError: any other refusal of the host, see `model.errors`.
+      HostError: any other refusal of the host; its subclasses are in the module `types.errors` of this package.
     """
 
     def __init__(

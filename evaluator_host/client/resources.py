@@ -190,7 +190,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
     async def migrate(
         self,
         *names: str,
-        rows: Iterable[Row] | None = None,
+        rows: Iterable[Row | Mapping[str, Json]] | None = None,
         dataset: str | None = None,
         mapping: Mapping[str, str] | None = None,
         job: str | None = None,

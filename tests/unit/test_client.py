@@ -299,3 +299,28 @@ def test_a_model_without_a_key_is_not_registered_for_an_empty_one(monkeypatch: p
     monkeypatch.setenv("EVALUATOR_HOST_KEY", "eh_of_the_environment")
     with pytest.raises(InvalidRequest, match="not a key of a host"):
         Client(key="")
+
+
+def test_the_text_of_an_error_has_its_problems_and_hints(client: tuple[Client, list[Answer]]) -> None:
+    opened, answers = client
+    faults = [{"field": f"rows.{n}", "message": f"wrong {n}", "hint": "write a list"} for n in range(5)]
+    body = {"code": "invalid_request", "detail": "the request is invalid: rows.0", "errors": faults}
+    answers += [lambda _: httpx.Response(422, json=body), lambda _: httpx.Response(422, json=body | {"errors": []})]
+    with pytest.raises(InvalidRequest) as refused:
+        opened.info()
+    assert str(refused.value).splitlines() == [
+        "the request is invalid: rows.0",
+        *(f"  rows.{n}: wrong {n}; write a list" for n in range(3)),
+        "  and 2 more, in `problems`",
+    ]
+    assert refused.value.detail == "the request is invalid: rows.0"
+    with pytest.raises(InvalidRequest, match=r"^the request is invalid: rows\.0$"):
+        opened.info()
+
+
+def test_a_row_may_be_a_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"inputs": {"a": 1}, "outputs": None}, Row({"a": 2}, 0)]
+    sent = json.loads(request_of("sync", monkeypatch, "evaluate_batch", "e", rows).content)["rows"]
+    assert sent == [{"inputs": {"a": 1}, "outputs": None}, {"inputs": {"a": 2}, "outputs": 0}]
+    with pytest.raises(InvalidRequest, match="a row is a Row or a dictionary, not a str; pass Row"):
+        request_of("sync", monkeypatch, "evaluate_batch", "e", ["text"])
