@@ -183,3 +183,17 @@ async def test_javascript_calls_all_and_names_them_with_their_lines(service: Ser
     members = "module.exports = { a: (text, more) => 1, b: (text, more) => 0 }"
     report = await service.check(Evaluator(members, Language.JAVASCRIPT))
     assert report.problems[0].hint == "name the evaluator in `settings.entry`, for example a"
+
+
+@pytest.mark.parametrize("returned", ["[a, b]", "(a, b)", "{'a': a, 'b': b}"])
+@pytest.mark.parametrize("name", ["", "(name='other')"])
+async def test_a_scorer_that_a_factory_makes_beside_others_is_named(service: Service, returned: str, name: str) -> None:
+    code = (
+        "from mlflow.genai.scorers import scorer\n\ndef build_scorers():\n"
+        "    @scorer(name='first')\n    def a(outputs):\n        return 0.5\n\n"
+        f"    @scorer{name}\n    def b(outputs):\n        return 1.0\n\n    return {returned}\n"
+    )
+    result = await service.evaluate(Evaluator(code), ROW)
+    assert result.score == 0.5
+    told = {one.code: one.message for one in result.warnings}
+    assert "is called, the first" in told["several_entries"]

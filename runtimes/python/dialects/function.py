@@ -43,6 +43,8 @@ _TEXTS = ("answer", "result", "text", "content")
 """Names of the output where no other parameter is called so; beside one, `answer` is the ground truth."""
 _FORMS = ("text", "str", "string", "json")
 """Ends of names that tell the form of what they are given."""
+_OF_FILES = ("path", "file", "filename", "dir", "folder")
+"""Ends of names of parameters that take the place of a file, which no row has."""
 _PLACES = ((_INPUT, _QUESTION), (_OUTPUT,), (_TRACE,))
 _PLACES_V1 = ((), (_INPUT, _QUESTION), (_OUTPUT,), (_TRUTH,))
 """Meanings that names of parameters may have at each place, in functions that are called by position."""
@@ -155,6 +157,8 @@ def _only(outline: Outline) -> list[str]:
     function = outline.functions[scoring[0]] if len(names) == 1 == len(scoring) else None
     if function is None or not function.required or function.gives_list:
         return []
+    if all(one.endswith(_OF_FILES) for one in function.required):
+        return []  # it scores what a program has written
     return [] if _OUTPUT in roles_of(function.parameters).values() else [function.name]
 
 

@@ -20,6 +20,8 @@ _LEGACY_FIRST = "app_params"
 _LEGACY_FOURTH = {"correct_answer", "datapoint"}
 SCORING = {"grade", "grader", "metric", "reward", "rewards", "score", "scorer"}
 """Words in the name of a function that say that it scores."""
+_LIKELY = SCORING | {"accuracy", "check", "correct", "correctness", "eval", "evaluate", "evaluator", "f1", "judge", "match", "precision", "quality", "recall", "results", "verify"}  # fmt: skip  # noqa: E501
+"""Words in the names of functions that are shown first: they may score."""
 _METHODS = ("evaluate", "score", "measure", "__call__")
 _EXPECTED = (
     "define `def evaluate(inputs, outputs, trace)`, the legacy `def evaluate(app_params, inputs, output, "
@@ -229,13 +231,18 @@ def _not_found(namespace: dict[str, Any], wanted: str) -> Failure:
         message = f"the code defines no function named {names}"
         if functions:
             more = [name for name in classes if _method_of(own[name], wanted)]
-            message += f"; it defines {', '.join(functions[:10])}"
+            shown = sorted(functions, key=lambda name: (name.startswith("_"), not _is_likely(name)))
+            message += f"; it defines {', '.join(shown[:10])}"
             message += f" and the class{'' if len(more) == 1 else 'es'} {', '.join(more[:10])}" if more else ""
         elif classes:
             message += f"; it defines only {', '.join(classes[:10])}"
     return Failure(
         "entry_not_found", message, hint=_hint(wanted, functions, {name: own[name] for name in classes}, own)
     )
+
+
+def _is_likely(name: str) -> bool:
+    return bool(_LIKELY.intersection(name.lower().split("_")))
 
 
 def _builder(own: dict[str, Any], functions: list[str]) -> str | None:
@@ -318,7 +325,8 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
 
     spelled = {name.lower(): name for name in functions if not name.startswith("_")}
     names = ["evaluate", "main"] if wanted == "evaluate" else [wanted]
-    close = [spelled[match] for name in names for match in difflib.get_close_matches(name.lower(), spelled, 1, 0.6)]
+    least = 0.75 if wanted == "evaluate" else 0.6  # many names begin with eval
+    close = [spelled[match] for name in names for match in difflib.get_close_matches(name.lower(), spelled, 1, least)]
     if close:
         return f"did you mean `{close[0]}`? Rename it, or name it in `settings.entry`; otherwise {_EXPECTED}"
     if (built := _builder(own, functions)) is not None:
@@ -332,7 +340,7 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
         )
         return f"{hint} that it takes; or name a function in `settings.entry`, for example {public[0]}"
     if len(public) > 1:
-        named = [one for one in public if SCORING.intersection(one.lower().split("_"))]
+        named = [one for one in public if _is_likely(one)]
         return f"name the evaluator in `settings.entry`, for example {(named or public)[0]}, or {_EXPECTED}"
     if functions:
         return f"name `{public[0]}` in `settings.entry`, or {_EXPECTED}"

@@ -118,8 +118,9 @@ def _returned(value: Any) -> list[tuple[str, Any]]:
     """Return the functions and classes in what a factory returned, by name."""
     if isinstance(value, dict):
         return [(str(name), one) for name, one in value.items() if callable(one)]
-    several = value if isinstance(value, (list, tuple)) else [value]
-    return [(str(getattr(one, "__name__", "evaluate")), one) for one in several if callable(one)]
+    several = [one for one in (value if isinstance(value, (list, tuple)) else [value]) if callable(one)]
+    names = [str(getattr(one, "__name__", None) or getattr(one, "name", None) or "evaluate") for one in several]
+    return list(zip(names, several, strict=True))
 
 
 def _dedented(text: str) -> str:

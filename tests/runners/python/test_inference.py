@@ -129,6 +129,29 @@ def test_misspelt_name_is_suggested() -> None:
     assert "did you mean `Evaluate`" in str(caught.value.hint)
 
 
+@pytest.mark.parametrize(
+    ("code", "shown", "example"),
+    [
+        ("def load(a): ...\ndef check_sql(a): ...\ndef _norm(a): ...", "check_sql, load, _norm", "check_sql"),
+        ("def eval_context(a): ...\ndef eval_retry(a): ...", "eval_context, eval_retry", "eval_context"),
+        ("def process_docs(a): ...\ndef process_results(a): ...", "process_results, process_docs", "process_results"),
+        ("def read(a): ...\ndef score_file(results_path): ...\ndef c(): read(1)", "score_file, read, c", "score_file"),
+    ],
+)
+def test_functions_that_may_score_are_shown_first(code: str, shown: str, example: str) -> None:
+    with pytest.raises(Failure) as caught:
+        dialects.find(run(code), contract="auto", name=None)
+    assert caught.value.message.endswith(f"it defines {shown}")
+    assert f"name the evaluator in `settings.entry`, for example {example}, or " in str(caught.value.hint)
+
+
+def test_the_only_function_that_scores_a_file_is_not_one_of_rows() -> None:
+    code = "def score_all(results_path, output_path=None):\n    return 1"
+    with pytest.raises(Failure) as caught:
+        dialects.find(run(code), contract="auto", name=None)
+    assert (caught.value.code, "score_all" in str(caught.value.hint)) == ("entry_not_found", True)
+
+
 def test_no_class_is_suggested_that_others_only_derive_from() -> None:
     base = "from abc import ABC, abstractmethod\nclass Scorer(ABC):\n    @abstractmethod\n    def score(self, a): ...\n"
     with pytest.raises(Failure) as caught:
