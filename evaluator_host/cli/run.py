@@ -39,6 +39,7 @@ from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import EvaluationResult, Status
 
 _BAD_LINES_SHOWN: Final = 20
+_OTHER_FORMATS: Final = (".csv", ".tsv", ".parquet", ".xlsx")  # suffixes that results cannot have
 
 
 def run(
@@ -162,6 +163,9 @@ def run(
         raise InvalidRequest(f"{', '.join(described)} describe a single row; leave them out, or leave out --data")
     if out is not None and out.exists() and out.samefile(data):
         raise InvalidRequest(f"--out would replace the rows in {data} by their results: name another file")
+    if out is not None and out.suffix.lower() in _OTHER_FORMATS:
+        named = out.with_suffix(".jsonl")
+        raise InvalidRequest(f"--out writes JSON Lines, and {out} is named as another format: write --out {named}")
     work = Run(
         settings=settings,
         given=given,

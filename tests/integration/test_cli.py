@@ -89,6 +89,10 @@ def test_results_of_an_earlier_run_stay_until_there_are_new_ones(folder: Path) -
     refused = cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--out", "./rows.jsonl")
     assert (refused.returncode, data.read_text()) == (2, rows)
     assert "name another file" in refused.stderr
+    for other in ("out.csv", "out.tsv", "out.parquet", "out.XLSX"):
+        named = cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--out", other)
+        assert (named.returncode, (folder / other).exists()) == (2, False)
+        assert f"{other} is named as another format: write --out out.jsonl" in named.stderr
     assert [path.name for path in folder.glob("*.part")] == []
     assert cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--out", "kept.jsonl").returncode == 0
     assert len(read_lines(kept)) == 40
