@@ -33,6 +33,7 @@ from .transport import TransportT, Verbs, stream, verb
 _EVENT_DATA: Final = b"data:"
 _AGAIN_S: Final = 1.0  # seconds between two looks at a job whose events cannot be read
 _PAGE_ROWS: Final = 500
+_FILES: Final = (Format.JSONL, Format.CSV, Format.PARQUET)
 
 
 class JobVerbs(Verbs[TransportT]):
@@ -374,6 +375,10 @@ class JobVerbs(Verbs[TransportT]):
         After an error the file is as it was; what had arrived by then is beside it, as `<name>.part`.
         """
         format_, part, blocking = Format.of_name(str(file)), Path(f"{file}.part"), self._transport.call_blocking
+        if format_ not in _FILES:
+            raise InvalidRequest(
+                f"rows cannot be downloaded as {format_}: give {file} the suffix .jsonl, .csv or .parquet"
+            )
         kept = await blocking(kept_rows, part, format_) if resume else KeptRows()
         path = _path(job_id, f"rows.{format_}") + query(evaluator=evaluator, first=kept.next_row)
         async with aclosing(self._transport.download(Call("GET", path, NoneType))) as pieces:

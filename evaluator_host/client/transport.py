@@ -11,8 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import aclosing
 from functools import wraps
+from inspect import signature
 from types import GenericAlias, NoneType
-from typing import Any, ClassVar, Concatenate, Generic, NoReturn, ParamSpec, TypeVar, cast, overload
+from typing import Any, ClassVar, Concatenate, Generic, NoReturn, ParamSpec, TypeVar, cast, get_args, overload
 
 import httpx
 
@@ -218,6 +219,10 @@ def stream(method: Callable[Concatenate[Any, P], AsyncGenerator[T, None]]) -> St
         items = method(self, *args, **kwargs)
         return iterate(items) if isinstance(self._transport, SyncTransport) else items
 
+    shown = signature(method)
+    generator = GenericAlias(Generator, (get_args(shown.return_annotation)[0], None, None))
+    either = generator | shown.return_annotation
+    bound.__signature__ = shown.replace(return_annotation=either)  # type: ignore[attr-defined] # read by `help`
     return cast("Stream[P, T]", bound)
 
 

@@ -3,6 +3,7 @@
 import inspect
 import json
 import math
+import pydoc
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
@@ -324,3 +325,16 @@ def test_a_row_may_be_a_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sent == [{"inputs": {"a": 1}, "outputs": None}, {"inputs": {"a": 2}, "outputs": 0}]
     with pytest.raises(InvalidRequest, match="a row is a Row or a dictionary, not a str; pass Row"):
         request_of("sync", monkeypatch, "evaluate_batch", "e", ["text"])
+
+
+def test_help_on_a_stream_names_what_each_client_returns() -> None:
+    shown = pydoc.plain(pydoc.render_doc(Client().jobs.rows)).partition(" -> ")[2].splitlines()[0]
+    assert shown.index("Generator[evaluator_host.types.results.JobRow, None, None]") < shown.index("AsyncGenerator[")
+    documented = [pydoc.plain(pydoc.render_doc(one)) for one in (Client, AsyncClient, *verbs_of(Client()).values())]
+    assert not any("model.errors" in one for one in documented)
+
+
+def test_a_download_in_another_format_is_refused_with_the_name_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match=r"downloaded as xlsx: give \S+rows\.xlsx the suffix \.jsonl, \.csv or"):
+        Client().jobs.download("j", tmp_path / "rows.xlsx")
+    assert list(tmp_path.iterdir()) == []
