@@ -82,7 +82,7 @@ def restore(
             manifest = _manifest(Path(folder), file)
             if manifest["database"] != kept.engine:
                 raise Misconfigured(
-                    f"the backup is of a database of {manifest['database']}, and this host has {kept.engine}: "
+                    f"the backup is of a database of {manifest['database']}, and this host uses {kept.engine}: "
                     "restore it where EVALUATOR_HOST_DATABASE_URL names one of the same kind"
                 )
             restore_database(kept, Path(folder) / _DATABASE, manifest["revisions"])

@@ -138,14 +138,14 @@ def _data_dir(path: Path) -> Finding:
         fix = "or choose another with --data-dir or EVALUATOR_HOST_DATA_DIR"
         return Finding("data directory", ok=False, detail=f"{path} cannot be used: {refusal_of(error)}", fix=fix)
     if path.stat().st_mode & stat.S_IWOTH:
-        detail = f"every user of this machine can change {path}, its keys and its database among it"
+        detail = f"every user of this machine can change {path}, where the host's keys and database are"
         return Finding("rights", ok=False, detail=detail, fix=f"chmod o-w {path}")
     return Finding("data directory", ok=True, detail=f"{path} is writable")
 
 
 def _authorities(settings: Settings) -> str:
     if settings.ca_file is None:
-        return "none given; the public authorities are trusted"
+        return "no CA file is set, so the public certificate authorities are trusted"
     require_authorities(settings.ca_file)
     return f"{settings.ca_file}, beside the public authorities"
 
@@ -198,7 +198,7 @@ def _table(found: dict[str, list[Finding]], *, serving: str | None) -> Text:
 
 @app.callback()
 def _images() -> None:
-    """Make `images` a group although it has one command."""
+    """Make typer treat `images` as a group although it has only one command."""
 
 
 @app.command()

@@ -81,7 +81,7 @@ class _Commands(Mapping[str, Any]):
 
 
 class _Completion(NamedTuple):
-    """A word that the shell may complete to, as typer formats it."""
+    """A word that the shell offers as a completion, as typer formats it."""
 
     value: str
     help: str

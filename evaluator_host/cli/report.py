@@ -152,7 +152,7 @@ class ReportFiles:
 
 
 def read_report(file: Path, name: str) -> Report:
-    """Return the report on a file of results that `run --out` wrote; `name` is its title.
+    """Return the report on a file of results that `run --out` wrote; `name` is the report's title.
 
     Raises:
       InvalidRequest: the file cannot be read, or has other contents.

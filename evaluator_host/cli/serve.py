@@ -45,7 +45,7 @@ def serve(
 
     gc.freeze()
     gc.enable()
-    forker = Forker()  # before anything starts a thread
+    forker = Forker()  # created before anything starts a thread
     log_to_stderr(debug=cli_state.debug)
     if not _is_loopback(settings.host):
         run_async(lambda: require_key(settings))
@@ -64,7 +64,7 @@ def serve(
 
 
 def _only_free_memory() -> None:
-    """Let the interpreter take its time to end, which may be seconds on a busy machine: all is stored by now."""
+    """Free memory at the interpreter's pace, which may take seconds on a busy machine: all is stored by now."""
     faulthandler.cancel_dump_traceback_later()
     gc.freeze()
 
@@ -78,7 +78,7 @@ def require_descriptors() -> str:
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if most != resource.RLIM_INFINITY and most < _FEWEST_DESCRIPTORS:
         raise Misconfigured(
-            f"this process may have {most} files open, too few for a host: raise the limit to 1024 or more "
+            f"this process may have {most} files open, which is too few for a host: raise the limit to 1024 or more "
             "(`ulimit -n 1024`, LimitNOFILE= in systemd)"
         )
     return "this machine allows" if most == resource.RLIM_INFINITY else str(most)

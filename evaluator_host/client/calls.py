@@ -23,7 +23,7 @@ T = TypeVar("T")
 DEFAULT_URL: Final = "http://127.0.0.1:8710"
 _PROBLEMS: Final = 3  # problems that the text of an error has
 _CONNECT_S: Final = 5.0
-_LONGEST_PAUSE_S: Final = 10.0  # longest pause, even if Retry-After asks for more
+_LONGEST_PAUSE_S: Final = 10.0  # seconds of the longest pause, even if Retry-After asks for more
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _EVALUATOR_FIELDS: Final = ("code", "language", "contract", "packages", "threshold", "settings", "limits", "policy")
 _RARE_FIELDS: Final = ("python", "files", "path", "data", "models", "network", "secrets", "budget")
@@ -59,7 +59,7 @@ def decode(kind: type[T], data: bytes) -> T:
     return decoded
 
 
-@lru_cache(maxsize=64)  # building an adapter takes milliseconds
+@lru_cache(maxsize=64)  # cached, because building an adapter takes milliseconds
 def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
@@ -288,7 +288,7 @@ def http_options(url: str | None, *, key: str | None, timeout_s: float | None) -
 def unreachable(error: httpx.HTTPError, url: httpx.URL) -> HostUnreachable:
     """Return a failed HTTP exchange as an exception that tells the caller what to do."""
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-        other = "give the address of another: `--url`, EVALUATOR_HOST_URL or `evaluator-host login URL`"
+        other = "give the address of a running host: `--url`, EVALUATOR_HOST_URL or `evaluator-host login URL`"
         return HostUnreachable(f"nothing answers at {url}; start a host with `evaluator-host serve`, or {other}")
     if isinstance(error, httpx.TimeoutException):
         return HostUnreachable(f"{url} took longer than the client waits; give the client a greater timeout_s")

@@ -31,7 +31,7 @@ from .kept_rows import KeptRows, kept_rows
 from .transport import TransportT, Verbs, stream, verb
 
 _EVENT_DATA: Final = b"data:"
-_AGAIN_S: Final = 1.0  # seconds between two looks at a job whose events cannot be read
+_AGAIN_S: Final = 1.0  # seconds between two requests for a job whose events cannot be read
 _PAGE_ROWS: Final = 500
 _FILES: Final = (Format.JSONL, Format.CSV, Format.PARQUET)
 
@@ -386,7 +386,10 @@ class JobVerbs(Verbs[TransportT]):
             while len(begun) < len(kept.header) and (piece := await anext(pieces, b"")):
                 begun += piece
             if not begun.startswith(kept.header):
-                raise InvalidRequest(f"the job has other columns than {part}; download all of it")
+                raise InvalidRequest(
+                    f"the rows of the job have other columns than {part}, so the download cannot "
+                    "go on; remove that file, then download all of it"
+                )
             with await blocking(part.open, "r+b" if kept.size else "wb") as written:
                 await blocking(written.truncate, kept.size)
                 await blocking(written.seek, kept.size)
@@ -488,7 +491,7 @@ class JobVerbs(Verbs[TransportT]):
         last: JobReport | None = None
         while True:
             came = False
-            with suppress(HostError):  # the request below raises it again, unless only the connection broke
+            with suppress(HostError):  # the request below raises the error again, unless only the connection broke
                 async with aclosing(self._events(job_id)) as reports:
                     async for report in reports:
                         came, last = True, report

@@ -35,7 +35,9 @@ def kept_rows(part: Path, format_: Format) -> KeptRows:
     try:
         return _whole_rows(part, format_)
     except ValueError as error:
-        raise InvalidRequest(f"{part} is not what a download as {format_} has left; remove it") from error
+        raise InvalidRequest(
+            f"{part} is not an unfinished download as {format_}; remove it, then download again"
+        ) from error
 
 
 def _whole_rows(part: Path, format_: Format) -> KeptRows:
@@ -49,7 +51,7 @@ def _whole_rows(part: Path, format_: Format) -> KeptRows:
             if format_ is Format.CSV and not kept.header:
                 kept = KeptRows(len(record), 0, bytes(record))
             elif (row := _number(record, format_)) is None:
-                break  # what follows the last row of a shard
+                break  # the closing line, which follows the last row of a shard
             elif row != kept.next_row:
                 kept = KeptRows(size, row, kept.header)
             size, record = size + len(record), bytearray()

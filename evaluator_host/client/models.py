@@ -112,7 +112,7 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
     @verb
     async def import_answers(self, answers: Iterable[dict[str, Json]]) -> RecordedAnswers:
-        """Record the answers of an export; they replace recorded answers to the same requests.
+        """Record the answers of an export; these replace recorded answers to the same requests.
 
         Args:
           answers: As `export_answers` yields them.

@@ -184,7 +184,7 @@ class Verb(Generic[P, T]):
     @overload
     def __get__(self, verbs: Verbs[AsyncTransport], owner: object) -> Callable[P, Coroutine[Any, Any, T]]: ...
     def __get__(self, verbs: object, owner: object) -> object:
-        """Bind it; only type checkers read this, since `verb` returns an ordinary function."""
+        """Bind the method to a client; only type checkers read this, since `verb` returns an ordinary function."""
         raise NotImplementedError
 
 
@@ -196,7 +196,7 @@ class Stream(Generic[P, T]):
     @overload
     def __get__(self, verbs: Verbs[AsyncTransport], owner: object) -> Callable[P, AsyncGenerator[T, None]]: ...
     def __get__(self, verbs: object, owner: object) -> object:
-        """Bind it; only type checkers read this, since `stream` returns an ordinary function."""
+        """Bind the method to a client; only type checkers read this, since `stream` returns an ordinary function."""
         raise NotImplementedError
 
 
@@ -266,13 +266,13 @@ class NamedVerbs(Verbs[TransportT], Generic[TransportT, ReportT]):
 
     @verb
     async def all(self) -> list[ReportT]:
-        """Return all of them: data sets the newest first, models the operator's first, others by name."""
+        """Return all objects: data sets the newest first, models the operator's first, others by name."""
         reports = cast("type[list[ReportT]]", GenericAlias(list, (self._REPORT,)))
         return await self._get(self._PATH, reports)
 
     @verb
     async def get(self, name: str) -> ReportT:
-        """Return the one of this name; secrets and models without their values and keys."""
+        """Return the object of this name; secrets and models come without their values and keys."""
         return await self._get(self._path(name), cast("type[ReportT]", self._REPORT))
 
     @verb

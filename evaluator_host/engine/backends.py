@@ -35,8 +35,8 @@ from evaluator_host.types.evaluator import Language
 
 _log = logging.getLogger(__name__)
 
-PASSING: Final = (SandboxSlow, SandboxLost, MachineExhausted)  # errors of a start on a busy machine
-_TRIES: Final = 2  # tries in this module; `open_engine` tries a third time
+PASSING: Final = (SandboxSlow, SandboxLost, MachineExhausted)  # errors of a start on a busy machine, which pass
+_TRIES: Final = 2  # tries of a start in this module; `open_engine` tries a third time
 _NO_BACKEND: Final = (
     "no sandbox backend works on this machine, and user code never runs without one. "
     "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap) "

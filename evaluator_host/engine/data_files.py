@@ -26,10 +26,10 @@ from evaluator_host.types.stored import DataFile
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _FILES, _LAYOUTS, _CONTENT, _PATHS = "files", "layouts", "content", "paths.json"
 _PARTIAL: Final = "partial-"
-_LOCK: Final = "lock"  # held while a file is counted and kept
+_LOCK: Final = "lock"  # lock that is held while a file is counted and kept
 _ABANDONED_S: Final = 3600.0  # age of an upload or layout that nobody finishes any more
 _READ_BYTES: Final = 1 << 20
-_FOR_ALL, _FOLDER_FOR_ALL = 0o444, 0o755  # sandboxes have users of their own
+_FOR_ALL, _FOLDER_FOR_ALL = 0o444, 0o755  # modes that let every user read, because sandboxes have users of their own
 
 
 class DataFiles:
@@ -90,7 +90,7 @@ class DataFiles:
         try:
             return _facts(self._path(workspace, digest))
         except (ValueError, FileNotFoundError):
-            listed = "`evaluator-host data list` shows the data files that there are"
+            listed = "`evaluator-host data list` shows the data files of the workspace"
             raise NotFound(f"there is no data file {digest[:80]}; {listed}") from None
 
     def delete_file(self, workspace: str, digest: str) -> None:
@@ -127,7 +127,7 @@ class DataFiles:
                 (stage / _PATHS).write_bytes(paths)
                 stage.rename(layout)
             except OSError:
-                if not found.path.is_dir():  # otherwise another process was faster
+                if not found.path.is_dir():  # unless another process was faster
                     raise
             finally:
                 if stage.exists():

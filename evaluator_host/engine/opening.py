@@ -154,7 +154,7 @@ class _FirstSandbox:
             _log.warning("JavaScript and TypeScript wait for esbuild, Python does not: %s", error.detail)
 
     async def run(self) -> None:
-        """Try until it has started, with pauses that grow to half a minute."""
+        """Try until the sandbox has started, with pauses that grow to half a minute."""
         pause_s = _PAUSE_S
         while self._error is not None:
             _log.warning("no sandbox has started yet, next try in %g s: %s", pause_s, self._error.detail)
@@ -167,7 +167,7 @@ class _FirstSandbox:
         _log.info("the first sandbox has started")
 
     def require_started(self) -> None:
-        """Check that it has started, for `/readyz`.
+        """Check that the sandbox has started, for `/readyz`.
 
         Raises:
           HostError: why not.

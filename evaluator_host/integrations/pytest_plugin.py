@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 class ScoredEvaluator:
     """An evaluator in a test: scores rows, and asserts on their scores."""
 
-    name: str  # the name of its file, in the report
+    name: str  # name of the evaluator's file, for the report
     evaluator: "Evaluator | str"  # the evaluator itself, or the name of a stored one
     _engine: Any  # a Client, or a SandboxPool: their methods are the same
     _note: Callable[[str, object], None]

@@ -157,7 +157,7 @@ def whole_row_remark(name: str, inputs: str, key: str) -> str:
     """Return the remark on a fourth argument that the code reads as the whole row."""
     return (
         f"{name} is read as the whole row, {inputs}, which early versions of Agenta passed; the legacy contract passes "
-        f"inputs[{key!r}]. To read that instead, prove it on rows in which it is an object"
+        f"inputs[{key!r}]. To read inputs[{key!r}] instead, prove the migration on rows in which that is an object"
     )
 
 

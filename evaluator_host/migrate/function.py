@@ -36,12 +36,12 @@ class Parameter:
 
     @property
     def is_named_first(self) -> bool:
-        """Whether its name is one that people give to the first legacy parameter, the application's parameters."""
+        """Whether the name is one that people give to the first legacy parameter, the application's parameters."""
         return self._words in _FIRST
 
     @property
     def is_named_fourth(self) -> bool:
-        """Whether its name is one that people give to the fourth legacy parameter, the correct answer."""
+        """Whether the name is one that people give to the fourth legacy parameter, the correct answer."""
         return self._words in _FOURTH
 
     @property
@@ -65,7 +65,7 @@ class Legacy:
 
     @property
     def has_statements(self) -> bool:
-        """Whether its body is a block, not an expression."""
+        """Whether the function's body is a block, not an expression."""
         body = child(self.node, "body")
         return body is not None and body.type in _BLOCKS
 

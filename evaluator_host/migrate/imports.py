@@ -330,7 +330,7 @@ def _granted(wish: ImportWish) -> dict[str, str]:
 
 def _lacks(names: Sequence[str]) -> str:
     options = " and ".join("--model NAME" if one == "judge" else f"--model {one}=NAME" for one in names)
-    return f"it asks a model: import it with the name of a registered one, {options} (`models` over HTTP)"
+    return f"the evaluator asks a model: import it with the name of a registered model, {options} (`models` over HTTP)"
 
 
 def _evaluator(one: FoundEvaluator, files: dict[str, str], wish: ImportWish) -> Evaluator:

@@ -63,7 +63,7 @@ def _returned(grammar: Grammar, function: Node) -> Iterator[Node]:
 
 
 class _Kinds:
-    """Says of expressions whether they give text, following variables and functions of the program."""
+    """Says whether expressions evaluate to text, following variables and functions of the program."""
 
     def __init__(self, draft: Draft) -> None:
         self._names = draft.names

@@ -12,7 +12,7 @@ class Access(StrEnum):
 
     READ = "read"
     WRITE = "write"
-    DECLARE = "declare"  # `global x`, `nonlocal x`
+    DECLARE = "declare"  # a declaration such as `global x` or `nonlocal x`
 
 
 @dataclass(eq=False, slots=True)

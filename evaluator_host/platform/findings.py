@@ -35,7 +35,7 @@ async def database_findings(settings: Settings) -> list[Finding]:
         await asyncio.to_thread(watch.require_usable, address)
         await asyncio.to_thread(watch.require_not_emptied, address, settings.data_dir)
         async with store.open_read_only(url, settings.data_dir) as found:
-            state = "has no tables yet; the first host makes them"
+            state = "has no tables yet; the first host that starts creates them"
             if found is not None:
                 state = "serves"
             files = await orphan_files(settings).finding(found, address)

@@ -59,7 +59,7 @@ class Host:
         return found
 
     def find(self, kind: type[_T]) -> _T | None:
-        """Return the part that can do what a runtime-checkable protocol asks for; None on a host without it.
+        """Return the part that implements a runtime-checkable protocol; None on a host without such a part.
 
         Call it when all resources are open, unless the part was given to this host.
         """
@@ -96,7 +96,7 @@ async def open_host(service: Service, store: Store, *given: object) -> AsyncIter
 
 
 async def _delete_old(kept: Iterable[Kept]) -> None:
-    """Delete what is older than so many days, now and every hour; 0 keeps it for ever."""
+    """Delete what is older than a number of days, now and every hour; 0 keeps it for ever."""
     while True:
         for name, days, delete_before in kept:
             with suppress(StoreUnavailable):  # the watch of the database reports the outage

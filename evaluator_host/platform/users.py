@@ -27,20 +27,20 @@ class Used:
 
 
 class Asked(Protocol):
-    """A part of the host that has things, and may use things of others."""
+    """A part of the host that keeps things, and that may use things of other parts."""
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
-        """Return a thing of its own by all its names; None if it has one name, or belongs to another part."""
+        """Return a thing of this part by all its names; None if it has only one name, or belongs to another part."""
         ...
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return those of its own things that use another one."""
+        """Return the things of this part that use another thing."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """The resources of one host, asked for what they use."""
+    """The resources of one host, which can be asked what they use."""
 
     resources: Collection[Asked]
 

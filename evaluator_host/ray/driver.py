@@ -24,11 +24,11 @@ from evaluator_host.types.errors import HostError, Misconfigured, PackagesFailed
 from evaluator_host.types.evaluator import Evaluator, Isolation
 from evaluator_host.types.outcome import EvaluationResult, Given
 
-_LOOK_EVERY_S: Final = 3.0  # seconds between two looks for nodes that come and go
+_LOOK_EVERY_S: Final = 3.0  # seconds between two checks for nodes that come and go
 _AT_ONCE: Final = 2  # chunks of a node: one works while the next one arrives
 _PROBE_S: Final = 120.0
 _AGAIN_S: Final = 15.0  # seconds before a node is tried again that was there, though its worker did not answer
-_MISSED: Final = 3  # looks at the cluster that may fail in a row before its nodes count as lost
+_MISSED: Final = 3  # failed looks at the cluster, in a row, after which its nodes count as lost
 _EXTRA: Final = "jobs on Ray need Ray where the host runs: pip install 'evaluator-host[ray]'"
 
 
@@ -132,7 +132,7 @@ class Driver:
         }
 
     def _compare(self, alive: dict[str, str]) -> None:
-        """Serve the nodes that are new or due again, note those that left, and fail what waits where none is left."""
+        """Serve nodes that are new or due again, note those that left, and fail waiting chunks if no node is left."""
         for node_id, name in alive.items():
             known = self._nodes.get(node_id)
             if known is not None and (known.again is None or time.monotonic() < known.again):
@@ -186,14 +186,14 @@ class Driver:
             await self._give_back(chunk)
 
     def _leave(self, node: _Node, state: str, reason: str) -> None:
-        """End a worker that does not answer, which a busy machine may cause; its node is tried once more."""
+        """End a worker that does not answer, perhaps because its machine is busy; its node is tried once more."""
         if node.again is None:
             node.again = time.monotonic() + _AGAIN_S
             self._change(node, state, reason)
             self._ray.kill(node.worker)
 
     def _note_refusal(self, node: _Node, found: tuple[str, str]) -> None:
-        """Leave a node out that cannot start sandboxes any more; one that lacks a package may evaluate other code."""
+        """Leave out a node that can no longer start sandboxes; one that lacks a package may evaluate other code."""
         if found[0] != PackagesFailed.code:
             self._change(node, "excluded", f"{found[0]}: {found[1]}")
         else:
@@ -267,7 +267,7 @@ def _last_line(error: BaseException) -> str:
 
 async def _main(address: str) -> None:
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what Ray prints must not look like frames
+    os.dup2(2, 1)  # to standard error, because Ray's output must not look like frames
     try:
         import ray  # noqa: PLC0415 - an extra
     except ImportError:

@@ -169,7 +169,7 @@ class RewardPool:
 
 
 def _row(sample: Mapping[str, Json]) -> Row:
-    """Return a sample as reward functions take it (`variables`), and as any other evaluator does."""
+    """Return a sample in the form that reward functions take (`variables`), and in that of any other evaluator."""
     named = {name: sample.get(name) for name in ("data_source", "solution_str", "ground_truth", "extra_info")}
     inputs = {**named, "correct_answer": named["ground_truth"]}
     return Row(inputs=inputs, outputs=named["solution_str"], variables=named)

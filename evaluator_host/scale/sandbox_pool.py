@@ -96,7 +96,7 @@ class AsyncSandboxPool:
         self._service = await self._stack.enter_async_context(open_engine(self.settings))
 
     async def close(self) -> None:
-        """End all sandboxes; calls that still run fail."""
+        """End all sandboxes; calls that are still running fail."""
         self._service = None
         await self._stack.aclose()
 
@@ -354,7 +354,7 @@ class SandboxPool:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
-        except BaseException:  # also for an interrupt
+        except BaseException:  # KeyboardInterrupt included
             future.cancel()
             raise
 

@@ -59,7 +59,7 @@ class Canaries:
         return settings.model_copy(update={"models": {MODEL: model}, **hosts})
 
     def resolve(self, host: str, port: int) -> list[str]:
-        """Look up a name; one below `slow.invalid` as if its name server were silent."""
+        """Look up a name; a name below `slow.invalid` behaves as if its name server were silent."""
         if host.endswith(SLOW.removeprefix("*").partition(":")[0]):
             time.sleep(_SILENT_S)
             raise OSError("its name server did not answer")
@@ -103,7 +103,7 @@ async def placed_canaries(data_dir: Path, *, engine: str | None) -> AsyncIterato
 
 @contextmanager
 def _folder(data_dir: Path) -> Iterator[Path]:
-    """Make a folder that every user may look into, so that only the sandbox keeps a guest out."""
+    """Make a folder that every user may read, so that only the sandbox keeps a guest out."""
     data_dir.mkdir(parents=True, exist_ok=True)
     remove_abandoned(_PREFIX, data_dir)
     with instance_folder(_PREFIX, data_dir) as folder:
@@ -163,7 +163,7 @@ def _model(canaries: Canaries) -> Callable[[asyncio.StreamReader, asyncio.Stream
             question = str(decode_json(await reader.readexactly(length))["messages"][0]["content"])
             questions[question] += 1
             if question.startswith("wait "):
-                with suppress(TimeoutError):  # answers after a pause, or when nobody waits any more
+                with suppress(TimeoutError):  # the listener answers after a pause, or when nobody waits any more
                     await asyncio.wait_for(reader.read(1), _SLOW_S)
             said = f"Bearer {canaries.secret}|{questions[question.removeprefix('count ')]}"
             body = encode_json({"choices": [{"message": {"role": "assistant", "content": said}}]})

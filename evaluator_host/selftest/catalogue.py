@@ -62,7 +62,7 @@ class _Outcome(BaseModel):
     log: str | None = None
 
     def expected(self) -> Expected:
-        """Return the outcome as an attack stores it: a refused evaluator has no result, so no status."""
+        """Return the outcome in the form that attacks store; a refused evaluator has no result, and so no status."""
         status = None if self.status == "refused" else self.status
         return Expected(**{**dict(self), "status": status})
 

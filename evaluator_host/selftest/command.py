@@ -28,7 +28,7 @@ _MARKS: Final = {
 }
 
 _RENEW_RUNNER: Final = (
-    "the runner in the sandbox is not the one of this version: install Evaluator Host anew, and on docker run "
+    "the runner in the sandbox is not the one of this version: reinstall Evaluator Host, and on docker run "
     "`evaluator-host images build`"
 )
 _GRANT_LIMITS: Final = (
@@ -97,7 +97,7 @@ def _chosen(groups: Sequence[Group] | None, languages: Sequence[Language] | None
 
 async def _attacked(settings: Settings, attacks: Sequence[Attack]) -> Report:
     done = 0
-    with err.status(f"{len(attacks)} attacks") as status:  # shown on a terminal only
+    with err.status(f"{len(attacks)} attacks") as status:  # the status is shown only on a terminal
 
         def progress(result: AttackResult) -> None:
             nonlocal done

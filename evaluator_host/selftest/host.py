@@ -139,7 +139,7 @@ class _Host:
         self._job = ""
 
     async def started(self) -> None:
-        """Wait until it answers and evaluates.
+        """Wait until the host answers and evaluates.
 
         Raises:
           SandboxUnavailable: it does not.

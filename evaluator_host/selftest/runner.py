@@ -136,7 +136,7 @@ async def run_attacks(
         return result
 
     for language in dict.fromkeys(attack.language for attack in attacks):
-        for problem in await neighbour_problems(service, language):  # before any attack
+        for problem in await neighbour_problems(service, language):  # checked before any attack
             raise SandboxUnavailable(f"a harmless evaluator does not run as it should: {problem}")
     together = await asyncio.gather(*(one(attack) for attack in attacks))
     return tuple([await alone(result) for result in together])

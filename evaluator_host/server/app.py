@@ -30,7 +30,7 @@ _MIGRATION: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.migrate.host.rou
 
 
 class _Nothing:
-    """Stands in for the services of a host: each of its attributes, and the result of each call, is itself."""
+    """Stands in for the services of a host: every attribute of it, and every call, returns the object itself."""
 
     def __getattr__(self, name: str) -> Self:
         return self

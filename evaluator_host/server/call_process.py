@@ -116,7 +116,7 @@ class CallOwners(Peers):
         self._most = _CALLS_AHEAD * settings.max_sandboxes_per_evaluator
 
     async def evaluate(self, evaluator: Evaluator, row: Row | EncodedRow, caller: Caller) -> EvaluationResult | None:
-        """Evaluate a row in the process that has its evaluator; None where this one should, or that one is too busy."""
+        """Evaluate a row in the process that has its evaluator; None if this one should, or the other is too busy."""
         code = crc32(evaluator.code.encode(), crc32(caller.workspace.encode()))
         owner = code % self._count
         if owner == self._number or self._under_way[code] >= self._most:
@@ -139,7 +139,7 @@ class CallOwners(Peers):
         if (known := self._channels.get(owner)) is None or known.ended.is_set():
             path = str(self._sockets / str(owner))
             _, made = await asyncio.get_running_loop().create_unix_connection(lambda: Channel(_nothing), path)
-            if self._channels.get(owner) is known:  # otherwise another call was faster
+            if self._channels.get(owner) is known:  # unless another call was faster
                 self._channels[owner] = made
             else:
                 made.close()

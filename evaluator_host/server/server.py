@@ -85,7 +85,7 @@ class Part:
 
     @asynccontextmanager
     async def open_app(self, service: Service, store: Store, access: Access) -> AsyncIterator[Application]:
-        """Open what this process serves, and run its tasks during the block."""
+        """Open the services of this process, and run their tasks during the block."""
         async with self.open_host(service, store) as host:
             app = create_app(host, access)
 
@@ -169,7 +169,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 class _State(ServerState):
-    """The state of a server that has no clock of its own: it tells the date when it is asked."""
+    """The state of a server without a clock: it computes the date when it is asked for it."""
 
     @property
     def default_headers(self) -> list[tuple[bytes, bytes]]:

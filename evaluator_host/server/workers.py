@@ -46,12 +46,12 @@ from evaluator_host.types.evaluator import EncodedRow, Evaluator, Row
 from evaluator_host.types.outcome import EvaluationResult
 
 _NICE: Final = 5  # nice value of the process of jobs: calls go first
-_IDLE_S: Final = 60.0  # seconds without a job after which the process of jobs ends
+_IDLE_S: Final = 60.0  # seconds without a job after which the process that runs jobs ends
 _JOB_PARTS: Final = 2  # parts of the host's sandboxes and memory while there are jobs: one for calls, one for jobs
 _CHORES_S: Final = 1.0
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
-_STEADY_S: Final = 30.0  # a process that ran for so long works
+_STEADY_S: Final = 30.0  # seconds after which a started process counts as working
 _STOP_S: Final = 4.0  # seconds to store the results of running jobs
 _METRICS_S: Final = 2.0
 _RELEASE_S: Final = 10.0
@@ -65,7 +65,7 @@ class _Worker:
 
     def __init__(self) -> None:
         self.channel = Channel(self._take)
-        self.metrics = b""  # metrics that it sent last
+        self.metrics = b""  # metrics that the process sent last
         self.left = False  # whether the process ended as it should
         self.refusal = ""  # why the process could not work
 
@@ -91,15 +91,15 @@ class _Worker:
 
 
 class _Others(Peers):
-    """The processes that the first one of a host has started; `owners` sends rows to the one with their evaluator."""
+    """The processes that the first process of a host has started; `owners` sends rows to those with their evaluator."""
 
     def __init__(self, owners: Peers) -> None:
-        self._workers: dict[int, _Worker] = {}  # processes by number; 0 is the process of jobs
+        self._workers: dict[int, _Worker] = {}  # processes by number; 0 is the process that runs jobs
         self._ended = b""  # metrics of processes that have ended
         self._owners = owners
 
     async def evaluate(self, evaluator: Evaluator, row: Row | EncodedRow, caller: Caller) -> EvaluationResult | None:
-        """Evaluate a row in the process that has its evaluator; None if this one has to."""
+        """Evaluate a row in the process that has its evaluator; None if this process has to evaluate it."""
         return await self._owners.evaluate(evaluator, row, caller)
 
     async def add_metrics(self, own: bytes) -> bytes:
@@ -108,7 +108,7 @@ class _Others(Peers):
         return summed([own, *others], ended=(self._ended,))
 
     async def release(self, digest: str) -> None:
-        """Have the other processes end their idle sandboxes of a package set."""
+        """Make the other processes end their idle sandboxes of a package set."""
         await asyncio.gather(*(one.ask(_RELEASE_S, "release", digest) for one in self._all()))
 
     def tell_jobs(self, name: str, *args: Any) -> None:
@@ -124,7 +124,7 @@ class _Others(Peers):
 
     @contextmanager
     def with_worker(self, number: int, worker: _Worker) -> Iterator[None]:
-        """Count a process among them during the block; its metrics count after its end, too."""
+        """Count a process as one of the host's during the block; its metrics count even after its end."""
         self._workers[number] = worker
         try:
             yield
@@ -137,7 +137,7 @@ class _Others(Peers):
 
 
 class _Processes:
-    """Starts the further processes of a host, and again those that are lost."""
+    """Starts the further processes of a host, and restarts those that are lost."""
 
     def __init__(self, forker: Forker, settings: Settings, service: Service, others: _Others, *, debug: bool) -> None:
         self._forker = forker
@@ -163,7 +163,7 @@ class _Processes:
             pause_s = _PAUSE_S if steady else min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def rest(self) -> None:
-        """End the process that starts the others if there are none: it holds as much memory as the first one."""
+        """End the process that starts the host's others if there are none: it holds as much memory as the first one."""
         await self._forker.rest()
 
     async def _live(self, what: str, number: int, stop_s: float, work: Callable[..., None], *args: Any) -> bool:
@@ -270,7 +270,7 @@ class Workers(Part):
         """Open the resources, and keep the other processes running during the block."""
         processes = _Processes(self._forker, self._settings, service, self._others, debug=self._debug)
         async with AsyncExitStack() as stack:
-            name = "the process that starts the others"
+            name = "the process that starts the host's other processes"
             await stack.enter_async_context(
                 service.supervisor.watching(name, lambda: self._forker.pid, self._forker.ping)
             )

@@ -122,7 +122,7 @@ class EvaluatorSettings:
 
 
 class ModelKind(StrEnum):
-    """The API that a model's provider speaks; `openai` is that of every compatible one too."""
+    """The API that a model's provider speaks; `openai` is also the API of every compatible provider."""
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
@@ -192,7 +192,7 @@ class Evaluator:
 
     @property
     def grants(self) -> tuple[str, ...]:
-        """Its grants as results show them: `model:judge-small`, `network:HOST:443`, `secret:VARIABLE=NAME`."""
+        """Grants as results show them: `model:judge-small`, `network:HOST:443`, `secret:VARIABLE=NAME`."""
         models = (f"model:{one}" for one in self.models)
         hosts = (f"network:{one}" for one in self.network)
         return (*models, *hosts, *(f"secret:{variable}={name}" for variable, name in self.secrets.items()))

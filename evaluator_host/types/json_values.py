@@ -256,7 +256,7 @@ def nests_within(value: Any, levels: int) -> bool:
 
 
 def is_small(value: Any, *, values: int, characters: int = 1 << 20) -> bool:
-    """Whether a JSON value has at most so many values and characters; looks at no more than these."""
+    """Whether a JSON value has at most `values` values and `characters` characters; looks at no more than these."""
     rest = [value]
     while rest and values >= 0 and characters >= 0:
         item = rest.pop()

@@ -78,7 +78,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             remedy='set `settings.integers` to "bigint" or "text", or send it as text',
         ),
         "suspicious_parameters": WarningKind(
-            "names of parameters contradict what they are given, so that the score would always be 0",
+            "parameters are given what their names contradict, so the score would always be 0",
             doubtful=True,
             mend=Mend.CODE,
         ),
@@ -113,7 +113,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             remedy="fix this evaluator, or name the one that counts in `settings.entry`",
         ),
         "scoring_failed": WarningKind(
-            "one of several scores says itself that it failed",
+            "one of several scores reports that it failed",
             doubtful=True,
             mend=Mend.CODE,
             remedy="see the reason of this score in the value",
@@ -128,12 +128,12 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         ),
         "out_of_range": WarningKind(
             "the score lies outside 0..1; it is kept as it is",
-            remedy="divide by the greatest score, where there is one",
+            remedy="divide the score by the highest possible score, if there is one",
         ),
         "coerced": WarningKind("a value was read as another type, as the message says"),
         "bare_score": WarningKind("`main` returned a number and not the object that its contract documents"),
         "dropped": WarningKind("a part of the result that its platform would not keep"),
-        "too_many_metrics": WarningKind("numbers beyond the most metrics of a result; they are in `value`"),
+        "too_many_metrics": WarningKind("more numbers than a result may have metrics; the others are in `value`"),
         "trace_converted": WarningKind("the trace came in another shape, and was converted"),
         "ignored": WarningKind("a part of the evaluator or of the criteria that is not read"),
         "skipped": WarningKind("the evaluator says that it does not apply to the row"),
@@ -142,11 +142,12 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         "not_an_entry": WarningKind("a function beside the evaluators that is not called"),
         "entry_found_inside": WarningKind("the evaluator is inside a text or a function of the code"),
         "source_cleaned": WarningKind("a fence, line numbers or the like were taken off the code"),
-        "repaired": WarningKind("the code had lost its indentation, and ran with the only one that fits"),
+        "repaired": WarningKind("the code had lost its indentation, and ran with the only indentation that fits"),
         "magics": WarningKind("lines of a notebook that are not Python were left out"),
         "prebound": WarningKind("names that the code uses without an import, as its platform allows"),
         "packages_chosen": WarningKind(
-            "the host chose packages for imports of the code", remedy="give these pins as `packages` to stay with them"
+            "the host chose packages for imports of the code",
+            remedy="to keep these versions, give the pins as `packages`",
         ),
         "threads_at_load": WarningKind("loading left threads, interpreters or processes: each row loads again"),
         "files_at_load": WarningKind("loading left files behind, so each row loads the code again"),

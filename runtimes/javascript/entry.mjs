@@ -137,7 +137,7 @@ function together(every, notes) {
   const contracts = [...new Set(every.map((one) => one.found.contract))];
   if (contracts.length > 1) {
     const told = every.slice(0, 10).map((one) => `${one.name} (${one.found.contract})`);
-    return refuse('entry_ambiguous', `the evaluators are of several contracts: ${told.join(', ')}`, `set \`contract\` to one of ${contracts.join(', ')}`);
+    return refuse('entry_ambiguous', `the evaluators have different contracts: ${told.join(', ')}`, `set \`contract\` to one of ${contracts.join(', ')}`);
   }
   const { contract: own, source, reason } = every[0].found;
   return {

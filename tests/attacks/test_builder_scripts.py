@@ -171,7 +171,7 @@ def made():
     open_index.add_python(source_archive(name, body))
     error = await refusal(service, f"{name}==1.0.0")
     assert isinstance(error, PackagesFailed)
-    assert "link that leads out" in error.detail or "not a file" in error.detail
+    assert "link to a place outside" in error.detail or "not a file" in error.detail
     assert not [files for files in installed(home) if (files / f"{name}.py").exists()]
     nothing_left(home)
 

@@ -397,7 +397,7 @@ async def test_an_expected_answer_is_never_silently_absent(
     ]
     if lacking.score != 1:
         [(message, remedy)] = told(lacking)
-        assert message.endswith("which is the column `correct_answer`: the row has `label` instead")
+        assert message.endswith("which is the column `correct_answer`, but the row has only `label`")
         assert remedy == "map the column: correct_answer=label"
     assert [(one.score, told(one)) for one in given] == [(1, [])] * 4
     assert told(without) == []

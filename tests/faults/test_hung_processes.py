@@ -71,7 +71,9 @@ def test_processes_that_hang_are_named_and_replaced(host: Server) -> None:
     calls = calling_processes(host)
     forker = next(pid for pid in child_pids(host.process.pid) if calls[0] in child_pids(pid))
     os.kill(forker, signal.SIGSTOP)
-    eventually(lambda: "the process that starts the others" in asked(host, "/readyz").text, within_s=HANGS_S)
+    eventually(
+        lambda: "the process that starts the host's other processes" in asked(host, "/readyz").text, within_s=HANGS_S
+    )
     eventually(lambda: not is_running(forker), within_s=HANGS_S)
     eventually(lambda: asked(host, "/readyz").status_code == 200)
     assert is_running(calls[0]), "the others stay"

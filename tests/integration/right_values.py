@@ -151,7 +151,7 @@ CASES: Final = [
     js("promise", "return { score: 1, reason: (async () => 'x')() }", said="write `await`"),
     Case("promise", "async def grade():\n    return 1\n" + PY + "return {'score': 1, 'more': grade()}", said="write `await`"),
     # locales
-    *(py("locale", f"import locale; locale.setlocale({category}, '{name}'); return 1", said="the locale C.UTF-8 alone")
+    *(py("locale", f"import locale; locale.setlocale({category}, '{name}'); return 1", said="only the locale C.UTF-8")
       for category, name in (("locale.LC_ALL", "de_DE.UTF-8"), ("locale.LC_NUMERIC", "en_US.UTF-8"), ("locale.LC_TIME", "fr_FR"), ("locale.LC_ALL", "de"))),
     # event loops
     Case("loop", "import asyncio\nasync def judge():\n    return 0.5\nasync def evaluate(inputs, outputs, trace):\n    return asyncio.run(judge())", said="write `await`"),

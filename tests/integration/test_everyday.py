@@ -417,7 +417,7 @@ def test_login_without_a_terminal_asks_for_nothing(url: str, tmp_path: Path) -> 
     )
     assert forked.run(["schedules", "list"], env=home).returncode == 0
     refused = forked.run(["login", "http://127.0.0.1:9"], env={**home, "XDG_CONFIG_HOME": str(tmp_path / "none")})
-    assert (refused.returncode, "give the address of another: `--url`" in refused.stderr) == (3, True)
+    assert (refused.returncode, "give the address of a running host: `--url`" in refused.stderr) == (3, True)
     assert not (tmp_path / "none").exists()
 
 

@@ -98,11 +98,14 @@ async def test_the_pin_that_a_real_package_needs_makes_it_work(service: Service)
 
 ADDONS = {
     "better-sqlite3@11.5.0": (
-        "better-sqlite3 has a native addon that is not prebuilt",
+        "better-sqlite3 has a native addon that its install script would build",
         "use node:sqlite, which works here",
     ),
-    "sqlite3@5.1.7": ("sqlite3 has a native addon that is not prebuilt", "use node:sqlite, which works here"),
-    "bcrypt@5.1.1": ("bcrypt has a native addon that is not prebuilt", "use bcryptjs, which works here"),
+    "sqlite3@5.1.7": (
+        "sqlite3 has a native addon that its install script would build",
+        "use node:sqlite, which works here",
+    ),
+    "bcrypt@5.1.1": ("bcrypt has a native addon that its install script would build", "use bcryptjs, which works here"),
 }
 
 

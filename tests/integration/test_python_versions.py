@@ -116,7 +116,7 @@ def test_a_set_that_was_asked_for_has_a_sandbox_waiting(tmp_path: Path, index: I
     ("asked", "said"),
     [
         ({"python": "3.99"}, "uv python install 3.99"),
-        ({"python": OWN, "language": "javascript"}, "only Python has it, not javascript"),
+        ({"python": OWN, "language": "javascript"}, "only Python evaluators have this field, not javascript"),
         ({"python": "three"}, "3"),
     ],
     ids=["missing", "another language", "no version"],
@@ -131,6 +131,6 @@ def test_a_set_for_a_python_that_cannot_be_had_is_refused(asked: dict[str, str],
 
 @pytest.mark.parametrize("service", ["docker"], indirect=True)
 async def test_containers_have_the_python_of_their_image_alone(service: Service) -> None:
-    with pytest.raises(InvalidRequest, match="containers have the Python of their image alone"):
+    with pytest.raises(InvalidRequest, match="containers have only the Python of their image"):
         await service.evaluate(Evaluator(VERSION, python="3.11"), Row())
     assert (await service.evaluate(Evaluator(VERSION, python="3.13"), Row())).reason == "3.13"

@@ -245,7 +245,7 @@ async def test_more_failures_than_allowed_end_the_job(desk: Desk) -> None:
     job = await desk.ended(await desk.start(["die"] * 50, max_failures=3, parallelism=1))
     assert job.status is JobStatus.FAILED
     assert job.error is not None
-    assert (job.error.code, "allows 3" in job.error.message) == ("max_failures", True)
+    assert (job.error.code, "allows at most 3" in job.error.message) == ("max_failures", True)
     assert job.error.row is not None
     assert job.error.message.startswith(f"row {job.error.row}: ")
     assert 3 < job.progress.done < 50

@@ -192,7 +192,11 @@ def test_a_misspelt_method_of_a_text_names_the_nearest(language: Language, messa
 @pytest.mark.parametrize(
     ("code", "message", "said"),
     [
-        (ErrorCode.SYNTAX_ERROR, "trailing comma not allowed without surrounding parentheses", "Python cannot read"),
+        (
+            ErrorCode.SYNTAX_ERROR,
+            "trailing comma not allowed without surrounding parentheses",
+            "this line is not valid Python",
+        ),
         (ErrorCode.LOAD_ERROR, "Set JUDGE_API_KEY environment variable.", "`secrets`"),
         (ErrorCode.INVALID_RESULT, "`reward` returned numpy.ndarray, which is not a number", ".tolist()"),
         (ErrorCode.USER_EXCEPTION, "expected string or bytes-like object, got 'list'", "value[0]['content']"),

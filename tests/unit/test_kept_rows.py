@@ -44,5 +44,5 @@ def test_other_files_are_refused_and_none_is_no_beginning(tmp_path: Path) -> Non
         kept_rows(part, Format.PARQUET)
     part.write_text("a,b\nx,y\n")
     for format_ in FILES:
-        with pytest.raises(InvalidRequest, match="is not what a download"):
+        with pytest.raises(InvalidRequest, match="is not an unfinished download"):
             kept_rows(part, format_)

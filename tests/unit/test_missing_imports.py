@@ -65,7 +65,9 @@ def test_each_caught_import_is_one_warning() -> None:
     told = {(note.code, note.message.partition(",")[0], note.remedy) for note in notes}
     assert len(notes) == 2
     assert {code for code, _, _ in told} == {"missing_import"}
-    assert any("line 2: a is not there" in note.message and note.remedy == "add a==1 to `packages`" for note in notes)
+    assert any(
+        "line 2: a could not be imported" in note.message and note.remedy == "add a==1 to `packages`" for note in notes
+    )
     assert any(note.message.startswith("x.py, line 3: b") and note.remedy is None for note in notes)
 
 

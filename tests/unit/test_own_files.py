@@ -111,7 +111,7 @@ def test_what_may_hold_secrets_or_answers_stays(root: Path) -> None:
     for name in ("venv.x", "build.x", "evals.eval_sets.x"):
         assert modules(root, f"import {name}\n") == []
     (root / "settings.py").symlink_to(root / ".env")
-    with pytest.raises(InvalidRequest, match=r"settings\.py leads to .*\.env, which is not sent"):
+    with pytest.raises(InvalidRequest, match=r"settings\.py leads through a link to .*\.env, which is not sent"):
         sent(root, "import settings\n")
 
 
@@ -123,9 +123,9 @@ def test_links_within_the_project_go_along_and_no_others(root: Path, tmp_path: P
     (root / "round").symlink_to(root)
     (root / "nowhere.py").symlink_to("/not/there")
     assert modules(root, "import alias, nowhere\n") == ["alias.py"]
-    with pytest.raises(InvalidRequest, match=r"linked\.py leads out of the project .*, to /etc/passwd"):
+    with pytest.raises(InvalidRequest, match=r"linked\.py leads through a link to /etc/passwd, outside the project"):
         sent(root, "import linked\n")
-    with pytest.raises(InvalidRequest, match=r"folder/leaf\.py leads out of the project"):
+    with pytest.raises(InvalidRequest, match=r"folder/leaf\.py leads through a link to .*, outside the project"):
         sent(root, "import folder.leaf\n")
     assert len(modules(root, f"import {'round.' * 5}models\n")) == 1
     os.mkfifo(root / "pipe.py")
@@ -224,7 +224,7 @@ def test_scripts_come_by_their_relative_paths(root: Path) -> None:
     assert list(found.files) == ["d.json", "lib/more/index.ts", "lib/text.ts", "lib/types.ts"]
     assert found.path == "evals/s.ts"
     write(root.parent / "outside.js", "")
-    with pytest.raises(InvalidRequest, match="out of the project"):
+    with pytest.raises(InvalidRequest, match="outside the project"):
         with_files(Evaluator("require('../outside')", Language.JAVASCRIPT), root / "s.js", Project(root))
 
 
@@ -285,10 +285,10 @@ def test_modules_that_the_project_lacks_come_from_its_checkout(checkout: Path) -
     assert modules_of(file, "import both\n") == ["both.py"]  # the module of the project, which is nearer
     (checkout.parent / "linked.py").symlink_to("/etc/passwd")
     write(checkout.parent / ".secret" / "leaf.py", "x = 1\n")
-    with pytest.raises(InvalidRequest, match=r"linked\.py leads out of the project"):
+    with pytest.raises(InvalidRequest, match=r"linked\.py leads through a link to .*, outside the project"):
         modules_of(file, "import linked\n")
     (checkout.parent / "hidden.py").symlink_to(".secret/leaf.py")
-    with pytest.raises(InvalidRequest, match=r"hidden\.py leads to .*leaf\.py, which is not sent"):
+    with pytest.raises(InvalidRequest, match=r"hidden\.py leads through a link to .*leaf\.py, which is not sent"):
         modules_of(file, "import hidden\n")
 
 
@@ -319,7 +319,7 @@ def test_a_script_may_import_from_above_its_project_in_the_checkout(checkout: Pa
     assert (list(found.files), found.path) == (["lib/prompt.md", "lib/text.ts"], "project/evals/s.ts")
     outside = Evaluator("require('../../../outside')", Language.JAVASCRIPT)
     write(checkout.parent.parent / "outside.js", "")
-    with pytest.raises(InvalidRequest, match="out of the project"):
+    with pytest.raises(InvalidRequest, match="outside the project"):
         with_files(outside, file, find_project(file))
 
 

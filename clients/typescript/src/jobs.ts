@@ -4,7 +4,7 @@ import { encoded } from "./json.js";
 import type { Comparison, Evaluator, FailureGroup, JobEvaluatorReport, JobFigures, JobIn, JobReport, JobRow, JobRowDetail, JobRowPage, JobStatus, JsonObject, Pairs, RowFilters } from "./types.js";
 
 const PAGE_ROWS = 500;
-const AGAIN_MS = 1000; // milliseconds between two looks at a job whose events cannot be read
+const AGAIN_MS = 1000; // milliseconds between two requests for a job whose events cannot be read
 
 /** How a job runs; what is left out is as the host has it. */
 export interface JobOptions {

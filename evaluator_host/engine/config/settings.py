@@ -171,9 +171,9 @@ class ModelEndpoint(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     base_url: str  # `https://host/v1`
-    model: str | None = None  # its name at the provider; None for the name of the reference
-    secret: str | None = None  # name of the secret of the caller's workspace that is its key
-    key: SecretStr | None = None  # its key, when the operator pays for it
+    model: str | None = None  # the model's name at the provider; None if it is the name of the reference
+    secret: str | None = None  # name of the secret in the caller's workspace that holds the model's key
+    key: SecretStr | None = None  # the model's key, when the operator pays for it
     kind: ModelKind = ModelKind.OPENAI  # the API of the provider
     input_price: float | None = Field(None, ge=0)  # price of a million tokens of requests
     output_price: float | None = Field(None, ge=0)  # price of a million tokens of answers
@@ -426,7 +426,7 @@ class Settings(BaseSettings):
     @classmethod
     def _references(cls, models: dict[str, ModelEndpoint]) -> dict[str, ModelEndpoint]:
         if odd := [name for name in models if name.count("/") > 1 or "=" in name or not all(name.split("/"))]:
-            raise ValueError(f"a model is named name or workspace/name, not {odd[0]!r}")
+            raise ValueError(f"the name of a model is name or workspace/name, not {odd[0]!r}")
         return models
 
     @property

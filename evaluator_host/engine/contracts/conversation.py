@@ -109,7 +109,7 @@ def first(value: dict[str, Any], *names: str) -> Any:
 
 
 def _call(identifier: str, name: Any, arguments: Any) -> dict[str, Any]:
-    """Return a call of a tool as chat APIs have it."""
+    """Return a tool call in the form that chat APIs use."""
     text = text_of(arguments) if arguments is not None else "{}"
     return {"id": identifier, "type": "function", "function": {"name": name, "arguments": text}}
 

@@ -199,7 +199,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def object_sent(returned: Returned) -> dict[str, Json] | EvaluationError:
-    """Return the object in which the runner sends a returned value; an error if it is not an object."""
+    """Return the object in which the runner sends a returned value, or an error if the runner sent no object."""
     if (error := unreadable(returned)) is not None:
         return error
     return returned.value if isinstance(returned.value, dict) else contradiction()

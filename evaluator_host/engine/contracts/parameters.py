@@ -104,7 +104,9 @@ def _unfitting_output(loaded: Loaded, row: Row) -> tuple[Note, ...]:
     destructured = loaded.contract is Contract.EVALUATE and len(parameters) > 1 and parameters[1][:1] == "{"
     if not destructured or isinstance(row.outputs, dict):
         return ()
-    message = f"`{parameters[1]}` takes properties of the output, which is {type(row.outputs).__name__} here"
+    message = (
+        f"`{parameters[1]}` reads properties of the output, but the output is of type {type(row.outputs).__name__} here"
+    )
     return (
         Note(_CODE, f"{message}: each of them is undefined", "give an object as `outputs`, or do not destructure it"),
     )

@@ -17,10 +17,10 @@ _OUTPUT_PLACES: Final = frozenset({"outputs", "output"})
 _OF_THE_ROW: Final = frozenset({"example", "datapoint", "item", "dataset", "row"})
 """Parameters of platforms whose `output` is the one that the data set expects."""
 _TEXTS: Final = ("answer", "result", "text", "content")
-"""Names that contract `function` takes for the output, in this order, if no other parameter is called so."""
+"""Names that contract `function` takes for the output, in this order, if no other parameter has such a name."""
 _MAIN_OUTPUTS: Final = frozenset({"completion", "output", "outputs"})
 _COLUMNS_FIRST: Final = (Contract.FUNCTION, Language.PYTHON)
-_CHARS: Final = 80  # characters of a name in facts
+_CHARS: Final = 80  # characters of a name in the facts of the code; longer names are cut
 _EVALUATORS: Final = 256  # evaluators for which answers are remembered
 
 P = ParamSpec("P")
@@ -84,10 +84,10 @@ class OutputsRead:
 
     contract: Contract
     language: Language
-    names: tuple[str, ...]  # empty if the code does not read them
+    names: tuple[str, ...]  # names by which the code reads the outputs; empty if it reads none
 
     def lack(self, rows: Iterable[Row]) -> bool:
-        """Whether none of the rows has the outputs that it reads."""
+        """Whether none of the rows has the outputs that the code reads."""
         if not self.names:
             return False
         return not any(has_outputs(row, self.contract, self.language, self.names) for row in rows)

@@ -18,11 +18,11 @@ from evaluator_host.types.json_texts import Octets
 from evaluator_host.types.json_values import decode_json, encode_json, is_small
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Note
 
-_VALUES: Final = 5000  # values of a row that is shaped at once; that takes a millisecond
+_VALUES: Final = 5000  # most values of a row that is converted at once, which takes a millisecond
 _TRACE_VALUES: Final = 400  # converting a span of ten values takes 30 µs
 _CHARACTERS: Final = 256 << 10
 _ENCODED_BYTES: Final = 8 << 10
-_HEAD: Final = 4  # bytes of the length of the head
+_HEAD: Final = 4  # bytes that hold the length of the head
 
 Shaped: TypeAlias = tuple[bytes | EvaluationError, tuple[Note, ...]]
 """The JSON body of a row's call, or the error in its place; notes for its result."""

@@ -22,7 +22,7 @@ def missing_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note,
     if not read or given or any(_is_tested(loaded, name) for name in read):
         return ()
     columns = ", ".join(f"`{name[:80]}`" for name in there[:5])
-    message = f"the code reads `{read[0]}`, which is the column `{key}`: the row has {columns} instead"
+    message = f"the code reads `{read[0]}`, which is the column `{key}`, but the row has only {columns}"
     return (Note("missing_column", message, f"map the column: {key}={there[0][:80]}"),)
 
 
@@ -76,5 +76,5 @@ def _is_tested(loaded: Loaded, name: str) -> bool:
 
 
 def _has_columns(name: str) -> bool:
-    """Return whether a value that is called so has the columns of a row, by their own names."""
+    """Return whether a value with such a name has the columns of a row, by their own names."""
     return meaning(name) == "inputs" or name == "metadata" or name.endswith("variables")

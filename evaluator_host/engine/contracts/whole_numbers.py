@@ -70,7 +70,7 @@ def _warnings(row: Row, binding: Binding, unread: AbstractSet[str]) -> tuple[Not
     shown = ", ".join(f"{_shown(one)} at {render_path(path)}" for path, one in found[:_SHOWN])
     more = f", and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     what = f"the integer {shown}" if len(found) == 1 else f"integers of the row, {shown}{more}"
-    message = f"JavaScript rounds {what}, so that different ones may be equal"
+    message = f"JavaScript rounds {what}, so different integers may become equal"
     return (Note("rounded_integer", message, remedy_of("rounded_integer")),)
 
 
@@ -84,7 +84,7 @@ def _is_rounded(value: Any) -> bool:
 
 
 def _is_time(path: Path) -> bool:
-    """Whether a value of the trace is a time, by its name."""
+    """Whether a value of the trace is a time, judged by the value's name."""
     steps = steps_of(path)
     names = [one for one in steps if isinstance(one, str)]
     return steps[0] == "trace" and _TIME.search(names[-1]) is not None

@@ -76,7 +76,7 @@ def _settle_one(entry: Entry, home: Path) -> None:
             f"A package contains {entry.path!r}, which is not a file, folder or link: pin another version."
         )
     elif not _stays(entry, home):
-        raise PackagesFailed(f"A package contains a link that leads out of it ({entry.path!r}): pin another version.")
+        raise PackagesFailed(f"A package contains a link to a place outside it ({entry.path!r}): pin another version.")
 
 
 def outward_links(root: Path) -> list[str]:
@@ -97,7 +97,7 @@ def _stays(link: Entry, home: Path) -> bool:
 
 
 def python_modules(site: Path, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the importable modules of each distribution in `names`, from its own list of files; `site` has them."""
+    """Return the importable modules of each distribution in `names`, by its list of files in the folder `site`."""
     wanted = set(names)
     found: dict[str, tuple[str, ...]] = {}
     for folder in sorted(site.glob("*.dist-info")):

@@ -61,7 +61,7 @@ class PackageQueries:
           InvalidRequest: this host has no such version, or the language is not Python.
         """
         if asked is not None and language is not Language.PYTHON:
-            message, hint = f"only Python has it, not {language}", "leave it out"
+            message, hint = f"only Python evaluators have this field, not {language}", "leave it out"
             raise InvalidRequest(f"python: {message}; {hint}", problems=(Problem("python", message, hint),))
         return await self.python(asked, field="python")
 
@@ -135,5 +135,7 @@ class PackageQueries:
 
 def _how_to_get(minor: str, backend: str) -> str:
     if backend == "docker":
-        return "containers have the Python of their image alone; the bubblewrap backend has those of the machine"
+        return (
+            "containers have only the Python of their image; the bubblewrap backend offers every Python of the machine"
+        )
     return f"`uv python install {minor}`, a package of the system, or a path in EVALUATOR_HOST_PYTHONS"

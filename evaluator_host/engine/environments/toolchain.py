@@ -40,7 +40,7 @@ _SHELL: Final = "shell-"
 _DIGEST: Final = "digest"  # name of the file with the digest of the other files of a built runner
 _KEPT: Final[dict[Path, FileLock]] = {}
 _PYTHON_PACKAGES: Final = ("RestrictedPython", "jedi", "parso", "pyflakes")
-_LEFT_OUT: Final = ("__pycache__", "tests", "test", "stubs", "django-stubs")  # `stubs`: for other packages, by typeshed
+_LEFT_OUT: Final = ("__pycache__", "tests", "test", "stubs", "django-stubs")  # `stubs` are typeshed's
 _INSTALL_TIMEOUT_S: Final = 300.0
 _OUTPUT_CHARS: Final = 1500
 _MACHINES: Final = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
@@ -149,7 +149,7 @@ async def _build_runner(esbuild: Path, made: Path, sources: Path) -> None:
 def _seal(made: Path) -> None:
     """Let sandboxes read the files of a built runner, and note their digest."""
     for path in made.iterdir():
-        path.chmod(0o644)  # despite the umask, as in `_rename`
+        path.chmod(0o644)  # readable by all despite the umask, as in `_rename`
     (made / _DIGEST).write_text(_contents_digest(made), "utf-8")
 
 
@@ -202,7 +202,7 @@ async def ensure_esbuild(data_dir: Path) -> Path:
         async with hold_lock(home / ".lock"):
             if not await _is_whole(binary):
                 if damaged := target.exists():
-                    _log.warning("%s does not run; it is installed again", binary)
+                    _log.warning("%s does not run, and is being installed again", binary)
                 with _staging(home) as stage:
                     await _install_esbuild(Path(stage), binary)
                     _rename(Path(stage, "kept"), target, replaced=damaged)
@@ -317,7 +317,7 @@ def _facts_digest(programs: Mapping[str, Path]) -> str:
 
 
 def _copy_programs(programs: Mapping[str, Path], folder: Path) -> None:
-    """Copy programs under their names; one that is several commands is there once, with several names."""
+    """Copy programs under their names; a program that serves as several commands is copied once, with several names."""
     folder.mkdir()
     copies: dict[Path, Path] = {}
     for name, path in programs.items():
@@ -377,8 +377,8 @@ def _staging(home: Path) -> tempfile.TemporaryDirectory[str]:
 
 
 def _rename(made: Path, target: Path, *, replaced: bool) -> None:
-    """Rename `made` to `target`, unless another process was first; `replaced` tells that there was a damaged one."""
-    made.chmod(0o755)  # despite the umask: sandboxes read it as another user
+    """Rename `made` to `target`, unless another process was first; `replaced`: a damaged `target` was there."""
+    made.chmod(0o755)  # readable by all despite the umask: sandboxes read it as another user
     if replaced:
         with suppress(OSError):
             target.rename(made.with_name("damaged"))

@@ -27,7 +27,7 @@ _INDEX_NAME: Final = "operator"
 _PREFIX: Final = "evaluator-host-resolve-"
 _RETRIES: Final = "2"
 _HIDDEN: Final = "***"
-_SHORTEST_SECRET: Final = 4  # a shorter one would blank out letters of ordinary words; in a URL it is removed anyway
+_SHORTEST_SECRET: Final = 4  # characters; a shorter one would blank out parts of words, and is removed from URLs anyway
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ async def uv_workspace(index: IndexSettings) -> AsyncIterator[Workspace]:
       Misconfigured: the CA file cannot be read.
     """
     async with work_folder(index.work_dir, _PREFIX) as path:
-        # in a thread: many look-ups begin at once, and each reads and writes certificates of half a megabyte
+        # in a thread, because many look-ups begin at once and each copies half a megabyte of certificates
         yield Workspace(path, await asyncio.to_thread(_uv_environment, index, path))
 
 

@@ -50,9 +50,9 @@ class Project:
     root: Path  # root of the project, from which paths are shown and sent
     # whether files of a folder, given by its path from the root, must not be sent
     closed: Callable[[tuple[str, ...]], bool] = lambda _parts: False
-    unknown: frozenset[str] = frozenset()  # names of modules that are never looked for in it
-    checkout: Path | None = None  # the checkout around it, from which modules come that the project lacks
-    packages: bool = True  # whether modules that are called like well-known packages come from it, too
+    unknown: frozenset[str] = frozenset()  # names of modules that are never looked for in the project
+    checkout: Path | None = None  # the checkout around the project, which may have modules that the project lacks
+    packages: bool = True  # whether modules that are called like well-known packages come from the checkout, too
 
     def holds(self, path: Path) -> bool:
         """Return whether a path lies in the project, or in the checkout around it."""
@@ -114,7 +114,7 @@ def texts_below(folder: Path, project: Project) -> tuple[list[Path], list[Path]]
         raise InvalidRequest(f"{folder} is not a folder; name one file with --file")
     if not top.is_relative_to(root):
         raise InvalidRequest(
-            f"{folder} is not in the project {root}; name a folder of it, or one that has the evaluator"
+            f"{folder} is not in the project {root}; name a folder of the project, or one that contains the evaluator"
         )
     texts: list[Path] = []
     others: list[Path] = []
@@ -253,10 +253,13 @@ class _Collected:
         real = path.resolve()
         if not self.project.holds(real):
             raise InvalidRequest(
-                f"{shown} leads out of the project {self.project.root}, to {real}; put the file itself there"
+                f"{shown} leads through a link to {real}, outside the project {self.project.root}; "
+                "put the file itself in its place"
             )
         if real.suffix not in suffixes or not self.project.may_hold(real.parent):
-            raise InvalidRequest(f"{shown} leads to {real}, which is not sent; put the file itself there")
+            raise InvalidRequest(
+                f"{shown} leads through a link to {real}, which is not sent; put the file itself in its place"
+            )
         if not shown.isprintable():
             raise InvalidRequest(f"{shown!r} has a character that cannot be shown; give it another name")
         text = _text(path, shown)
@@ -370,7 +373,7 @@ class _Modules:
         return [(folder, folder) for folder in places] if len(places) == 1 else []
 
     def _look(self, name: str, part: str, bases: list[tuple[Path, Path]]) -> bool:
-        """Take a package or a module from the first folder that has it; else a folder of that name is a package."""
+        """Take a package or module from the first folder that has it; otherwise a folder of that name is a package."""
         may_hold = self._found.project.may_hold
         bases = [(folder, base) for folder, base in bases if folder == self._root or may_hold(folder)]
         for folder, base in bases:
@@ -450,7 +453,7 @@ class _Scripts:
             raise _BeyondRootError
         if not path.is_relative_to(project.root):
             raise InvalidRequest(
-                f"{specifier} leads to {path}, out of the project {project.root}; put the file into the project"
+                f"{specifier} leads to {path}, outside the project {project.root}; put the file into the project"
             )
         return path if project.may_hold(path.parent) else None
 
@@ -536,6 +539,6 @@ def _text(path: Path, shown: str) -> str:
         ) from error
     if "\0" in text:
         raise InvalidRequest(
-            f"{shown} contains a null byte, so it is not text, and the evaluator needs it as text; save it again"
+            f"{shown} contains a null byte, so it is not text, and the evaluator needs text; save it as UTF-8"
         )
     return text

@@ -60,7 +60,7 @@ def spelled(item: object, language: Language) -> str | Refusal:
     elif isinstance(item, str):
         joined = item
     else:
-        return Refusal("a pin is a text or an object with name and version")
+        return Refusal("a pin must be a text, or an object with name and version")
     if isinstance(joined, Refusal):
         return joined
     if len(joined) > MAX_PIN_LENGTH:
@@ -74,7 +74,7 @@ def spelled(item: object, language: Language) -> str | Refusal:
 def _joined(item: Mapping[Any, Any], language: Language) -> str | Refusal:
     name, version = item.get("name"), item.get("version")
     if set(item) != {"name", "version"} or not isinstance(name, str) or not isinstance(version, str):
-        return Refusal('an object has exactly "name" and "version", both texts')
+        return Refusal('an object must have exactly "name" and "version", both texts')
     if not name.strip() or not version.strip():
         return Refusal("name and version must not be empty")
     if language is not Language.PYTHON:

@@ -106,7 +106,7 @@ async def _add_python(
 
 
 def _told(one: ImportedModule, pin: Pin, has: list[str] | None, *, is_known: bool) -> Provider:
-    """Return the provider of a module, given what the package's wheel has of it.
+    """Return the provider of a module, given which of its names the package's wheel has.
 
     A package that is not well known has to have all that the code reads: it may be a stranger's. So has one whose name
     is a plain word: the module may be the author's.
@@ -119,7 +119,7 @@ def _told(one: ImportedModule, pin: Pin, has: list[str] | None, *, is_known: boo
         names = ", ".join(lacking[:_SHOWN]) + (", …" if len(lacking) > _SHOWN else "")
         return Provider(is_own=True, problem=f"the package {pin.text} has no {names}")
     if not is_sure and not one.names:
-        unsure = f"the code uses no name of it that would tell it from the package {pin.text}"
+        unsure = f"the code uses no name that would tell this module from the package {pin.text}"
         return Provider(is_own=True, problem=unsure if is_known else _unknown(pin.name))
     return Provider(pin.text, is_own=not is_known)
 

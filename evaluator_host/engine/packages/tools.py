@@ -51,7 +51,7 @@ _UNREACHABLE: Final = (
 _SYSTEM_ERROR: Final = re.compile(r"\(os error (\d{1,3})\)|npm error code (E[A-Z]+)\b")
 # Errors of the machine, without ENOMEM and EAGAIN: an installation may meet those at its own limits.
 _MACHINE: Final = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO}
-_KILLED: Final = (-signal.SIGKILL, 128 + signal.SIGKILL)  # exit codes: a limit of the builder has an error of its own
+_KILLED: Final = (-signal.SIGKILL, 128 + signal.SIGKILL)  # exit codes; a limit of the builder has an error of its own
 _KNOWN_NAMES: Final = Path(__file__).with_name("known_names.json")
 _KNOWN_PACKAGES: Final = Path(__file__).with_name("known_packages.json")
 _CLOSE: Final = 0.8  # similarity of names of five letters, of which one is wrong, missing or swapped

@@ -94,7 +94,7 @@ class EvaluatorPool:
         self.turn_until = now + max(TURN_S, now - started)
 
     def shrink(self, spec: SandboxSpec) -> None:
-        """Count one busy sandbox less."""
+        """Count one busy sandbox fewer."""
         self.size -= 1
         self._shares.end(self.workspace, spec.memory_mb)
 

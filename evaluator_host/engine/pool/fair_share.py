@@ -108,7 +108,7 @@ class Capacity:
         self.leaving_mb += mb
 
     def give_back(self, spec: SandboxSpec, sandbox: Sandbox | None = None) -> None:
-        """Count one sandbox less, after it has ended; `sandbox` is None for one that never started."""
+        """Count one sandbox fewer, after it has ended; `sandbox` is None for one that never started."""
         if sandbox is not None and (leaving_mb := self._leaving.pop(sandbox, None)) is not None:
             self.leaving -= 1
             self.leaving_mb -= leaving_mb

@@ -21,7 +21,7 @@ RECENT_SPECS: Final = 4  # kinds of sandboxes kept ready: two languages, with pa
 WORTH_MS: Final = 20.0  # milliseconds of a first call without packages; faster imports wait for the load
 MOST_S: Final = 10.0  # seconds for importing ahead, which every prewarmed sandbox of a set takes
 _BASE_S: Final = 2.0
-_FACTOR: Final = 2.0  # the machine may be busier than when the set was checked
+_FACTOR: Final = 2.0  # factor of the measured time, because the machine may be busier than at the check
 _AGAIN_AFTER_S: Final = 1800.0
 _REMEMBERED: Final = 256
 

@@ -114,7 +114,7 @@ class Link(Protocol):
 
     @property
     def far(self) -> bool:
-        """Whether the sandbox runs on another machine, so that `look` takes a request to it."""
+        """Whether the sandbox runs on another machine, so that `look` has to send a request there."""
         ...
 
     async def look(self) -> Look | None:

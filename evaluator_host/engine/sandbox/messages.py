@@ -28,7 +28,7 @@ from evaluator_host.types.outcome import (
 )
 from evaluator_host.types.warnings import remedy_of
 
-_LONG_AGO_MS = 1e9  # eleven days; no row runs for longer
+_LONG_AGO_MS = 1e9  # milliseconds, eleven days: no row runs for longer
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _CLASSES = _FUNCTIONS = 100
 _NAMES, _NAME_CHARS = 20, 80  # number and length of parameters and keys in facts
@@ -39,7 +39,7 @@ _RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # above the values of `work_clock`
 _RUNNER_MOST_S = 20 * 86400.0  # seconds; a timer of Node takes at most 24 days
 _CANDIDATES = 2
 _KILLED = "the evaluator's process was killed by SIGKILL"  # message of the runner for a killed process
-_FIX_CHARS = 1 << 18  # the runner gives code of up to 65,536, and a diff has the old code too
+_FIX_CHARS = 1 << 18  # the runner sends code of up to 65,536 characters, and a diff has the old code too
 # endings of files that code imports rather than reads
 _MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
 _TEXT_CHARS = 16_384  # the runners' limit of tracebacks; a guest that writes its own frames gets no more
@@ -113,7 +113,7 @@ def prepare_header(prepare_id: str, modules: Sequence[str], *, timeout_s: float,
 
 
 def _missing(body: dict[str, Any]) -> tuple[MissingImport, ...]:
-    """Read the imports that a runner says are not there."""
+    """Read the list of imports that a runner could not find."""
     return tuple(
         MissingImport(
             _text(one["module"]),

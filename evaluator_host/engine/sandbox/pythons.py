@@ -63,7 +63,7 @@ def own_python() -> PythonFacts:
     Raises:
       Misconfigured: the interpreter is not in its own prefix.
     """
-    # those of the interpreter itself, not of a virtual environment
+    # paths of the interpreter itself, not of a virtual environment
     base = {"installed_base": sys.base_prefix, "platbase": sys.base_exec_prefix}
     return _facts(
         {

@@ -55,13 +55,13 @@ def runtimes_dir(data_dir: Path) -> Path:
             for name, path in (*own, *added):
                 (made / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, made / name)
-            made.chmod(0o755)  # despite the umask: sandboxes read it as another user
+            made.chmod(0o755)  # readable by all despite the umask: sandboxes read it as another user
             for entry in walk(made):
                 entry.chmod(0o755 if entry.is_folder else 0o644)
             try:
                 os.rename(made, target)  # noqa: PTH104 - Path.rename documents no refusal of a folder that is there
             except OSError:
-                if not target.is_dir():  # otherwise another process was faster
+                if not target.is_dir():  # unless another process was faster
                     raise
     return target
 

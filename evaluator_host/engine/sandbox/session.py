@@ -43,7 +43,7 @@ _AHEAD_S: Final = 0.04  # seconds of work sent ahead, which hide the host's own 
 # unanswered rows from which on answers are read together, because each wake-up costs more than reading one
 _MANY: Final = 6
 _PATIENCE_S: Final = 0.016
-_SHORTEST_PAUSE_S: Final = 0.002  # timers have a resolution of a millisecond
+_SHORTEST_PAUSE_S: Final = 0.002  # seconds; timers have a resolution of a millisecond
 _START_S: Final = 0.1  # seconds of a row's time in which its process or context may still have to be made
 _BEGUN: Final = 0.5  # share of the time limit; a row that ran for less, by its runner's clock, had not begun in time
 SEE_DOCTOR: Final = "Run `evaluator-host doctor` to see why"
@@ -108,7 +108,7 @@ def _timed_out(cancelled: Failed, timeout_s: float) -> Failed:
     """Return the outcome of a row that was stopped at its limit.
 
     Raises:
-      _NoAnswer: it had not begun, because its runner or the engine was late.
+      _NoAnswer: the row had not begun, because its runner or the engine was late.
     """
     if cancelled.run_ms < 1000 * _BEGUN * timeout_s:
         raise _NoAnswer("the sandbox did not begin a row in time", starved=True)
@@ -210,7 +210,7 @@ class Sandbox:
         return not self._unanswered and not self._frames
 
     def weigh(self, *, waits: bool | None = None, long: bool | None = None) -> None:
-        """Set its CPU weight: its row `waits` for an answer from outside, or runs `long`; None keeps a value."""
+        """Set the sandbox's CPU weight: the row `waits` for an outside answer, or runs `long`; None keeps a value."""
         self._waits = self._waits if waits is None else waits
         self._long = self._long if long is None else long
         weight = Weight.WAITS if self._waits else Weight.LONG if self._long else Weight.USUAL
@@ -484,7 +484,7 @@ class Sandbox:
         return self._frames.popleft()
 
     async def _fill(self, timeout_s: float, clock: WorkClock) -> bool:
-        """Read at least one frame, unless there is one; false when none came in time."""
+        """Read at least one frame, unless one is there already; return false when none came in time."""
         try:
             async with asyncio.timeout(timeout_s) as limit:
                 await self.link.drain()

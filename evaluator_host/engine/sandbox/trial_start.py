@@ -9,7 +9,7 @@ from evaluator_host.types.errors import HostError, IndexUnavailable, MachineExha
 from evaluator_host.types.evaluator import Environment, Language, SandboxSpec
 
 RUNNERS: Final = (Language.PYTHON, Language.JAVASCRIPT)  # a language of each; TypeScript has JavaScript's
-TRIED: Final = " sandbox"  # end of the names of findings of `try_sandbox`
+TRIED: Final = " sandbox"  # suffix of the names of findings that `try_sandbox` returns
 _TRIES: Final = 2
 _PASSES: Final = (
     "see what else computes here (`top`) or kills processes (`dmesg`), and try again; a host tries again by itself"

@@ -61,7 +61,7 @@ class _Advice:
 
 def _address(match: "re.Match[str]", _: str) -> str:
     last = re.sub(r"[?#].*", "", match[1]).rstrip("/").rpartition("/")[2].partition("@")[0]
-    return f"addresses cannot be imported; add {last or 'the package'}@VERSION to `packages`, and import it by its name"
+    return f"code cannot be imported from a URL; add {last or 'the package'}@VERSION to `packages`, and import it by its name"
 
 
 def _no_program(_: "re.Match[str]", code: str) -> str | None:
@@ -124,9 +124,9 @@ def _no_form(match: "re.Match[str]", _: str) -> str:
     if whole and kind in ("generator", "async_generator"):
         return "use return, not yield"
     if kind in _AWAITABLE:
-        return "it is not finished: write `await` before the call, in an async function"
+        return "the call is not finished: write `await` before it, in an async function"
     if kind in _CALLABLE:
-        return "call it: is there a pair of parentheses missing?"
+        return "call the function: is a pair of parentheses missing?"
     if _NUMERIC.fullmatch(kind):
         return "return a plain number: float(value) or value.item(); for several .tolist() in a dict"
     if whole and kind in _COUNTED:
@@ -197,7 +197,9 @@ _TABLE: Final = (
         code="syntax_error",
     ),
     _Advice(r"inconsistent use of tabs", "indent with spaces only, or with tabs only", code="syntax_error"),
-    _Advice(r"was never closed", "close this bracket, which opens in the line named", code="syntax_error"),
+    _Advice(
+        r"was never closed", "close this bracket; the message names the line in which it opens", code="syntax_error"
+    ),
     _Advice(r"expected ':'", "end the line with a colon", code="syntax_error"),
     _Advice(
         r"invalid syntax|expected 'else'|invalid decimal|unterminated",
@@ -251,7 +253,10 @@ _TABLE: Final = (
         r"recursion depth exceeded (while (decoding|encoding|pickling|getting)|in comparison)",
         "the value is nested too deeply for Python: give such a row a score of its own, with `except RecursionError`",
     ),
-    _Advice(r"maximum recursion depth|Maximum call stack", "a function calls itself without end: return before that"),
+    _Advice(
+        r"maximum recursion depth|Maximum call stack",
+        "a function calls itself without end: return once a condition holds",
+    ),
     _Advice(
         r"NLTK Downloader|Can't find model '|couldn't connect to 'https://huggingface|LocalEntryNotFoundError",
         "an evaluator has no network, so data that a package downloads is not there: send it in `data`, or use a "
@@ -267,7 +272,7 @@ _TABLE: Final = (
     ),
     _Advice(
         r"^unsupported locale setting",
-        "a sandbox has the locale C.UTF-8 alone: replace separators yourself, or pin babel",
+        "a sandbox has only the locale C.UTF-8: format numbers yourself, or pin babel",
     ),
     _Advice(
         r"cannot be called from a running event loop|event loop is already running|while another loop is running",
@@ -281,7 +286,8 @@ _TABLE: Final = (
         ),
     ),
     _Advice(
-        r"unexpected keyword argument 'proxies'", "openai before 1.55.3 does not fit httpx 0.28: pin a later openai"
+        r"unexpected keyword argument 'proxies'",
+        "openai before 1.55.3 does not work with httpx 0.28: pin a later openai",
     ),
     _Advice(
         r"returned a list",
@@ -328,7 +334,7 @@ _TABLE: Final = (
     ),
     _Advice(r"name '(true|false|null|undefined|nil)' is not defined", _python_word),
     _Advice(r"\b(gt|lt|amp|quot|nbsp)\b'? is not defined", _entity),
-    _Advice(r"is not defined", "is it misspelt, or not imported?"),
+    _Advice(r"is not defined", "is the name misspelt, or not imported?"),
     _Advice(
         r"returned non-zero exit status 127\b",
         lambda *_: f"exit status 127 means that the shell did not find the command; {commands_of(Language.PYTHON)}",
@@ -339,24 +345,25 @@ _TABLE: Final = (
         "into the row",
     ),
     _Advice(
-        r"Expecting value|Unexpected token .* JSON|is not valid JSON", "the text is not JSON; test it, or use a default"
+        r"Expecting value|Unexpected token .* JSON|is not valid JSON",
+        "the text is not JSON; test it before you parse it, or use a default",
     ),
     _Advice(
         r"^(division by zero|float division by zero)", "test for an empty list, or a length of 0, before you divide"
     ),
     _Advice(
         r"^Cannot find module '(?:[./]|[@~]/)",
-        "that is a file of yours: send it in `files`, by its path from this one",
+        "this path is a file of yours: send it in `files`, by its path from this one",
     ),
     _Advice(r"^AssertionError|\bassert\b", "return 0, or False, where a check fails; an assertion makes the row fail"),
     _Advice(
         r"could not convert string to float|invalid literal for int",
-        "the value is text that is not a number; strip or test it",
+        "the value is text that is not a number; strip it, or test it first",
     ),
     _Advice(r"positional argument|unexpected keyword argument", "compare the call with the function's parameters"),
     _Advice(
         r"unsupported operand|can only concatenate|not supported between",
-        "two values have different types; convert one",
+        "the two values have different types; convert one of them",
     ),
     _Advice(r"list index out of range|string index out of range", "the list or text is shorter than the code expects"),
     _Advice(r"is not a function", "is the name right? In JavaScript a missing method is undefined"),
@@ -366,7 +373,7 @@ _TABLE: Final = (
     ),
     _Advice(
         r"",
-        "Python cannot read this line, here or elsewhere: correct it, and see that the file was pasted whole",
+        "this line is not valid Python: correct it, and check that the whole file was pasted",
         code="syntax_error",
         language=Language.PYTHON,
     ),

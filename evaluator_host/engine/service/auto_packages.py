@@ -35,7 +35,7 @@ class TogetherOf(Protocol):
     async def __call__(
         self, pins: Sequence[str], new: Sequence[str], language: Language, python: str | None, *, workspace: str
     ) -> list[str]:
-        """Return exact pins of `new` that go together with each other and with `pins`."""
+        """Return exact pins of `new` that are compatible with each other and with `pins`."""
         ...
 
 
@@ -100,7 +100,7 @@ class AutoPackages:
 
 
 def _is_needed(one: MissingImport, evaluator: Evaluator) -> bool:
-    """Whether an import is one of a well-known package that the code cannot do without."""
+    """Whether an import is of a well-known package that the code cannot do without."""
     if one.optional or path_of_module(evaluator, one) is not None:
         return False
     if asks_models(one.module) and not evaluator.models:

@@ -84,7 +84,7 @@ class Answer:
 
     @property
     def size(self) -> int:
-        """About how many bytes of memory its result takes."""
+        """About how many bytes of memory the row's result takes."""
         requests = self.row.requests if isinstance(self.row, Row | EncodedRow) else ()
         return size_bytes(self.outcome) + (_MEMORY_PER_BYTE * len(encode_json(requests)) if requests else 0)
 
@@ -357,7 +357,9 @@ class RowCalls:
             self._open -= 1
             since = time.perf_counter()
             context = replace(context, timing_ms=Timing())
-            failed = replace(failed, error=replace(failed.error, fix=None))  # once only, because it may be large
+            failed = replace(
+                failed, error=replace(failed.error, fix=None)
+            )  # only in the first error, because it may be large
 
     def _draw(self) -> tuple[int, Given] | None:
         if not self._returned and len(self._at_models) >= _AT_MODELS:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-SLICE_S: Final = 0.0005  # seconds of work on rows, of all batches together, between two looks for calls
+SLICE_S: Final = 0.0005  # seconds of work on rows, of all batches together, between two checks for calls
 LONGEST_PAUSE_S: Final = 0.025  # longest pause of a batch, so that it goes on, more slowly, while calls never cease
 
 
@@ -35,7 +35,7 @@ class CallsFirst:
         """Wait for running calls if rows of batches have used up their time slice; otherwise return at once."""
         if time.monotonic() < self._slice_until:
             return
-        await asyncio.sleep(0)  # calls that have arrived begin now
+        await asyncio.sleep(0)  # lets calls that have arrived begin now
         if self._under_way:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LONGEST_PAUSE_S):

@@ -33,8 +33,8 @@ def file_problems(evaluator: Evaluator) -> Iterator[Problem]:
         yield from _path_problems("evaluator.path", own)
         if not own.endswith(SUFFIXES[evaluator.language]):
             ends = ", ".join(SUFFIXES[evaluator.language])
-            problem = f"{own} does not end like a file of {evaluator.language}"
-            yield Problem("evaluator.path", problem, f"this is the path of the code: end it in {ends}")
+            problem = f"{own} does not have the suffix of a file in {evaluator.language}"
+            yield Problem("evaluator.path", problem, f"the path of the code must end in {ends}")
     yield from _data_problems(evaluator)
     if not evaluator.files:
         return
@@ -49,11 +49,13 @@ def file_problems(evaluator: Evaluator) -> Iterator[Problem]:
         field = f"evaluator.files.{path[:_PATH_CHARACTERS]}"
         yield from _path_problems(field, path)
         if path == own:
-            yield Problem(field, "it is the path of the code itself", "leave it out of the files, or set `path`")
+            yield Problem(field, "this is the path of the code itself", "leave it out of the files, or set `path`")
         if path in folders or any(above in evaluator.data for above in _above(path)):
-            yield Problem(field, "it is a file, and a folder of another file", "rename one of them")
+            yield Problem(field, "this path is both a file and the folder of another file", "rename one of them")
         if not is_text(text):
-            yield Problem(field, "it holds half of a surrogate pair, which is not a character", "send it as UTF-8")
+            yield Problem(
+                field, "the text holds half of a surrogate pair, which is not a character", "send it as UTF-8"
+            )
     yield from _size_problems(evaluator)
 
 
@@ -65,7 +67,7 @@ def _data_problems(evaluator: Evaluator) -> Iterator[Problem]:
         if path in evaluator.files or path in folders:
             yield Problem(field, "another file has this path, or lies below it", "rename one of them")
         if any(above in evaluator.files or above in evaluator.data for above in _above(path)):
-            yield Problem(field, "it lies below another file", "rename one of them")
+            yield Problem(field, "this path lies below another file", "rename one of them")
         if _DIGEST.fullmatch(digest) is None:
             hint = "send the file by POST /v1/data, and name the digest that comes back: sha256:9f86d0…"
             yield Problem(field, f"{digest[:80]!r} is not a digest", hint)
@@ -106,11 +108,11 @@ def _from(importer: str, specifier: str) -> str:
 def _path_problems(field: str, path: str) -> Iterator[Problem]:
     parts = path.split("/")
     if len(path) > _PATH_CHARACTERS or len(parts) > _DEPTH:
-        yield Problem(field, f"a path has at most {_PATH_CHARACTERS} characters and {_DEPTH} parts", _INSTEAD)
+        yield Problem(field, f"a path may have at most {_PATH_CHARACTERS} characters and {_DEPTH} parts", _INSTEAD)
     elif not path.isprintable() or "\\" in path or any(part in {"", ".", ".."} for part in parts):
-        yield Problem(field, "it is not a path within the files", _INSTEAD)
+        yield Problem(field, "this is not a relative path within the files", _INSTEAD)
     elif "node_modules" in parts:
-        yield Problem(field, "installed packages do not go along", "pin them in `packages`: lodash@4.17.21")
+        yield Problem(field, "installed packages are not sent with the code", "pin them in `packages`: lodash@4.17.21")
 
 
 def _size_problems(evaluator: Evaluator) -> Iterator[Problem]:

@@ -84,7 +84,7 @@ def notes(missing: Sequence[MissingImport], evaluator: Evaluator) -> Iterator[No
     """Yield a warning for each import that failed, and that the code caught."""
     for one in {one.module: one for one in reversed(missing) if not one.optional}.values():
         where = f"{one.file}, line {one.line}" if one.file is not None else f"line {one.line}"
-        message = f"{where}: {one.module[:_SHOWN]} is not there, and the code goes on without it"
+        message = f"{where}: {one.module[:_SHOWN]} could not be imported, and the code goes on without it"
         yield Note("missing_import", message, remedy(one, evaluator))
 
 

@@ -13,7 +13,7 @@ PLACEHOLDER: Final = "evaluator-host"
 _ADDRESS: Final = "http://{address}"
 _FOR_MODELS: Final[Mapping[str, str]] = {
     "OPENAI_BASE_URL": f"{_ADDRESS}/v1",
-    "OPENAI_API_BASE": f"{_ADDRESS}/v1",  # litellm, LangChain
+    "OPENAI_API_BASE": f"{_ADDRESS}/v1",  # read by litellm and LangChain
     "OPENAI_API_KEY": PLACEHOLDER,
     "OPENAI_API_TYPE": "openai",  # the module would otherwise ask Azure, since the variables of Azure are set too
     "AZURE_OPENAI_ENDPOINT": _ADDRESS,

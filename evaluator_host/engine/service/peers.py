@@ -14,7 +14,7 @@ class Peers:
         row: Row | EncodedRow,  # noqa: ARG002
         caller: Caller,  # noqa: ARG002
     ) -> EvaluationResult | None:
-        """Evaluate a row in another process; None if this one has to."""
+        """Evaluate a row in another process; None if this process has to evaluate it."""
         return None
 
     async def add_metrics(self, own: bytes) -> bytes:
@@ -22,4 +22,4 @@ class Peers:
         return own
 
     async def release(self, digest: str) -> None:
-        """Have the other processes end the idle sandboxes of a package set."""
+        """Make the other processes end the idle sandboxes of a package set."""

@@ -134,7 +134,7 @@ def prepare(
         environment=environment,
         request=LeaseRequest(
             workspace=workspace,
-            # apart from other loads, because a check makes the runner examine imports
+            # a digest of its own, because a check makes the runner examine imports
             digest=f"check {key}" if check else key,
             spec=dataclasses.replace(sandbox_spec(environment, limits, stand_in), data=data),
             load=LoadRequest(
@@ -241,7 +241,11 @@ def _other_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
             )
         )
     if evaluator.python is not None and evaluator.language is not Language.PYTHON:
-        found.append(Problem("evaluator.python", f"only Python has it, not {evaluator.language}", "leave it out"))
+        found.append(
+            Problem(
+                "evaluator.python", f"only Python evaluators have this field, not {evaluator.language}", "leave it out"
+            )
+        )
     contract = evaluator.contract
     if contract is not Contract.AUTO and evaluator.language not in (known := dialect_of(contract).languages):
         names = ", ".join(language.title() for language in Language if language in known)

@@ -165,7 +165,7 @@ class Preparer:
         if evaluator.data:
             require_fit(evaluator, self._settings)  # checks the paths of its files
             data = await asyncio.to_thread(self._data.lay_out, workspace, evaluator.data)
-        # not with a package set, which may have been reinstalled meanwhile
+        # not reused with a package set, which may have been reinstalled meanwhile
         if kept is not None and kept.prepared.environment.path is None:
             return kept.prepared
         needs, python = (kept.needs, kept.python) if kept is not None else await self._needs(evaluator)
@@ -177,7 +177,7 @@ class Preparer:
             if kept is not None and kept.prepared.environment is known.environment:
                 return kept.prepared
         environment_ms = (time.perf_counter() - started) * 1000
-        copied = partial(deepcopy, evaluator.settings)  # a copy, because the caller may change its configuration
+        copied = partial(deepcopy, evaluator.settings)  # deep copies, because the caller may change its configuration
         work = partial(
             prepare,
             replace(evaluator, settings=await _run(evaluator, copied)),
@@ -223,7 +223,7 @@ class Preparer:
         return known if needs is None else replace(known, packages=needs.without(known.packages))
 
     def _keep(self, key: _Key, prepared: Prepared, needs: SdkNeeds | None, python: str | None) -> None:
-        """Keep a prepared evaluator, in place of those that were called longest ago."""
+        """Keep a prepared evaluator, and drop those that were called longest ago."""
         texts = (*key[1:3], key[4] or "", prepared.source.code)
         kept = _Kept(prepared, needs, python, sum(sys.getsizeof(text) for text in texts))
         if (before := self._kept.pop(key, None)) is not None:

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Adapter(Generic[T]):
-    """A `TypeAdapter` that is made when first used: to make all of them takes a fortieth of a start."""
+    """A `TypeAdapter` that is made when first used: making all of them takes a fortieth of the host's start."""
 
     @overload
     def __init__(self, kind: type[T]) -> None: ...

@@ -128,7 +128,9 @@ class Forker:
         try:
             return await self._in_turn(request, channel)
         except ForkerEnded as error:
-            raise MachineExhausted("the process that starts the others was lost twice in a row; try again") from error
+            raise MachineExhausted(
+                "the process that starts the host's other processes was lost twice in a row; try again"
+            ) from error
 
     async def _in_turn(self, request: bytes, *descriptors: int) -> int:
         async with self._turn:
@@ -154,12 +156,14 @@ class Forker:
                 f"fork_workers({theirs.fileno()}, {self._host_lives}, {module!r})"
             )
             argv, null = (sys.executable, "-P", "-c", program), asyncio.subprocess.DEVNULL
-            with theirs, MachineExhausted.refused("start the process that starts the others"):
+            with theirs, MachineExhausted.refused("start the process that starts the host's other processes"):
                 passed = (theirs.fileno(), self._host_lives)
                 self._again = await start_process(*argv, stdin=null, pass_fds=passed)
             self.pid = self._again.pid
             if not rested:
-                _log.warning("the process that starts the others was lost; the next one is process %d", self.pid)
+                _log.warning(
+                    "the process that starts the host's other processes was lost; the next one is process %d", self.pid
+                )
 
     def _end_lost(self) -> None:
         self._socket.close()
@@ -229,12 +233,14 @@ def _work(request: bytes, channel: int) -> NoReturn:
 
 def _end_with_host(host_lives: int) -> None:
     """Have the kernel kill this process when the host ends: then the pipe `host_lives` has nobody who could write."""
-    own = os.open(f"/proc/self/fd/{host_lives}", os.O_RDONLY | os.O_NONBLOCK)  # opened anew: signals have one receiver
+    own = os.open(
+        f"/proc/self/fd/{host_lives}", os.O_RDONLY | os.O_NONBLOCK
+    )  # opened again, because only one process gets the signals of a descriptor
     fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(own, fcntl.F_SETSIG, signal.SIGKILL)
     fcntl.fcntl(own, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
     if select.select([own], [], [], 0)[0]:
-        os._exit(0)  # it has ended already
+        os._exit(0)  # the host has ended already
 
 
 def _ignore(*_: object) -> None:

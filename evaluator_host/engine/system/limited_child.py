@@ -51,7 +51,7 @@ def main() -> None:
     """Answer requests from standard input until it closes."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != int(sys.argv[1]):
-        return  # the host ended before the call above
+        return  # the host had ended before the call above
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     give_way(_NICE)
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
@@ -80,7 +80,7 @@ def _import(modules: list[str]) -> int:
     """Import the modules that are installed; return how many bytes of address space they took."""
     before = _address_space()
     for name in modules:
-        with suppress(ImportError):  # the function that needs it says that it is missing
+        with suppress(ImportError):  # the function that needs the module reports that it is missing
             import_module(name)
     return _address_space() - before
 
@@ -108,7 +108,7 @@ def _answer(call: bytes, *large: bytes, limits: list[int]) -> tuple[Kind, bytes]
 
 
 def _limit(which: int, most: int) -> None:
-    """Set a soft limit, at most the hard one."""
+    """Set a soft limit, at most as high as the hard limit."""
     hard = resource.getrlimit(which)[1]
     resource.setrlimit(which, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 

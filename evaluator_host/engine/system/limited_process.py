@@ -87,7 +87,7 @@ class LimitedProcesses:
         self._started: set[_Child] = set()
 
     async def __aenter__(self) -> Self:
-        """Return this object; its children end with the block."""
+        """Return this object; its child processes end with the block."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -184,7 +184,7 @@ class LimitedProcesses:
 
 
 class _Lost(Exception):
-    """A child ended, and neither its limits nor its data explain it."""
+    """A child ended for a reason that is neither its limits nor its data."""
 
 
 class _Child:

@@ -26,7 +26,7 @@ class _Part:
     def __init__(self, total_bytes: int) -> None:
         self.total = total_bytes
         self.used = 0
-        self._by_workspace: Counter[str] = Counter()  # bytes of each workspace, 0 for earlier ones
+        self._by_workspace: Counter[str] = Counter()  # bytes that each workspace uses; 0 for earlier ones
 
     def fits(self, workspace: str, size: int) -> bool:
         free = self.total - self.used - size

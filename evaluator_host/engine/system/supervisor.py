@@ -46,7 +46,7 @@ class Supervisor:
         """
         if self._failing:
             failing = ", ".join(sorted(self._failing))
-            raise PartFailed(f"a part of this host has failed and is started again: {failing}; its log says why")
+            raise PartFailed(f"a part of this host has failed and is being restarted: {failing}; its log says why")
         if self.silent:
             silent = ", ".join(sorted(self.silent))
             raise PartFailed(f"a process of this host does not answer, and is replaced if that lasts: {silent}")

@@ -23,7 +23,7 @@ DEPTH: Final = 64  # levels of folders that a package set may have
 
 _log = logging.getLogger(__name__)
 
-_HELD: Final = 64  # descriptors that one walk keeps open; deeper it goes back up by `..`
+_HELD: Final = 64  # descriptors that one walk keeps open; below that depth it goes back up by `..`
 _PASSES: Final = 3  # walks over a tree that somebody still writes to
 _LINK: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC  # a handle that reads nothing and needs no permission
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -53,17 +53,17 @@ class Entry:
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a folder."""
+        """Whether the entry is a folder."""
         return stat.S_ISDIR(self.stat.st_mode)
 
     @property
     def is_file(self) -> bool:
-        """Whether it is an ordinary file."""
+        """Whether the entry is an ordinary file."""
         return stat.S_ISREG(self.stat.st_mode)
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a symbolic link."""
+        """Whether the entry is a symbolic link."""
         return stat.S_ISLNK(self.stat.st_mode)
 
     def open(self) -> BufferedReader:

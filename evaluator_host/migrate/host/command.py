@@ -89,7 +89,7 @@ def migrate(
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     files = list(_files(path))
     if to not in (Contract.EVALUATE, Contract.MAIN):
-        raise InvalidRequest(f"cannot rewrite to {to}; --to is evaluate or main")
+        raise InvalidRequest(f"cannot rewrite to {to}; --to must be evaluate or main")
     if adapt and to is Contract.MAIN:
         raise InvalidRequest("--adapt adds a function evaluate; leave out --to main")
     if force and not write:

@@ -36,7 +36,7 @@ def from_main(draft: Draft) -> Rewritten:
             "it defines no function evaluate" if missing else error.reason, error.line, missing=missing
         ) from error
     if len(function.parameters) != 1:
-        raise refuse(function.node, "main takes one object of variables; it takes something else here")
+        raise refuse(function.node, "main must take one object of variables, but takes something else here")
     variables = function.parameters[0]
     for name in ("inputs", "outputs", "trace"):
         taken = [use for use in draft.names.within(function.scope) if use.name == name]

@@ -210,7 +210,7 @@ def _calls(draft: Draft, legacy: Legacy) -> Iterator[Use]:
         for use in draft.names.of(name, draft.names.module):
             around = use.node.parent
             member = around is not None and around.type == "member_expression" and member_name(around) not in _CALLERS
-            if not member and not _is_offered(use):  # such as `evaluate.name`
+            if not member and not _is_offered(use):  # an attribute of the function, such as `evaluate.name`
                 yield use
 
 

@@ -18,7 +18,7 @@ _ANY: Final = ("Record<string, any>", "any", "any")
 
 
 def rewrite_spread(draft: Draft, spread: Spread) -> None:
-    """Give a function with a rest parameter the new parameters; its first statements set the old ones.
+    """Give a function with a rest parameter the new parameters; its first statements set the old parameters.
 
     Raises:
       Unreadable: the function has no block of statements, or the program uses the function itself.
@@ -104,6 +104,6 @@ def _is_set(draft: Draft, spread: Spread, parameter: Parameter) -> bool:
 
 
 def _free(name: str, own: set[str], parameters: tuple[Parameter, ...], index: int) -> str:
-    """Return a new parameter's name, with a `_` before it where the function uses it for something else."""
+    """Return a new parameter's name, with a leading `_` where the function already uses that name."""
     same = index < len(parameters) and parameters[index].name == name and name == "inputs"
     return name if same or name not in own else f"_{name}"

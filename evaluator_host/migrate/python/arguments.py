@@ -123,7 +123,7 @@ def _require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
 
 
 def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
-    """Whether the read can replace the name: evaluated exactly once, at that place, on a line that is not too long."""
+    """Whether the expression can replace the name: evaluated once, at that place, on a line that is not too long."""
     if use.access is not Access.READ or use.scope is not legacy.scope or _is_in_loop(use.node, legacy.node):
         return False
     for around in ancestors(use.node):
@@ -136,7 +136,7 @@ def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
 
 
 def _only_looks(use: Use) -> bool:
-    """Whether a use of the inputs changes neither them nor the name."""
+    """Whether a use of the inputs changes neither the inputs nor the name."""
     around = use.node.parent
     if use.access is not Access.READ or around is None:
         return False

@@ -44,7 +44,7 @@ def entry_uses(draft: Draft) -> list[Use]:
 
 
 def _alias(use: Use) -> str | None:
-    """Return the name that a program gives its entry by `evaluate = name`."""
+    """Return the name that a program assigns to its entry, as in `evaluate = name`."""
     around = use.node.parent
     if around is None or around.type != "assignment":
         return None
@@ -136,7 +136,9 @@ def wrappers(draft: Draft, definition: Node) -> list[tuple[Node, Legacy]]:
         own = [one for name in used for one in _own_decorator(draft, name)]
         inner = [(decorator, legacy) for one in own for legacy in _with_four(draft, one)]
         if inner and _is_used_elsewhere(draft, used, decorator):
-            raise refuse(decorator, f"{text(decorator)} has a function with four parameters, and is used elsewhere too")
+            raise refuse(
+                decorator, f"{text(decorator)} has a function with four parameters, but decorates other functions too"
+            )
         found += inner
         if not inner and _passes_all_on(own):
             draft.did(decorator, f"{text(decorator)} passes on whatever it gets, and stays")

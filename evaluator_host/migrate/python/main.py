@@ -176,7 +176,8 @@ def _read_by_name(draft: Draft, function: Legacy, use: Use, defaults: dict[str, 
     read, key, default = _column(use)
     if key is None or read is None or not key.isidentifier() or keyword.iskeyword(key) or key in _OUTPUTS:
         raise refuse(
-            use.node, "main gets columns as named parameters, but this code does not read a column by such a name"
+            use.node,
+            "main gets columns as named parameters, but this code does not read a column whose name can be a parameter",
         )
     if key in defaults and defaults[key] != default:
         raise refuse(
@@ -185,7 +186,10 @@ def _read_by_name(draft: Draft, function: Legacy, use: Use, defaults: dict[str, 
     own = _own_statement(read, key)
     others = [one for one in draft.names.within(function.scope) if one.name == key]
     if own is None and others:
-        raise refuse(others[0].node, f"{key} is a name that the code uses itself; in main it would mean the column")
+        raise refuse(
+            others[0].node,
+            f"{key} is a name that the code uses itself, and in main it would mean the column; rename it first",
+        )
     if own is not None:
         if len([one for one in others if one.access is not Access.READ]) > 1:
             raise refuse(use.node, f"{key} is assigned other values too; use another name for them first")

@@ -15,7 +15,7 @@ _CONSTANT: Final = ("integer", "float", "string", "true", "false", "none", "unar
 
 
 def rewrite_spread(draft: Draft, spread: Spread) -> None:
-    """Give a function that takes `*args` the new parameters; its first statements set the old ones.
+    """Give a function that takes `*args` the new parameters; its first statements set the old parameters.
 
     Raises:
       Unreadable: the function is a lambda, or the program uses it itself.

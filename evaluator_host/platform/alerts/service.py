@@ -1,4 +1,4 @@
-"""Watches figures of jobs and of live traces, and keeps and sends a message when they go out of bounds.
+"""Watches figures of jobs and of live traces; keeps and sends a message when one goes out of bounds.
 
 An alert is one object in the store, with its state and its messages. A host changes it only if no other host has since
 it was read (`swap_object`), so that only one of several hosts adds a message, and only one sends it. If that host dies
@@ -47,7 +47,7 @@ _WAITING: Final = 100  # messages kept in all, with those that wait to be sent
 _WAITS_S: Final = (10, 60, 300, 1800, 7200)  # seconds between two attempts to send a message
 _SEND_S: Final = 10.0
 _NOT_SENT: Final = "the host ended before it sent the message"
-_RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)  # a run counts by its time, which is before the look
+_RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)  # a run counts by its scheduled time, which is before the look
 _OVERLAP: Final = timedelta(minutes=1)  # a job is stored a moment after it ended
 _AT_ONCE: Final = 8
 _LOCALHOST: Final = re.compile(r"(?:.+\.)?localhost\.?", re.IGNORECASE)  # loopback by its name (RFC 6761)
@@ -347,7 +347,7 @@ class Alerts:
         before = _STORED.read_json(fresh.content)
         claim = _json(_put(before, claimed))
         if message not in before.deliveries or not await self._objects.swap_object(fresh, claim):
-            return True  # another host sends the message
+            return True  # another host is sending the message
         error = await self._send(stored.workspace_id, before.rule, str(before.rule.url), claimed)
         sent = replace(claimed, sent=error is None, error=error, next_at=None if error is None else next_at)
         with suppress(NotFound):
@@ -376,7 +376,12 @@ class Alerts:
                     request = client.build_request("POST", to, content=message.body, headers=headers)
                     answer = await client.send(request, stream=True)
                     await answer.aclose()
-        except (HostError, httpx.HTTPError, LookupFailed, OSError) as error:  # TimeoutError is an OSError
+        except (
+            HostError,
+            httpx.HTTPError,
+            LookupFailed,
+            OSError,
+        ) as error:  # includes TimeoutError, which is an OSError
             return f"{type(error).__name__}: {getattr(error, 'detail', error)}"[:300]
         return None if answer.is_success else f"the webhook answered {answer.status_code}"
 

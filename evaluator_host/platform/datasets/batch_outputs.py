@@ -39,7 +39,7 @@ async def require_outputs(
 
 
 def no_outputs(inputs: Sequence[dict[str, Json]], count: int) -> str:
-    """Say that none of so many rows has outputs, and which of their first ones' inputs was probably meant."""
+    """Say that no row has outputs, and which input of the first rows was probably meant."""
     columns = list(dict.fromkeys(name for one in inputs for name in one))
     found = output_column(columns, inputs)
     meant = "" if found is None else f"; did you mean {found} as outputs?"

@@ -131,7 +131,7 @@ def scores(
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show each stored evaluator over the newest completed jobs, and how to compare the jobs where one fell."""
+    """Show each stored evaluator over the newest completed jobs, and how to compare two jobs if a score fell."""
     found = client.datasets.scores(name, limit=limit)
     if as_json or found.evaluators:
         print_found(found, history_table, as_json=as_json)

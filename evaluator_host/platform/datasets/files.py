@@ -27,7 +27,7 @@ from evaluator_host.types.stored import BadLine, DatasetFacts
 
 _SETTLED_S: Final = 3600.0
 _READ_BYTES: Final = 256 << 10  # bytes of one read, so that a long line takes few reads
-STRIDE: Final = 64  # rows from one place in the index to the next; finding a row reads at most so many lines
+STRIDE: Final = 64  # rows from one place in the index to the next; finding a row reads at most that many lines
 _BAD_LINES_KEPT: Final = 100
 _NAMES_CHARS: Final = 200_000  # characters of their names together
 _PAGE_BYTES: Final = 16 << 20
@@ -261,7 +261,7 @@ class _Writer:
         if isinstance(record, BadRow):
             return record
         if not isinstance(record, dict):
-            return BadRow(f"a row is an object, not {type(record).__name__}")
+            return BadRow(f"a row must be an object, not {type(record).__name__}")
         text = encode_json(record) + b"\n"
         return text if len(text) <= self._max_row_bytes else BadRow(f"longer than {self._max_row_bytes >> 20} MB")
 

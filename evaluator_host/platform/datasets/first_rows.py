@@ -97,7 +97,7 @@ class FirstRows:
                 raise self.no_outputs(name)
 
     def no_outputs(self, name: str) -> InvalidRequest:
-        """Return the error of an evaluator, called so, that reads outputs."""
+        """Return the error for an evaluator of this name that reads outputs."""
         if (empty := self._output_column()) is not None:
             return self._is_empty(empty, name)
         output = output_column(self.columns, self.records)

@@ -23,9 +23,9 @@ from evaluator_host.types.outcome import ErrorCode, EvaluationError, Given, Note
 
 _MISSING: Final = object()  # stands for a missing column, because null is a value
 
-_ALSO: Final = ("trace", "criteria")  # columns that are fields too, when they hold an object
+_ALSO: Final = ("trace", "criteria")  # columns that are also fields of the row when they hold an object
 _NULLABLE: Final = ("trace", "variables")
-_OBJECTS: Final = ("inputs", "trace", "variables", "criteria")  # fields that hold objects, in a file as text too
+_OBJECTS: Final = ("inputs", "trace", "variables", "criteria")  # fields that hold objects, in a file also as text
 _KEYED: Final = ("inputs", "variables")  # fields in which a mapping may set one key
 NO_OUTPUTS: Final = ("outputs", "none")  # mapping for rows without outputs, unless there is a column of that name
 _ALIASES: Final = {"correct_answer": "inputs.correct_answer"}
@@ -110,7 +110,7 @@ def to_row(record: Any, mapping: Mapping) -> Row:
       BadRow: the record is not an object, a column is missing, a template fails, or a field has the wrong type.
     """
     if not isinstance(record, dict):
-        raise BadRow(f"a row is an object, not {type(record).__name__}")
+        raise BadRow(f"a row must be an object, not {type(record).__name__}")
     record = with_json(record)
     fields = _row_fields(record) if is_row(record) else _flat_fields(record)
     for target, source in mapping.sources:
@@ -243,7 +243,10 @@ def _problems(field: str, source: str, named: str) -> list[Problem]:
     where = named if named.startswith("-") else f"{named}.{field}"
     name, dot, key = _ALIASES.get(field, field).partition(".")
     if not (bool(key) and name in _KEYED if dot else name in ROW_FIELDS) or not source:
-        hint = f"FIELD is {', '.join(ROW_FIELDS)}, correct_answer, inputs.NAME or variables.NAME; outputs=answer"
+        hint = (
+            f"FIELD must be one of {', '.join(ROW_FIELDS)}, correct_answer, "
+            "inputs.NAME or variables.NAME; outputs=answer"
+        )
         meant = nearest(name, _MEANT) if source else None
         if meant is not None and field != meant:
             hint = f"did you mean {meant}{dot}{key}={source}? {hint}"

@@ -75,13 +75,13 @@ class OrphanFiles:
             others = self._others(identity)
         except OSError as error:
             _log.warning(
-                "rows and files in %s that the database %s does not know stay: %s", self._data_dir, address, error
+                "rows and files in %s that the database %s does not know are kept: %s", self._data_dir, address, error
             )
             return
         if others:
             _log.warning(
-                "other databases use %s too, or did (%d): rows and files there that the database %s does not "
-                "know stay; `evaluator-host doctor` says what to do",
+                "other databases use %s too, or used it (%d): rows and files there that the database %s does not "
+                "know are kept; `evaluator-host doctor` says what to do",
                 self._data_dir,
                 len(others),
                 address,
@@ -106,7 +106,9 @@ class OrphanFiles:
     def _finding(self, known: frozenset[str], identity: str, address: Address) -> Finding:
         others = self._others(identity)
         if not others:
-            return Finding(_FINDING, ok=True, detail=f"those in {self._data_dir} are of the database {address} alone")
+            return Finding(
+                _FINDING, ok=True, detail=f"all rows and files in {self._data_dir} belong to the database {address}"
+            )
         listed = [f"{name}: {(self._notes / name).read_text(errors='replace')}" for name in others[:_LISTED]]
         listed += [f"and {len(others) - _LISTED} more"] if len(others) > _LISTED else []
         rows = [self.rows.size_bytes(one) for one in self.rows.ids() if one not in known]
@@ -114,8 +116,10 @@ class OrphanFiles:
         return Finding(
             _FINDING,
             ok=False,
-            detail=f"other databases use {self._data_dir} too, or did ({'; '.join(listed)}). {len(rows)} data sets and "
-            f"{len(files)} files ({sum(rows + files) / 1e6:.1f} MB) stay there, because {address} does not know them",
+            detail=f"other databases use {self._data_dir} too, or used it ({'; '.join(listed)}). {len(rows)} data sets "
+            f"and {len(files)} files ({sum(rows + files) / 1e6:.1f} MB) are "
+            f"kept there, because {address} does not know "
+            "them",
             fix="check EVALUATOR_HOST_DATABASE_URL, and give every database its own data directory. Once nobody needs "
             f"the rows and files of another database, remove its note from {self._notes}: when no other database is "
             "noted there, the next host that starts removes the rows and files that its own database does not know",

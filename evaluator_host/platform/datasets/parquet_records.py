@@ -144,13 +144,13 @@ def _by_number(scalar: Any) -> Any:
 
 
 def _time(seconds: int, fraction: int, *, digits: int) -> str:
-    """Return the time of a day after so many seconds, and a fraction of so many digits."""
+    """Return the time of a day for a number of seconds since midnight, with a fraction of `digits` digits."""
     shown = f".{fraction:0{digits}d}" if fraction else ""
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{shown}"
 
 
 def _far_date(days: int) -> str:
-    """Return the date so many days after 1970-01-01; years beyond 9999 and before 0 with their sign, as in ISO 8601."""
+    """Return the date that many days after 1970-01-01; years after 9999 and before 0 have a sign, as in ISO 8601."""
     eras, rest = divmod(days - _TO_ERA_START, _ERA_DAYS)
     day = _ERA_START + dt.timedelta(days=rest)
     year = day.year + 400 * eras

@@ -280,7 +280,7 @@ def _sorted(keys: list[tuple[Any, ...]], *, descending: bool) -> Sequence[int]:
 
 
 def _order(value: Any) -> tuple[Any, ...]:
-    """Return the key by which values are sorted: numbers before texts; an empty key for no value."""
+    """Return the key by which values are sorted: numbers before texts; an empty key if there is no value."""
     if value is None:
         return ()
     number = _number(value)

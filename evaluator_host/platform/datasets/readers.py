@@ -200,7 +200,7 @@ def _json(file: io.BufferedReader, max_row_bytes: int, note: Notes) -> Iterator[
             yield number, _decoded(text, f"item {number}", note)
     except NotAnArray as error:
         raise InvalidRequest(
-            f"a .json data file is an array of rows, but {error}; name a file with one row a line .jsonl"
+            f"a .json data file must be an array of rows, but {error}; if the file has one row a line, name it .jsonl"
         ) from error
     except ItemTooLong as error:
         raise InvalidRequest(f"item {number + 1} is longer than {max_row_bytes >> 20} MB") from error
@@ -216,7 +216,8 @@ def _wrapped(text: bytes, note: Notes) -> list[Any]:
         if document is not None:
             return document.rows(body)
         raise InvalidRequest(
-            'a .json data file is an array of rows, or {"rows": […]}; name a file with one row a line .jsonl'
+            'a .json data file must be an array of rows, or {"rows": […]}; if '
+            "the file has one row a line, name it .jsonl"
         )
     rows: list[Any] = body["rows"]
     return rows

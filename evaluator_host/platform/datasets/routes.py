@@ -35,7 +35,7 @@ _FILE: dict[str, Any] = {
             "text/csv": _BINARY,
             "application/vnd.apache.parquet": _BINARY,
             Format.XLSX.media_type: _BINARY,
-            # last in the order, because generated clients send a file with the last type
+            # last, because generated clients send files with the last type of this list
             "application/x-ndjson": _BINARY,
         },
     }
@@ -221,9 +221,9 @@ async def _rows_from(
 ) -> list[dict[str, Any]]:
     if isinstance(source, JobRowsIn):
         if jobs is None:
-            raise InvalidRequest("this host runs no jobs; add rows")
+            raise InvalidRequest("this host runs no jobs; send the rows themselves")
         dataset = await jobs.dataset_of_job(workspace, source.job)
         return await shelf.rows_by_number(workspace, dataset, source.rows)
     if traces is None:
-        raise InvalidRequest("this host takes no live traces; add rows, or those of a job")
+        raise InvalidRequest("this host takes no live traces; send the rows themselves, or name those of a job")
     return await traces.rows_of_traces(workspace, source.evaluator, source.traces)

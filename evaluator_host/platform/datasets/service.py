@@ -198,7 +198,9 @@ class DatasetService:
           StoreUnavailable: its rows are at another host.
         """
         dataset = await self.store.get_dataset(workspace_id, name)
-        await asyncio.to_thread(self.folder.file, dataset.id)  # raises here rather than in the middle of an answer
+        await asyncio.to_thread(
+            self.folder.file, dataset.id
+        )  # a missing file is an error here rather than in the middle of an answer
         lines = islice(self.folder.lines(dataset.id, first=first), limit)
         rows = ((b"," if place else b"") + line for place, (_, line) in enumerate(lines))
         return _joined(chain((b"[",), rows, (b"]",)))
@@ -302,7 +304,7 @@ class DatasetService:
             write = partial(self._write_edited, workspace_id, args, before.facts.size_bytes)
             try:
                 report = await self._add(workspace_id, name, write, replace=before.id)
-            except NameTaken:  # somebody else changed the data set meanwhile
+            except NameTaken:  # somebody else has changed the data set meanwhile
                 continue
             await self._forget_unused()
             return report

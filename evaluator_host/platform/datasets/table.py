@@ -32,7 +32,7 @@ from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import NameTaken
 from evaluator_host.types.stored import BadLine, DatasetFacts
 
-VERSIONS_KEPT: Final = 10  # versions kept of a name, besides those that jobs use
+VERSIONS_KEPT: Final = 10  # versions of a data set that are kept, besides those that jobs use
 _OWN: Final = ("id", "workspace_id", "name", "created_at", "title", "version")  # columns besides those of the facts
 _JSON: Final = ("bad_lines", "columns", "notes")  # facts that are stored as JSON
 
@@ -87,7 +87,7 @@ class Dataset:
 
     @property
     def label(self) -> str:
-        """Its name, an older version's with its number (`qa@2`), or its id."""
+        """Name of the data set, with the number if it is an older version (`qa@2`), or its id."""
         return self.name or (f"{self.title}@{self.version}" if self.title else self.id)
 
 

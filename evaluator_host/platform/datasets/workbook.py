@@ -165,7 +165,7 @@ class _Book:
 
 
 def _name(part: str) -> str:
-    """Return the name of a part as it is looked up: some programs write other slashes, others capitals."""
+    """Return the name of a part in the form for look-ups: some programs write backslashes or capitals."""
     return posixpath.normpath(part.replace("\\", "/")).lstrip("/").lower()
 
 
@@ -186,7 +186,7 @@ def _refuse_doctype(*_: object) -> None:
 
 
 def _fed(parser: expat.XMLParserType, source: IO[bytes]) -> Iterator[None]:
-    """Parse a part, and yield after each chunk of it."""
+    """Parse a part of the workbook, and yield after each chunk of it."""
     with source:
         while chunk := source.read(_CHUNK_BYTES):
             parser.Parse(chunk)
@@ -351,7 +351,7 @@ class _SheetReading:
         return f"{_letters(self._column)}{self._line}"
 
     def _column_of(self, place: str) -> int:
-        """Return the number of a cell's column, from 1: that of its place (`B7`), or the next."""
+        """Return the number of a cell's column, from 1: given by its place (`B7`), or else the next column."""
         if not place:
             return len(self._cells) + 1
         found = _CELL.fullmatch(place)

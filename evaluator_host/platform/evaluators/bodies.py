@@ -200,7 +200,7 @@ class RowIn(Wire):
 
     @property
     def gives_outputs(self) -> bool:
-        """Whether the request has outputs of this row, be they null."""
+        """Whether the request has outputs for this row, even null."""
         return "outputs" in (self.model_fields_set if self._encoded is None else self._encoded.fields)
 
     def to_row(self) -> Row:
@@ -253,7 +253,7 @@ class BatchIn(Wire):
 
     @property
     def may_lack_outputs(self) -> bool:
-        """Whether rows without outputs are meant: `outputs` says so, or a row gives null."""
+        """Whether rows are meant to have no outputs: `outputs` says so, or a row gives null."""
         return self.outputs is not None or any(row.gives_outputs for row in self.rows)
 
     def given(self) -> list[Row | EncodedRow]:

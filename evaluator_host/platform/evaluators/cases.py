@@ -1,6 +1,6 @@
 """Cases: rows with the expected result of an evaluator, stored with its version and beside its file.
 
-A case is a row with `expect`, and with `case`, its name. `expect` is an object with some of `score` (within
+A case is a row with `expect`, and with `case`, its name. `expect` must be an object with some of `score` (within
 `tolerance`), `min`, `max`, `above`, `below`, `passed`, `label` and `error` (a code, the type of an exception, or true
 for any), or the same as a text: `1 ± 0.05`, `0.4..0.6`, `>= 0.5`, `passed`, `not passed`, `fails`, `fails timeout`,
 `label good`; several with `;` between them.
@@ -20,7 +20,7 @@ from evaluator_host.types.outcome import EvaluationResult
 
 MOST_CASES: Final = 200
 MOST_BYTES: Final = 1 << 20  # bytes of all cases of a version, as JSON
-_TOLERANCE: Final = 1e-9  # two sums of floats that are the same number
+_TOLERANCE: Final = 1e-9  # difference up to which two sums of floats count as the same number
 _BOUNDS: Final = {"min": operator.ge, "max": operator.le, "above": operator.gt, "below": operator.lt}
 _SIGNS: Final = {">=": "min", "≥": "min", "<=": "max", "≤": "max", ">": "above", "<": "below"}
 _NUMBERS: Final = ("score", "tolerance", *_BOUNDS)
@@ -52,10 +52,10 @@ def read_expect(given: Json) -> dict[str, Any]:
     else:
         found = given if isinstance(given, dict) else {}
     if not found or not found.keys() <= set(_NAMES):
-        raise ValueError(f"`expect` is an object with some of {', '.join(_NAMES)}, or a text: {_HELP}")
+        raise ValueError(f"`expect` must be an object with some of {', '.join(_NAMES)}, or a text: {_HELP}")
     for name, value in found.items():
         if name in _NUMBERS and value is not None and not _is_number(value):
-            raise ValueError(f"`expect.{name}` is a number, not {str(value)[:40]!r}")
+            raise ValueError(f"`expect.{name}` must be a number, not {str(value)[:40]!r}")
     return found
 
 

@@ -241,7 +241,7 @@ def delete(name: _NameArgument, *, force: options.ForceOption = False, client: C
 
 
 def _with_what_it_had(client: Client, name: str, evaluator: Evaluator) -> Evaluator:
-    """Return the next version of an evaluator, with what was given for the one before; say what that is."""
+    """Return the next version of an evaluator with settings kept from the version before, and say which these are."""
     from evaluator_host.platform.evaluators import evaluator_files  # noqa: PLC0415 - as above
 
     before = client.evaluators.get(name)

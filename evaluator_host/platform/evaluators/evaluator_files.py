@@ -55,7 +55,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     for one in fields(made)
 }
 _SHOWN_FILES: Final = 10
-_OPTIONS: Final = {"packages": "--package"}  # fields whose option has another name
+_OPTIONS: Final = {"packages": "--package"}  # fields whose command-line option has another name
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,13 @@ class LoadedEvaluator:
 
     evaluator: Evaluator
     requires_python: str | None = None
-    told: tuple[str, ...] = ()  # lines about the files that go along, and those that do not
+    told: tuple[str, ...] = ()  # lines about the files that are sent, and those that are not
     data: dict[str, Path] = field(default_factory=dict)  # its data files on this machine, by digest
 
 
 def read_evaluator(
     file: Path,  # file with the source
-    language: Language | None,  # None: derived from the suffix
+    language: Language | None,  # language of the file; None to derive it from the suffix
     *,
     host: Settings,  # says which indexes to ask for the versions of an inexact pin
     project: Project | None = None,  # project of its own files; None for the project that it lies in
@@ -78,7 +78,7 @@ def read_evaluator(
     # folders whose files are all sent; a folder that contains `file` is the project's root
     folders: Sequence[Path] = (),
     alone: bool = False,  # leave out the files of the project
-    # as in the body of `POST /v1/evaluate`, those of `limits` and `settings` beside the others. Pins that the file
+    # fields as in the body of `POST /v1/evaluate`, with those of `limits` and `settings` beside. Pins that the file
     # itself declares (PEP 723, `npm:` specifiers) are added to `packages`; `config` is JSON, or the file of it.
     **fields: Any,
 ) -> LoadedEvaluator:
@@ -117,11 +117,11 @@ def read_evaluator(
 def _told(evaluator: Evaluator, project: Project, others: Sequence[Path]) -> Iterator[str]:
     paths = [*evaluator.files, *evaluator.data]
     if paths:
-        count = "1 file goes along" if len(paths) == 1 else f"{len(paths)} files go along"
+        count = "1 file is sent with it," if len(paths) == 1 else f"{len(paths)} files are sent with it,"
         yield f"{count} from {project.root}: {_listed(paths)}"
     if others:
         names = [os.path.relpath(path, project.root.resolve()) for path in others]
-        yield f"a link that leads out, or no file, and so left out: {_listed(names)}"
+        yield f"left out, because it is not a file or is a link to a place outside:  {_listed(names)}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -130,7 +130,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def tell_files(given: LoadedEvaluator) -> None:
-    """Say on standard error which files go along with an evaluator, and which do not."""
+    """Say on standard error which files are sent with an evaluator, and which are not."""
     for line in given.told:
         err.print(plain(line))
 
@@ -148,7 +148,7 @@ def kept_from(before: Evaluator, evaluator: Evaluator) -> tuple[Evaluator, list[
 
 
 def _kept(name: str, before: Any, now: Any, kept: list[str]) -> Any:
-    """Return a value of the version before where there is no other than the default now; add it to `kept`, as text."""
+    """Return the previous version's value if the new one has only the default; add it to `kept`, as text."""
     if is_dataclass(now) and not isinstance(now, type):
         parts = {
             one.name: _kept(one.name, getattr(before, one.name), getattr(now, one.name), kept) for one in fields(now)
@@ -173,7 +173,7 @@ def read_judge(file: Path, language: Language | None, **fields: Any) -> LoadedEv
 
 
 def _project(file: Path, language: Language) -> Project:
-    """Return the project that a file lies in, of whichever platform it is."""
+    """Return the project that a file lies in, whatever the platform."""
     known = plugins().values() if language is Language.PYTHON else ()
     found = (one.find_project.load()(file) for one in known if one.find_project is not None)
     return next((project for project in found if project is not None), None) or find_project(file)
@@ -246,7 +246,7 @@ def _language(file: Path) -> Language:
         return SUFFIXES[file.suffix.lower()]
     except KeyError:
         if not file.exists():
-            said = f"cannot read {file}: there is no such file; `jobs create` scores with an evaluator of a host"
+            said = f"cannot read {file}: there is no such file; for a stored evaluator use `jobs create`"
             raise InvalidRequest(said) from None
         known = " ".join(SUFFIXES)
         raise InvalidRequest(f"cannot tell the language of {file} by its suffix ({known}); add --language") from None

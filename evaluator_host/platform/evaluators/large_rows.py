@@ -35,10 +35,15 @@ from evaluator_host.types.outcome import EvaluationError
 _LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048, result_bytes=128 << 20)
 _DECODED_MB: Final = 512  # MB of the child process: more than a body of 32 MB of ordinary text can take
 _CUT_BYTES: Final = 8 << 20  # largest body that a thread of the host cuts: 40 ms at most, 8 of them at a stretch
-_SHAPES: Final[dict[bytes, Any]] = {b"{": {}, b"[": [0], b'"': "", b"n": None}  # a value by the first byte of its text
+_SHAPES: Final[dict[bytes, Any]] = {
+    b"{": {},
+    b"[": [0],
+    b'"': "",
+    b"n": None,
+}  # a stand-in for a value, by the first byte of its text
 _PAGE_BYTES: Final = 2 << 20
 _MAPPED_BYTES: Final = _PAGE_BYTES // 2  # a smaller body would take more memory than is reserved for it
-_HEAD: Final = 4  # bytes of the length of the head
+_HEAD: Final = 4  # bytes that hold the length of the head
 _MODELS: Final[dict[str, type[EvaluateIn | BatchIn]]] = {one.__name__: one for one in (EvaluateIn, BatchIn)}
 
 

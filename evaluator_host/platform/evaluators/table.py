@@ -77,21 +77,21 @@ class VersionContent:
     content: str  # the evaluator, without name and version
     contract: str | None  # the contract that the sandbox found; None when the evaluator did not load
     contract_source: str | None  # `declared` or `inferred`
-    problem: str | None  # why it did not load; None for one that loads
+    problem: str | None  # why the evaluator did not load; None for one that loads
     environment: str | None  # digest of the installed package set; None when it pins nothing
     lock: str | None  # lock of the package set, so that it runs on the same packages next year
     packages: str  # the installed set: digest, runtime, and every package, requested or not; `null` without pins
     created_by: str | None  # id of the key that created it; None on a host without keys
     origin: str | None = None  # the version it was migrated from, and the proof; None for one that was not migrated
     cases: str = "[]"  # rows, each with the expected result
-    message: str = ""  # why it was made, for people
+    message: str = ""  # why the version was made, for people
 
 
 @dataclass(frozen=True, slots=True)
 class NameFacts:
     """Fields that all versions of an evaluator share; None leaves one unchanged, or at a new evaluator's default."""
 
-    description: str | None = None  # text for people; empty for a new evaluator
+    description: str | None = None  # description for people; empty for a new evaluator
     sampling: float | None = None  # share of live traces to score, 0 to 1; 1 for a new one
     tags: Sequence[str] | None = None  # tags; None for those of the version before, or none for a new evaluator
 
@@ -162,7 +162,7 @@ class Evaluators(Repository):
         now = datetime.now(UTC)
         async with self._database.transaction() as connection:
             bump = update(EvaluatorTable).where(this).values(newest=EvaluatorTable.newest + 1, updated_at=now)
-            await connection.execute(bump)  # also locks the row against other updates
+            await connection.execute(bump)  # this update also locks the row against other updates
             row = (await connection.execute(_versions(workspace_id, name, newest_but=1))).first()
             number = None
             if row is not None:

@@ -89,7 +89,7 @@ _Body = TypeVar("_Body", bound=Wire)
 
 
 def fields_of(kind: type[Any]) -> Callable[[type[_Body]], type[_Body]]:
-    """Give a body the fields of a dataclass that it does not declare itself, with their limits and texts."""
+    """Give a request body the fields of a dataclass that it does not declare itself, with their limits and texts."""
 
     def decorate(body: type[_Body]) -> type[_Body]:
         hints = get_type_hints(kind, include_extras=True)

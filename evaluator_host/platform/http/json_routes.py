@@ -38,7 +38,7 @@ from evaluator_host.types.names import what_was_meant
 _OWN: Final = "/v1/"  # beginning of the paths of the host's own API
 _NAMED: Final = 50  # unknown parameters named in an error
 _LETTERS: Final = 80  # characters of each
-DECODED_MB: Final = 128  # a million small objects: freeing them takes 25 ms
+DECODED_MB: Final = 128  # MB of a decoded body: a million small objects, which take 25 ms to free
 
 
 class JsonRequest(Request):
@@ -109,12 +109,12 @@ class LateRoute(APIRoute):
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         Route.__init__(self, path, endpoint, name=options["name"], include_in_schema=options.pop("include_in_schema"))
-        self.methods = set(options["methods"])  # excludes the HEAD that Starlette adds
+        self.methods = set(options["methods"])  # without the HEAD that Starlette would add
         self.options = options
         self._is_built = False
 
     def build(self) -> None:
-        """Build it now, unless it is built."""
+        """Build the route now, unless it is built."""
         if not self._is_built:
             options = self.options | {"response_model": None, "responses": None}
             super().__init__(self.path, self.endpoint, include_in_schema=self.include_in_schema, **options)
@@ -184,7 +184,7 @@ def require_few_rows(body: Any, ceiling: int) -> None:
         require_rows(len(rows), ceiling)
     dataset = body.get("dataset")
     if isinstance(dataset, dict) and (brought := _row_count(dataset)) > ceiling:
-        message = f"{brought} rows are more than the body of a job may have, {ceiling}"
+        message = f"{brought} rows are too many for the body of a job, which may have {ceiling}"
         hint = "upload them as a data set (POST /v1/datasets, client.datasets.upload) and give its name"
         raise InvalidRequest("too many rows in the body of a job", problems=(Problem("dataset.rows", message, hint),))
 

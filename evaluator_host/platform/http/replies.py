@@ -11,7 +11,7 @@ from evaluator_host.platform.http.auth.access import AuditedCall
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import json_response, large_json_response
 
-_BATCH_BYTES: Final = 64 << 20  # bytes of the response
+_BATCH_BYTES: Final = 64 << 20  # largest response to a batch, in bytes
 ERRORS: Final = {
     **describe_error(401, "The host needs a key, and the request has none that works."),
     **describe_error(403, "The Origin or Host is not allowed."),

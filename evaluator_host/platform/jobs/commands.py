@@ -331,7 +331,7 @@ def download(
     except HostUnreachable as error:
         if not Path(f"{file}.part").exists():
             raise
-        raise HostUnreachable(f"{error.detail}; `--resume` goes on with {file}.part") from error
+        raise HostUnreachable(f"{error.detail}; `--resume` continues from {file}.part") from error
     err.print(plain(f"wrote {written} bytes to {file}"))
 
 
@@ -388,8 +388,8 @@ def _evaluators(client: Client, given: Sequence[str], **beside: Sequence[Any] | 
     paths = {one: Path(one) for one in given if Path(one).suffix and Path(one).is_file()}
     if any(beside.values()) and not paths:
         raise InvalidRequest(
-            "`--file`, `--files` and `--package` go along with an evaluator in a file, and the job has only stored "
-            "ones: give them to `evaluators create` or `update`"
+            "`--file`, `--files` and `--package` are for an evaluator in a file, and the job has only stored "
+            "ones: give these options to `evaluators create` or `update`"
         )
     return [_read(client, paths[one], beside) if one in paths else one for one in given]
 

@@ -73,7 +73,7 @@ class LocalExecutor:
         )
 
     async def close(self) -> None:
-        """Do nothing: it has stored nothing."""
+        """Do nothing: this executor has stored nothing."""
 
 
 class RayExecutor:

@@ -30,7 +30,7 @@ class RowFailures:
         self._unanswered = 0  # rows for which the model gave no answer
         self._most = most
         self._first: tuple[int, str] | None = None  # row with the lowest number that failed, and its message
-        self._host_faults: Counter[tuple[int, int]] = Counter()  # rounds, by evaluator and row
+        self._host_faults: Counter[tuple[int, int]] = Counter()  # rounds with a fault of the host, by evaluator and row
 
     def waits(self, evaluator: int, row: int, result: EvaluationResult) -> bool:
         """Whether a row is to be tried again later, because its sandboxes were lost or had no processor time."""
@@ -62,7 +62,7 @@ class RowFailures:
         failed = max(self._unanswered, failed)
         if self._most is None or failed <= self._most:
             return
-        allowed = f"{_rows(failed)} failed, and the job allows {self._most}"
+        allowed = f"{_rows(failed)} failed, and the job allows at most {self._most}"
         if self._first is None:
             raise TooManyFailures(allowed)
         row, message = self._first

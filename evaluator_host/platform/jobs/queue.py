@@ -48,8 +48,8 @@ class StoredResult:
 
     position: int  # place of the evaluator in its job, from 0
     row: int  # number of the row in its data set, from 0
-    status: str  # see `model.outcome.Status`
-    score: float | None  # None where there is none, or where it does not fit a float
+    status: str  # see `types.outcome.Status`
+    score: float | None  # the row's score; None if it has none, or if it does not fit a float
     passed: bool | None
     error_code: str | None
     run_ms: float  # milliseconds in the sandbox

@@ -32,7 +32,7 @@ class Retries:
         self._pause_s = _PAUSE_S
 
     def add_done(self, rows: int) -> None:
-        """Count rows that the work has done: it makes progress."""
+        """Count rows that the work has done, as a sign of progress."""
         self._done += rows
 
     async def run(self, work: Callable[["Retries"], Awaitable[None]]) -> None:

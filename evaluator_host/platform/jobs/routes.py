@@ -35,7 +35,7 @@ from evaluator_host.types.jobs import (
 
 _MISSING = describe_error(404, "No such job.")
 _STAYS = describe_error(409, "It has not ended, or something uses it; `detail` names its users.")
-_ENDED = {**_MISSING, **describe_error(409, "Not possible in the state that the job is in.")}
+_ENDED = {**_MISSING, **describe_error(409, "The state of the job does not allow this.")}
 _REFUSED = {
     **describe_error(404, "No such evaluator or data set."),
     **describe_error(422, "The job is invalid; every faulty field is named."),

@@ -46,7 +46,7 @@ from evaluator_host.types.outcome import EvaluationError
 
 _TOGETHER_AT_ONCE: Final = 2
 _NODES_EVERY_S: Final = 1.0  # seconds between two writes of the nodes that a job uses
-_ROOM_EVERY_S: Final = 5.0  # seconds between two looks whether the workspace may store more
+_ROOM_EVERY_S: Final = 5.0  # seconds between two checks whether the workspace may store more
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
 _PATIENCE: Final = 40  # tries in a row without a result, about ten minutes; then the job fails

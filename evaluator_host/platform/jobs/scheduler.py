@@ -29,7 +29,7 @@ from evaluator_host.platform.jobs.table import DesiredState, Job, JobEvaluator, 
 from evaluator_host.types.errors import StoreUnavailable
 from evaluator_host.types.jobs import Executor, JobStatus
 
-LOOK_EVERY_S: Final = 2.0  # seconds between two looks for jobs of other hosts; this host wakes its scheduler itself
+LOOK_EVERY_S: Final = 2.0  # seconds between two checks for jobs of other hosts; this host wakes its scheduler itself
 SILENT_S: Final = 15.0  # an owner without a heartbeat for so long counts as dead
 
 TURN_S: Final = 60.0  # seconds after which a running job that has stored something may be queued again
@@ -185,7 +185,7 @@ class Scheduler:
         return at_work[workspace], self._served.get(workspace, 0)
 
     def _make_room(self, waiting: list[Job]) -> None:
-        """Put a job of the workspace with the most running jobs back, when another workspace has too few of them."""
+        """Put back a job of the workspace with the most running jobs, when another workspace has too few."""
         if len(self._running) < self._at_once or any(run.is_put_back for _, run, _ in self._running.values()):
             return
         at_work = self._at_work()

@@ -49,7 +49,7 @@ from evaluator_host.types.jobs import (
     ScoreLine,
 )
 
-LOOK_EVERY_S: Final = 0.5  # seconds between two looks at a watched job
+LOOK_EVERY_S: Final = 0.5  # seconds between two queries for a watched job
 _NAMED: Final = 3  # evaluators named in the title of a job
 _TRIES: Final = 3  # tries to make a job over a data set that is removed meanwhile
 
@@ -264,7 +264,7 @@ class JobService:
                 del self._watched[job_id]
 
     async def _look(self) -> dict[str, JobReport | None]:
-        """Return each watched job as it is half a second later, None for a deleted one; all watchers share a look."""
+        """Return each watched job as it is half a second later, None for a deleted one; watchers share the query."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_later())
             # the exception counts as read
@@ -292,7 +292,7 @@ class JobService:
         return await self.get_job(workspace_id, job_id)
 
     async def _allowing_more(self, workspace_id: str, job_id: str) -> str | None:
-        """Return the new request of a job that failed by `max_failures`; None for another one."""
+        """Return the new request of a job that failed because of `max_failures`; None for any other job."""
         job = await self.jobs.get_job(workspace_id, job_id)
         stored = spec_from_json(job.request)
         most = stored.config.max_failures
@@ -381,7 +381,7 @@ class JobService:
 
 
 def job_report(overview: JobOverview) -> JobReport:
-    """Return a job of the table as its workspace sees it."""
+    """Return a job of the table in the form that its workspace sees."""
     job, stored = overview.job, spec_from_json(overview.job.request)
     progress = _progress(overview, len(stored.shard.indexes(job.rows)) * len(overview.evaluators))
     scores = tuple(_score(job, one, stored) for one in overview.evaluators)

@@ -261,7 +261,7 @@ class Tally:
     mean: float  # mean of these scores; 0 if there are none
     numbers: int = 0  # rows with a score or a metric
     doubted: int = 0  # rows among these with a warning that makes the score doubtful
-    warnings: str = "[]"  # JSON, see `model.warnings.WarningCount`
+    warnings: str = "[]"  # JSON, see `types.warnings.WarningCount`
 
     def counted_warnings(self) -> tuple[WarningCount, ...]:
         """Return the warnings of its rows, the doubtful ones first."""

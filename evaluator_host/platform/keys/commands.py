@@ -41,7 +41,9 @@ def create(
 
     first = not with_store(settings, lambda store: store.keys.any_made())
     if first and not yes and sys.stdin.isatty():
-        question = "After the first key every request to this host needs one, also those of the pages. Create it?"
+        question = (
+            "Once the first key exists, every request to this host needs a key, also those of the pages. Create it?"
+        )
         typer.confirm(question, abort=True, err=True)
     key, token = with_store(settings, lambda store: store.keys.create_key(name, workspace, expires_at=expires_at))
     if as_json:

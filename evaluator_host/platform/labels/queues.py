@@ -88,7 +88,7 @@ class LabelQueues:
         _require_task(task)
         await self.usage.require_room(workspace_id)
         if (job is None) == (dataset is None):
-            raise _refused("job", "a queue has the rows of one job or of one data set", "give `job` or `dataset`")
+            raise _refused("job", "a queue must have the rows of one job or of one data set", "give `job` or `dataset`")
         own_outputs, shard = False, ALL
         if job is not None:
             found = await self.jobs.get_job(workspace_id, job)

@@ -206,7 +206,7 @@ class Labels(Repository):
             waiting = (table.queue_id == queue.id) & (table.state == LabelState.WAITING)
             own = table.held_by == person
             free = or_(table.held_by.is_(None), own, table.held_until < now)
-            for chosen in (own, free):  # two looks into an index; one for both would sort all rows
+            for chosen in (own, free):  # two look-ups in an index; one query for both would sort all rows
                 query = select(table.index).where(waiting, chosen).order_by(table.index)
                 index = await self._database.fetch_value(query.limit(1))
                 if index is not None:

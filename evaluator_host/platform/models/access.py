@@ -113,7 +113,7 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
     if path_only and (parts.query or parts.fragment or "?" in base_url or "#" in base_url):
         raise refused("it may not have a query or a fragment", example)
     if path_only and parts.path.rstrip("/").endswith("/chat/completions"):
-        raise refused("/chat/completions is added to it by the host", example)
+        raise refused("leave out /chat/completions, which the host adds", example)
     if not base_url.isascii() or not base_url.isprintable() or " " in base_url or "\\" in base_url:
         raise refused("it is not an address", example)
     return parts
@@ -174,7 +174,7 @@ class _Dialling:
 
 def _trusted(settings: Settings) -> ssl.SSLContext:
     file, changed_at = settings.ca_file, None
-    with suppress(OSError):  # reading it says why
+    with suppress(OSError):  # reading the file later says what is wrong with it
         changed_at = file and file.stat().st_mtime_ns
     return _authorities(file, changed_at)
 

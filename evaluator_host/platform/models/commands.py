@@ -149,7 +149,7 @@ def forbid_host(
     *,
     client: ClientOption,
 ) -> None:
-    """Take back that evaluators may ask a host, which --allow-host or the pages allowed."""
+    """Stop allowing evaluators to ask a host that --allow-host or the pages allowed."""
     client.models.forbid_host(host)
     err.print(plain(f"evaluators may no longer ask {host}"))
 

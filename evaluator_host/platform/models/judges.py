@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 32  # requests under way, of all processes for calls
 _NAME_CHARS: Final = 200
 _NAME: Final = r"([A-Za-z0-9_.\-]{1,255})"
-_REFERENCE: Final = re.compile(  # a reference, or the address that NVIDIA's client makes of one
+_REFERENCE: Final = re.compile(  # a reference to a model, or the address that NVIDIA's client makes from one
     rf"ref://{_NAME}/{_NAME}$|https?://[^/]+/apis/inference-gateway/v2/workspaces/{_NAME}/model/{_NAME}/-(?:/v1)?/?"
 )
 _SUFFIXES: Final = ("/chat/completions", "/completions")
@@ -162,7 +162,7 @@ class Judges:
             return None
         name = secret.rpartition("/")[2]
         if self._store is None:
-            raise NotFound(f"{name} is a secret, which a running host keeps; name one with --url")
+            raise NotFound(f"{name} is a secret, and only a running host keeps secrets; name one with --url")
         return await self._store.secrets.reveal(workspace, name)
 
 

@@ -171,7 +171,7 @@ def model_answers_api(service: ModelService, access: Access) -> APIRouter:
 
     @router.delete("/v1/model-hosts/{host}", status_code=204, response_class=Response, responses=_NOT_ALLOWED)
     async def forbid(host: str, caller: CallerOf) -> None:
-        """Take back that evaluators may ask a host, which was allowed with `allow_host`."""
+        """Stop allowing evaluators to ask a host that was allowed with `allow_host`."""
         with AuditedCall(access, caller, "models.forbid_host", host):
             await service.store.forbid_host(host)
 

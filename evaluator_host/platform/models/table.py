@@ -141,11 +141,11 @@ class Models(Repository):
           workspace_id: Whose budget it is.
           day: Day in UTC, `2026-01-31`.
           most: The budget of the whole day, on all hosts.
-          wanted: Returns how many to take, at most as many as are left, which it is given.
+          wanted: Called with how many requests are left; returns how many to take.
         """
         table = ModelDayTable
         this = (table.workspace_id == workspace_id) & (table.day == day)
-        # on PostgreSQL, the row is locked; SQLite has one writer at a time anyway
+        # PostgreSQL locks the row; SQLite has one writer at a time anyway
         known = select(table.requests).where(this).with_for_update()
         async with self._database.transaction() as connection:
             taken = await connection.scalar(known)

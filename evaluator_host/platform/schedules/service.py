@@ -90,7 +90,11 @@ class Schedules:
         made = _Schedule(spec, cron, timezone, first)
         if len(_json(made)) > _MOST_BYTES:
             message = f"its job has over {_MOST_BYTES >> 10} KB"
-            raise _refused("job", message, "upload the rows as a data set, and store the evaluators; then name them")
+            raise _refused(
+                "job",
+                message,
+                "upload the rows as a data set and store the evaluators; then give their names in the job",
+            )
         stored = await self._objects.add_object(KIND, workspace_id, name, _json(made), most=_MOST)
         self._wake.set()
         return _report(stored)
@@ -199,7 +203,7 @@ class Schedules:
             next_at=following,
         )
         if await self._is_running(stored.workspace_id, kept.last_job):
-            error = f"the job before, {kept.last_job}, had not ended"
+            error = f"the previous job, {kept.last_job}, had not ended"
             made = replace(made, last_job=kept.last_job, last_error=error, missed=made.missed + 1)
         else:
             made = await self._made(stored, made)
@@ -251,7 +255,7 @@ def _times(cron: str, timezone: str, after: datetime) -> Iterator[datetime]:
 
 
 def _newest(kept: _Schedule, now: datetime) -> datetime:
-    """Return the newest time of a schedule that has come, found from now on backwards."""
+    """Return the newest time of a schedule that has passed, searched backwards from now."""
     back = next(CronSim(kept.cron, now.astimezone(ZoneInfo(kept.timezone)), reverse=True)).astimezone(UTC)
     later = _times(kept.cron, kept.timezone, back)
     return [back, *itertools.takewhile(lambda at: at <= now, later)][-1]

@@ -89,7 +89,7 @@ class Address:
     """The address of one database and its kind."""
 
     engine: Engine
-    url: URL  # for SQLAlchemy, with an asynchronous driver
+    url: URL  # URL for SQLAlchemy, with an asynchronous driver
     file: Path | None = None  # file of a SQLite database; None for PostgreSQL
 
     def __str__(self) -> str:

@@ -329,9 +329,11 @@ def _require_possible(name: str) -> None:
 def _require_value(value: str, shortest: int) -> None:
     """Check a value without repeating it in a message: it goes into a header, and is masked in answers."""
     if not shortest <= len(value) <= LONGEST:
-        raise InvalidRequest(f"a secret has {shortest} to {LONGEST} characters, not {len(value)}")
+        raise InvalidRequest(f"a secret must have {shortest} to {LONGEST} characters, not {len(value)}")
     if not (value.isascii() and value.isprintable()) or value != value.strip():
-        raise InvalidRequest("a secret has letters, digits and signs of ASCII only, on one line, no space at its ends")
+        raise InvalidRequest(
+            "a secret may have only letters, digits and signs of ASCII, on one line, and no space at either end"
+        )
 
 
 def _not_found(name: str) -> NotFound:

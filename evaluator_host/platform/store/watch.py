@@ -34,7 +34,7 @@ class DatabaseWatch:
         self._databases = (database, kept)
         self._address = database.address
         self._file = _identity(self._address.file)
-        self._mark: tuple[Any, ...] | None = None  # mark of the file when it was last read
+        self._mark: tuple[Any, ...] | None = None  # fingerprint of the file when it was last read
 
     async def run(self) -> None:
         """Check the database every two seconds until cancelled."""

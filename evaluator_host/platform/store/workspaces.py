@@ -55,7 +55,7 @@ async def ensure_workspace(connection: AsyncConnection, name: str) -> Workspace:
     if row is None:
         made = {"id": f"ws-{secrets.token_hex(8)}", "name": name, "created_at": datetime.now(UTC)}
         await connection.execute(insert_unless_there(connection, WorkspaceTable), made)
-        row = (await connection.execute(query)).one()  # another process may have created it
+        row = (await connection.execute(query)).one()  # another process may have created the workspace
     return Workspace(*row)
 
 

@@ -43,7 +43,10 @@ def _below(folder: Path) -> Iterator[tuple[str, Path]]:
         for entry in entries:
             file = folder / entry.path
             if entry.is_link and not (file.resolve().is_relative_to(folder) and file.is_file()):
-                raise InvalidRequest(f"{file} leads to {file.resolve()}, not to a file of {folder}; put the file there")
+                raise InvalidRequest(
+                    f"{file} leads through a link to {file.resolve()}, not to a file "
+                    f"of {folder}; put the file itself there"
+                )
             if entry.is_file or entry.is_link:
                 yield entry.path, file
 

@@ -53,7 +53,7 @@ FilesOption = Annotated[
     typer.Option(
         "--files",
         metavar="DIR",
-        help="A folder whose files go along, by their paths from it if FILE lies in it. Repeatable.",
+        help="A folder whose files are sent too, by their paths from it if FILE lies in it. Repeatable.",
     ),
 ]
 PythonOption = Annotated[str | None, typer.Option(help="Minor version of Python to run on: 3.13.")]

@@ -45,13 +45,13 @@ class Percentiles:
 
 
 class _Figures:
-    """Mean, least and greatest of numbers as they come in, the same in whatever order."""
+    """Mean, minimum and maximum of numbers as they come in, whatever their order."""
 
     def __init__(self) -> None:
         self.count = 0
         self.min = math.inf
         self.max = -math.inf
-        self._sum = 0  # in units of 1 / _UNIT, which is exact
+        self._sum = 0  # an exact sum, in units of 1 / _UNIT
 
     def add(self, value: float) -> None:
         self.count += 1

@@ -179,7 +179,7 @@ class WireCalls:
         within = f"within the {self.wire.clock_s:g} s that the caller waits"
         if self.host.service.pool.waiting:
             return HostBusy(f"no sandbox was free {within}; try again", retry_after_s=1.0)
-        message = f"the evaluator did not load and run {within}; its packages may still be on their way"
+        message = f"the evaluator did not load and run {within}; its packages may still be installing"
         return EvaluationError(ErrorCode.TIMEOUT, message, hint="try again, or do less while the code is loaded")
 
 

@@ -44,7 +44,7 @@ def check(
     ] = "http://127.0.0.1:8710",
     as_json: options.JsonOption = False,
 ) -> None:
-    """Send what the platform sends, and print what comes back. Exit 3 when an answer is not what it needs."""
+    """Send what the platform sends, and print the answers. Exit 3 when an answer is not what the platform needs."""
     require_known((name,), "NAME")
     settings, wire = load_settings(), wires()[name].load()
     base = url.rstrip("/")

@@ -12,7 +12,7 @@ from evaluator_host.platform.wires.wire import wire_request
 from evaluator_host.types.errors import HostBusy, NotFound, TooLarge
 
 _ANSWER_BYTES: Final = 16 << 20
-_PASSED_ON: Final = ("accept", "content-type")  # never a key of this host
+_PASSED_ON: Final = ("accept", "content-type")  # headers to pass on, among them no key of this host
 
 
 async def forward(calls: WireCalls, request: Request) -> Response:
@@ -25,7 +25,7 @@ async def forward(calls: WireCalls, request: Request) -> Response:
     """
     below = wire_request(request.scope).below
     if calls.options.upstream is None:
-        raise NotFound(f"{below[:200]} is not served here, and no `upstream` is set that it could be passed on to")
+        raise NotFound(f"{below[:200]} is not served here, and it cannot be passed on, because no `upstream` is set")
     body = await request.body()
     wire_request(request.scope).require_signature(body)
     headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}

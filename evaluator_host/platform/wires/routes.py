@@ -51,7 +51,7 @@ def wire_findings(settings: Settings) -> list[Finding]:
     for wire, options in wires:
         packages = ", ".join(pin for pins in options.packages.values() for pin in pins) or "no packages"
         proof = "its secret or a key" if options.secret is not None else "a key, if this host has keys"
-        detail = f"at {wire.path}, by {proof}; rows of {wire.limit_s(options):g} s, {packages}"
+        detail = f"at {wire.path}, called with {proof}; at most {wire.limit_s(options):g} s a row; {packages}"
         found.append(Finding(f"wire {wire.name}", ok=True, detail=detail))
     return found
 
@@ -111,7 +111,7 @@ class WireRequests:
 
 
 def _watched(send: Send, note: Callable[[int], None]) -> Send:
-    """Return `send`, which tells `note` the status of the response."""
+    """Return a `send` that passes the response's status to `note`."""
 
     async def watched(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -90,7 +90,7 @@ class Wire:
 
     @property
     def path(self) -> str:
-        """Path of the wire."""
+        """URL path at which the wire is served."""
         return self.prefix or f"/wires/{self.name}"
 
     def limit_s(self, options: WireOptions) -> float:

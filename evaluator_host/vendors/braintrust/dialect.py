@@ -26,7 +26,7 @@ from evaluator_host.types.outcome import EvaluationError, Kind, Note, Returned
 _HINT: Final = "return a number from 0 to 1, a bool, None, an object with `score`, or a list of such objects with names"
 _TRUTH: Final = frozenset({"expected"})
 _OTHERS: Final = frozenset({"trace", "id", "tags"})
-_SKIPPED: Final = Note("skipped", "the scorer returned no score: it does not apply to this row")
+_SKIPPED: Final = Note("skipped", "the scorer returned no score, so it does not apply to this row")
 
 
 class _Refused(Exception):

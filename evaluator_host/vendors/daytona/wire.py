@@ -43,7 +43,7 @@ class _Verbs:
             record = await self._records.create(self._workspace(request), body)
         except ValueError as error:
             raise InvalidRequest(str(error)) from error
-        return json_response(record.told(self._toolbox(request)))  # the client reads no other status
+        return json_response(record.told(self._toolbox(request)))  # status 200, because the client reads no other
 
     async def list(self, request: Request) -> Response:
         """List sandboxes by labels; all are on one page."""

@@ -91,7 +91,7 @@ def _score(raw: Json, path: str) -> dict[str, Json]:
             raise _Refused(f"{path}.{name} is {shown(raw[name])}, not a text")
     kind, value = raw.get("dataType"), raw.get("value")
     if not isinstance(kind, str | None) or kind not in _VALUES:
-        raise _Refused(f"{path}.dataType is {shown(kind)}; it is one of {', '.join(filter(None, _VALUES))}")
+        raise _Refused(f"{path}.dataType is {shown(kind)}; it must be one of {', '.join(filter(None, _VALUES))}")
     stored = _VALUES[kind](value)
     if stored is None:
         raise _Refused(f"{path}.value is {shown(value)}, which {kind or 'a score without dataType'} does not take")

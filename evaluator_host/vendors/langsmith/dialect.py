@@ -157,7 +157,7 @@ def _by_name(value: dict[str, Json]) -> list[dict[str, Json]]:
         elif isinstance(one, str) and key not in _BESIDE:
             found.append(_stored({"key": key, "value": one}))
     if not found:
-        raise _Refused(f"{shown(value)} has no number, bool or text by the name of a feedback")
+        raise _Refused(f"{shown(value)} has no key that holds a number, bool or text, which a feedback needs")
     return found
 
 
@@ -167,7 +167,7 @@ def _feedback(value: Json, name: str | None, language: Language) -> dict[str, Js
         raise _Refused(f"LangSmith does not take {shown(value)} as a result")
     key = value.get("key") or name
     if not isinstance(key, str):
-        raise _Refused(f"{shown(value)} has no `key`, which each of several results needs")
+        raise _Refused(f"{shown(value)} has no `key`, which every result needs if there are several")
     if language is Language.PYTHON:
         unknown = [one for one in value if one not in _FIELDS and one not in _MORE]
         if all(one not in value for one in _FIELDS[1:]):

@@ -77,7 +77,7 @@ def checked(bundle: dict[str, Any], *, field: str) -> dict[str, Any]:
     """
     names = [output["name"] for output in bundle["outputs"]]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise _refused(f"{field}.outputs", f"the outputs {twice} are there twice")
+        raise _refused(f"{field}.outputs", f"the outputs {twice} occur twice")
     payload = bundle["payload"]
     if payload["kind"] == "inline":
         built_in_code(payload["metric"], field=f"{field}.payload.metric")
@@ -167,7 +167,7 @@ def _limits(labels: dict[str, str], field: str) -> Limits:
     except ValueError as error:
         raise _refused(f"{field}.metadata.labels", f"a limit is not a number: {error}") from error
     if not (memory_mb >= 32 and timeout_s > 0):
-        raise _refused(f"{field}.metadata.labels", "memory_mb is 32 or more, timeout_s more than 0")
+        raise _refused(f"{field}.metadata.labels", "memory_mb must be 32 or more, and timeout_s more than 0")
     return Limits(memory_mb=memory_mb, timeout_s=timeout_s)
 
 

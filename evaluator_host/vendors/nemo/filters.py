@@ -183,7 +183,7 @@ def _comparable(value: Any, where: str, *, as_moment: bool) -> str | datetime | 
     try:
         moment = datetime.fromisoformat(str(value))
     except ValueError:
-        raise _wrong(where, f"{str(value)[:_SHOWN]!r} is not a moment: write 2026-01-31T12:00:00Z") from None
+        raise _wrong(where, f"{str(value)[:_SHOWN]!r} is not a time: write 2026-01-31T12:00:00Z") from None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 

@@ -224,7 +224,7 @@ class NemoJobs:
             except HostError as error:
                 error.problems = tuple(_renamed(problem) for problem in error.problems)
                 raise
-        raise InUse("the rows of the job were swept away before it was made; make the job again")
+        raise InUse("the rows of the job were removed before the job was created; create it again")
 
     async def _has_rows(self, workspace_id: str, dataset_id: str) -> bool:
         try:
@@ -248,8 +248,8 @@ class NemoJobs:
 
     def _own_rows(self, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         if not 0 < len(rows) <= self._max_rows:
-            message = f"{len(rows)} rows; a job may bring one to {self._max_rows} along"
-            problem = Problem("spec.dataset", message, "upload them to a fileset and name that")
+            message = f"{len(rows)} rows; a job may bring 1 to {self._max_rows} of its own"
+            problem = Problem("spec.dataset", message, "upload the rows to a fileset, and give its name")
             raise InvalidRequest("the job has too many rows", problems=(problem,))
         return iter(rows)
 
@@ -292,7 +292,7 @@ def _rows(
 def _config(params: ParamsIn) -> JobConfig:
     return JobConfig(
         parallelism=params.parallelism,
-        isolation=Isolation.BATCH,  # one copy of the metric serves all rows
+        isolation=Isolation.BATCH,  # rows share a process, so that one copy of the metric serves all of them
         max_failures=None if params.ignore_request_failure else 0,
     )
 

@@ -199,4 +199,4 @@ def computed(node: ast.expr, scores: dict[str, float]) -> float:
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
             return _FUNCTIONS[name](*(computed(one, scores) for one in args))
         case _:
-            raise GraderError("formula_parse_error", f"{ast.unparse(node)[:80]} is not part of a formula")
+            raise GraderError("formula_parse_error", f"{ast.unparse(node)[:80]} cannot be part of a formula")

@@ -124,7 +124,7 @@ def _grader(given: Any, path: str, *, inner: bool = False) -> dict[str, Any]:
         raise _invalid(path, "is missing, or not an object")
     kind = given.get("type")
     if not isinstance(kind, str) or kind not in _FIELDS or (inner and kind == "multi"):
-        why = _NEEDS_MORE.get(str(kind), "it is one of " + ", ".join(_FIELDS))
+        why = _NEEDS_MORE.get(str(kind), "it must be one of " + ", ".join(_FIELDS))
         raise _invalid(f"{path}.type", f"{str(kind)[:40]!r} is not run here: {why}")
     if not isinstance(given.get("name"), str):
         raise _invalid(f"{path}.name", "is missing, or is not a text")
@@ -133,7 +133,7 @@ def _grader(given: Any, path: str, *, inner: bool = False) -> dict[str, Any]:
         if wanted is str and not isinstance(value, str):
             raise _invalid(f"{path}.{name}", "is missing, or is not a text")
         if isinstance(wanted, tuple) and value not in wanted:
-            why = _NEEDS_MORE.get(str(value), "it is one of " + ", ".join(wanted))
+            why = _NEEDS_MORE.get(str(value), "it must be one of " + ", ".join(wanted))
             raise _invalid(f"{path}.{name}", f"{str(value)[:40]!r} is not known here: {why}")
     if given.get("image_tag") not in (None, _IMAGE):
         raise _invalid(f"{path}.image_tag", f"{str(given['image_tag'])[:40]!r} is not known; use {_IMAGE}")

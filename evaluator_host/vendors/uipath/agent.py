@@ -86,7 +86,7 @@ def agent_program(root: Path, entry: EntryPoint, *, packages: tuple[str, ...], l
         if len(files) == _MOST_FILES or size > _UNPACKED_BYTES:
             raise InvalidRequest(
                 f"the project {root} has more than {_MOST_FILES} files or {_UNPACKED_BYTES >> 20} MB for its agent; "
-                "run it where it lives, and add --executions FILE with what it did"
+                "run it on your own machine, and add --executions FILE with what it did"
             )
         files[str(path.relative_to(root))] = base64.b64encode(content).decode()
     packed = {"files": files, "file": entry.file, "function": entry.function}

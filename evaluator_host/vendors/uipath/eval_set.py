@@ -1,6 +1,6 @@
 """Reads eval sets in both formats: the documented one, and the one that UiPath's command line reads.
 
-A test case of before version 1.0, which has `expectedOutput` in place of criteria, becomes one with criteria for every
+A test case older than version 1.0, which has `expectedOutput` in place of criteria, becomes one with criteria for every
 evaluator of the set, as UiPath's command line converts it.
 
 Every fault is reported with its JSON path, and every request of an eval set that this host does not carry out is
@@ -106,7 +106,7 @@ class _Reading:
 
     def eval_set(self, value: Json) -> EvalSet | None:
         if not isinstance(value, dict):
-            self._fault("$", f"an eval set is an object, not {_kind(value)}")
+            self._fault("$", f"an eval set must be an object, not {_kind(value)}")
             return None
         lists = [name for name in _ITEM_LISTS if name in value]
         if len(lists) != 1:
@@ -171,7 +171,7 @@ class _Reading:
 
     def _item(self, entry: Json, path: str, refs: tuple[str, ...]) -> EvalItem | None:
         if not isinstance(entry, dict):
-            self._fault(path, f"a test case is an object, not {_kind(entry)}")
+            self._fault(path, f"a test case must be an object, not {_kind(entry)}")
             return None
         item_id = self._text(entry, "id", path, default="")
         if entry.get("id") in (None, ""):
@@ -217,7 +217,7 @@ class _Reading:
             self._fault(path, "the agent's input is missing; it is in inputs, or agentInput as documented")
             return {}
         if not isinstance(entry[name], dict):
-            self._fault(f"{path}.{name}", f"the agent's input is an object, not {_kind(entry[name])}")
+            self._fault(f"{path}.{name}", f"the agent's input must be an object, not {_kind(entry[name])}")
             return {}
         return dict(entry[name])
 
@@ -232,14 +232,14 @@ class _Reading:
             return self._of_expected(entry, expected, path, refs)
         hint = None
         if expected is not None:
-            hint = f"{expected} is of before version 1.0; give evaluationCriterias, or leave the version out"
+            hint = f"{expected} is from before version 1.0; give evaluationCriterias, or leave the version out"
         self._fault(path, "the criteria are missing: evaluationCriterias, or evaluations as documented", hint)
         return {}
 
     def _of_expected(self, entry: dict[str, Any], name: str, path: str, refs: tuple[str, ...]) -> dict[str, Json]:
-        """Return the criteria of a test case of before version 1.0: the same for every evaluator of the set."""
+        """Return the criteria of a test case from before version 1.0: the same for every evaluator of the set."""
         if not isinstance(entry[name], dict):
-            self._fault(f"{path}.{name}", f"the expected output is an object, not {_kind(entry[name])}")
+            self._fault(f"{path}.{name}", f"the expected output must be an object, not {_kind(entry[name])}")
         if not refs:
             self._fault(
                 path, f"{name} is for the set's evaluators, and the set names none", "name them in evaluatorRefs"

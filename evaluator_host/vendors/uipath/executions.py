@@ -99,7 +99,7 @@ def parse_executions(value: Json, *, named: str = "executions") -> list[Executio
 
 def _of_ours(entry: Json, path: str, problems: list[Problem]) -> Execution:
     if not isinstance(entry, dict) or not isinstance(entry.get("id"), str) or not entry["id"]:
-        problems.append(Problem(path, "an execution has the id of its test case"))
+        problems.append(Problem(path, "an execution must have the id of its test case"))
         return Execution("")
     name = next((one for one in _OUTPUTS if one in entry), None)
     error, spans, trace = entry.get("error"), entry.get("spans"), entry.get("trace")

@@ -64,7 +64,7 @@ def find_layout(root: Path, *, folder: str | None = None) -> Layout:
     """
     if folder is not None:
         if folder not in FOLDERS:
-            raise InvalidRequest(f"--folder is {' or '.join(FOLDERS)}, not {folder!r}")
+            raise InvalidRequest(f"--folder must be {' or '.join(FOLDERS)}, not {folder!r}")
         return Layout(root, folder)
     there = [name for name in FOLDERS if (root / name / "evaluators").is_dir()]
     there = there or [name for name in FOLDERS if (root / name).is_dir()]
@@ -167,7 +167,9 @@ def require_inside(layout: Layout, path: Path) -> None:
       InvalidRequest: the file lies outside the project.
     """
     if not path.resolve().is_relative_to(layout.root.resolve()):
-        raise InvalidRequest(f"{layout.shown(path)} leads out of the project {layout.root}, to {path.resolve()}")
+        raise InvalidRequest(
+            f"{layout.shown(path)} leads through a link to {path.resolve()}, outside the project {layout.root}"
+        )
 
 
 def _near(name: str, there: list[str]) -> str:

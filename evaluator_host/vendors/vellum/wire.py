@@ -58,7 +58,7 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
         body = await calls.read(request)
         kind = body.get("output_type")
         if kind not in _EMPTY:
-            raise InvalidRequest(f"output_type is {str(kind)[:40]!r}; it is one of {', '.join(_EMPTY)}")
+            raise InvalidRequest(f"output_type is {str(kind)[:40]!r}; it must be one of {', '.join(_EMPTY)}")
         found = await calls.evaluate(request, _evaluator(body), Row(variables=_inputs(body)))
         return _answer(found, kind)
 
@@ -70,7 +70,7 @@ def _evaluator(body: dict[str, Any]) -> Evaluator:
     if not isinstance(code, str):
         raise InvalidRequest("code is missing, or is not a text")
     if language is None:
-        raise InvalidRequest(f"runtime is {str(body.get('runtime'))[:40]!r}; it is one of {', '.join(_RUNTIMES)}")
+        raise InvalidRequest(f"runtime is {str(body.get('runtime'))[:40]!r}; it must be one of {', '.join(_RUNTIMES)}")
     between = "==" if language is Language.PYTHON else "@"
     packages = tuple(_pin(one, between) for one in body.get("packages") or ())
     return Evaluator(code, language=language, contract=Contract.MAIN, packages=packages)
@@ -78,7 +78,7 @@ def _evaluator(body: dict[str, Any]) -> Evaluator:
 
 def _pin(package: Any, between: str) -> str:
     if not isinstance(package, dict) or not all(isinstance(package.get(one), str) for one in ("name", "version")):
-        raise InvalidRequest("packages are objects with `name` and `version`")
+        raise InvalidRequest("packages must be objects with `name` and `version`")
     if package.get("repository"):
         raise InvalidRequest(
             f"package {package['name'][:80]!r} names a repository; this host has one index, that of its operator"
@@ -91,7 +91,7 @@ def _inputs(body: dict[str, Any]) -> dict[str, Json]:
     if not isinstance(given, list) or not all(
         isinstance(one, dict) and isinstance(one.get("name"), str) for one in given
     ):
-        raise InvalidRequest("input_values is a list of objects with `type`, `name` and `value`")
+        raise InvalidRequest("input_values must be a list of objects with `type`, `name` and `value`")
     return {one["name"]: one.get("value") for one in given}
 
 

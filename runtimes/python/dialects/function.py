@@ -40,7 +40,7 @@ _ROLES = {
     for name in names.split()
 }
 _TEXTS = ("answer", "result", "text", "content")
-"""Names of the output where no other parameter is called so; beside one, `answer` is the ground truth."""
+"""Names of the output where no other parameter has such a name; beside one, `answer` is the ground truth."""
 _FORMS = ("text", "str", "string", "json")
 """Ends of names that tell the form of what they are given."""
 _OF_FILES = ("path", "file", "filename", "dir", "folder")

@@ -17,7 +17,7 @@ _decode = jsontext.decoder(AttributeDict)
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Return whether there is a function `main`, or one of the given name (any but `evaluate`)."""
+    """Return whether there is a function `main`, or a function of the given name (any but `evaluate`)."""
     return name != "evaluate" and entry.is_function(namespace.get(name or "main"))
 
 

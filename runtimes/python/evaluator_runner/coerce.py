@@ -38,7 +38,7 @@ class Coerced:
 
 def type_name(kind: type) -> str:
     """Return the name of a type as code would write it, with its module when that is not built in."""
-    module: object = kind.__module__  # user code can set it to any object
+    module: object = kind.__module__  # user code can set `__module__` to any object
     name = kind.__qualname__
     if not isinstance(module, str) or module in {"builtins", "evaluator", "evaluator_runner.binding"}:
         return str(name)[:100]

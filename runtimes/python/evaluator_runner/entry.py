@@ -150,7 +150,10 @@ def object_of(namespace: dict[str, Any], name: str, config: dict[str, Any]) -> A
         raise Failure(
             "load_error",
             f"objects of {name} need {', '.join(missing)}",
-            hint=f"make one in the code (`metric = {name}(…)`), give it defaults, or put it into `settings.config`",
+            hint=(
+                f"make one in the code (`metric = {name}(…)`), give the class defaults, "
+                "or put the values into `settings.config`"
+            ),
         )
     return kind(**config)
 
@@ -175,7 +178,7 @@ def evaluate_contract(namespace: dict[str, Any], name: str | None) -> str | None
             "entry_ambiguous",
             f"`{name}` takes any number of arguments, so it may be either of: evaluate (inputs, outputs, trace); "
             "evaluate-v1 (app_params, inputs, output, correct_answer)",
-            hint="set `contract` to the one that is meant",
+            hint="set `contract` to the one that you mean",
         )
     names = [*parameters.positional, *parameters.keyword_only]
     if parameters.fits(EVALUATE_V1) and _looks_legacy(names):
@@ -196,7 +199,7 @@ def note_on_main(namespace: dict[str, Any], entry: Entry) -> None:
         return
     known = signature.read(main)
     if known is not None and known.needed():
-        message = f"`{entry.name}` is called, `main` beside it is not; name the one that is meant in `settings.entry`"
+        message = f"`{entry.name}` is called, `main` beside it is not; name the one that you mean in `settings.entry`"
         entry.notes.append({"code": "several_entries", "message": message})
 
 
@@ -215,7 +218,7 @@ def _does_not_bind(entry: Entry, wanted: tuple[str, ...]) -> Failure:
     unknown = [] if known is None else [one for one, has in known.keyword_only.items() if not has and one not in wanted]
     if unknown:
         hint = f"`{unknown[0]}` can be given by name only, and nothing has this name: rename it, or give it a default"
-    called = f"it is called with {len(wanted)}: {', '.join(wanted)}"
+    called = f"it is called with {len(wanted)} arguments: {', '.join(wanted)}"
     return Failure("binding_error", f"`{entry.name}` takes {count}, but {called}", hint=hint)
 
 

@@ -52,7 +52,7 @@ def find_every(names: list[str], find: Callable[[str], Entry], lines: list[str])
     contracts = {one.contract for one in found.values()}
     if len(contracts) > 1:
         told = ", ".join(f"{name} ({one.contract})" for name, one in list(found.items())[:10])
-        message = f"the evaluators are of several contracts: {told}"
+        message = f"the evaluators have different contracts: {told}"
         raise Failure("entry_ambiguous", message, hint=f"set `contract` to one of {', '.join(sorted(contracts))}")
     return _one_of(found, refused, lines)
 

@@ -264,7 +264,7 @@ def _missing(raised: BaseException) -> str:
         module, name = getattr(getattr(raised, "obj", None), "__name__", None), getattr(raised, "name", None)
     elif issubclass(type(raised), ImportError):
         module = getattr(raised, "name", None)
-        name = [*tracebacks.text_of(raised).split("'"), ""][1]  # `name_from` is of Python 3.12
+        name = [*tracebacks.text_of(raised).split("'"), ""][1]  # only Python 3.12 and later have `name_from`
     else:
         return ""
     return f"{module}.{name}" if isinstance(module, str) else ""

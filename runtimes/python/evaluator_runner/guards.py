@@ -145,7 +145,7 @@ def _refuse(name: str) -> Callable[..., Any]:
 def _type_of(value: Any, *more: Any, **options: Any) -> Any:
     """Return the class of a value; of a class this function, because a metaclass makes classes from text."""
     if more or options:
-        raise PolicyViolation("`type` makes no classes under the restricted policy; write a class statement")
+        raise PolicyViolation("`type` cannot make classes under the restricted policy; write a class statement")
     return _type_of if isinstance(value, type) else type(value)
 
 
@@ -287,7 +287,9 @@ def _singledispatch(function: Any) -> Any:
 
     def guarded_register(cls: Any, func: Any = None) -> Any:
         if not isinstance(cls, type | UnionType):
-            raise PolicyViolation("name the class under the restricted policy: `@function.register(int)`")
+            raise PolicyViolation(
+                "under the restricted policy, `register` needs the class as its argument: `@function.register(int)`"
+            )
         return register(cls, func)
 
     made.register = guarded_register  # type: ignore[method-assign]

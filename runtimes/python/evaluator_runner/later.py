@@ -384,7 +384,7 @@ class Finder(Loader):
         self._fallbacks = _lines_of_imports([one for handler in handlers for one in handler.body])
 
     def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> Any:
-        """Return the spec of a module, as `sys.meta_path` requires; None for one that is to fail."""
+        """Return the spec of a module, as `sys.meta_path` requires; None for a module whose import should fail."""
         if not _loading[0]:
             return None
         client = is_client(name)

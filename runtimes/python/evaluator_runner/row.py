@@ -132,7 +132,7 @@ class RowProcess:
         if more:
             self._at_once = _READ_BYTES
         self._order = data
-        del data  # frees its memory for the row once it is decoded
+        del data  # frees the memory of the encoded row for the row's own use
         send(self._sock, self._reply())
         return more
 
@@ -145,7 +145,7 @@ class RowProcess:
         if end > _LARGE_BYTES:
             return self._mapped(buffer, end)
         self._fill(buffer, end)
-        if len(buffer) == end:  # the usual case, which saves a copy
+        if len(buffer) == end:  # the usual case: returning the buffer saves a copy
             self._left = bytearray()
             return memoryview(buffer)
         with memoryview(buffer) as view:

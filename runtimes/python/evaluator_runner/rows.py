@@ -163,7 +163,7 @@ class Rows:
         if handle.calls:
             call = handle.calls[0]
             if now >= handle.started_at + call.timeout_s:
-                self._on_row()  # its answer may just have arrived
+                self._on_row()  # the row's answer may just have arrived
                 if self._row is handle and handle.calls and handle.calls[0] is call:
                     self._stop(handle, frames_out.timeout(call.timeout_s, what="the row"))
             elif now >= self._look_at and self._looks_dead(handle, now):

@@ -28,7 +28,7 @@ _CONTEXT = "\nDuring handling of the above exception, another exception occurred
 def name_of(raised: BaseException) -> str:
     """Return the exception's type as code would write it."""
     kind = type(raised)
-    module: object = kind.__module__  # user code can set it to any object
+    module: object = kind.__module__  # user code can set `__module__` to any object
     name = kind.__qualname__
     if not isinstance(module, str) or module in {"builtins", "evaluator", "evaluator_runner.failures"}:
         return str.__str__(name)[:200]

@@ -57,7 +57,7 @@ class Whole:
         """Run the statements in the namespace."""
         for at, node in enumerate(self._tree.body):
             if at and type(node).__name__ == "Expr" and type(node.value).__name__ == "Constant":
-                continue  # a text alone would become the docstring
+                continue  # a string alone would become the docstring
             try:
                 interpreter_hooks.call(exec, (self._compiled(node), namespace))
             except Exception as raised:

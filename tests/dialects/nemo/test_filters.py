@@ -55,7 +55,7 @@ def test_what_a_filter_leaves(query: list[tuple[str, str]], found: list[str]) ->
         (("filter[name][$near]", "x"), "filter[name][$near]", r"compared only by \$eq, \$in, \$nin, \$like"),
         (("filter[name][$gt]", "x"), "filter[name][$gt]", r"compared only by \$eq"),
         (("filter[created_at][$like]", "2026"), "filter[created_at][$like]", r"\$nin, \$lt, \$lte"),
-        (("filter[created_at]", "soon"), "filter[created_at]", "'soon' is not a moment"),
+        (("filter[created_at]", "soon"), "filter[created_at]", "'soon' is not a time"),
         (("filter.name", "x"), "filter.name", r"write filter\[name\]"),
         (("filter", 'name:"x"'), "filter", "it is not a JSON object"),
         (("filter", "{}"), "filter", "at least one key"),

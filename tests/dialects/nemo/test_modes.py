@@ -172,7 +172,7 @@ def test_what_cannot_be_sent_says_why(tmp_path: Path) -> None:
         metric_code(unfit)
     namespace: dict[str, Any] = {"__name__": "nowhere"}
     exec("class Lost:\n    type = 'lost'", namespace)
-    with pytest.raises(NoSource, match="write the metric to a file"):
+    with pytest.raises(NoSource, match="define the metric in a file"):
         metric_code(namespace["Lost"]())
     with pytest.raises(TypeError, match="not both"):
         Evaluator(Sandboxes(), sandbox=True)

@@ -159,4 +159,4 @@ def test_what_is_no_eval_set() -> None:
     assert is_eval_set(REAL)
     assert is_eval_set(DOCUMENTED)
     assert not any(is_eval_set(value) for value in ([], {"rows": []}, {"evaluations": "x"}, None))
-    assert faults([1]) == {"$": "an eval set is an object, not a list"}
+    assert faults([1]) == {"$": "an eval set must be an object, not a list"}

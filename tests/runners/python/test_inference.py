@@ -43,7 +43,7 @@ INFERRED = [
 ]  # fmt: skip
 
 REFUSED = [
-    ("def evaluate(a, b): ...", "binding_error", "takes 2 parameters (a, b), but it is called with 3: inputs, outputs, trace"),
+    ("def evaluate(a, b): ...", "binding_error", "takes 2 parameters (a, b), but it is called with 3 arguments: inputs, outputs, trace"),
     ("def evaluate(): ...", "binding_error", "takes no parameters"),
     ("def evaluate(a, b, c, d, e): ...", "binding_error", "takes 5 parameters"),
     ("def evaluate(a, b, c, *, strict): ...", "binding_error", "takes 4 parameters"),

@@ -23,7 +23,7 @@ _TRUTHS: Final = (
     *("referenceOutput", "referenceAnswer", "reference_answer", "groundTruth", "ground_truth", "gold", "target"),
     *("correctAnswer", "correct_answer", "ideal", "truth", "label"),
 )
-_SKIPPED: Final = Note("skipped", "the function returned nothing: it does not apply to this row")
+_SKIPPED: Final = Note("skipped", "the function returned nothing, so it does not apply to this row")
 _QUESTIONS: Final = ("question", "query", "prompt", "userInput", "user_input")
 
 
@@ -69,7 +69,7 @@ def interpret(
 
 
 def _alike(columns: dict[str, Json], names: tuple[str, ...]) -> dict[str, Json]:
-    """Return the only column that has one of these names, under all of them."""
+    """Return the only column that has one of these names, under each of the names."""
     found = [name for name in names if name in columns]
     return dict.fromkeys(names, columns[found[0]]) if len(found) == 1 else {}
 

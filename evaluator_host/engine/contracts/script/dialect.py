@@ -21,7 +21,9 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     odd = [name for name, value in row.variables.items() if name not in _KNOWN or not isinstance(value, _KNOWN[name])]
     if not odd and _are_texts(row.variables):
         return Binding({"args": [row.variables]})
-    message = f"{odd[0] if odd else 'argv or env'} is not valid: variables of a script are argv, env, stdin and code"
+    message = (
+        f"{odd[0] if odd else 'argv or env'} is not valid: the variables of a script can be argv, env, stdin and code"
+    )
     return EvaluationError(
         ErrorCode.BINDING_ERROR, message, hint="give argv as a list of texts, and env as an object of texts"
     )

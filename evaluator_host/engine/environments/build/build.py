@@ -61,8 +61,8 @@ class Build:
         self.pins = pins
         self.language = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
         self.target = target
-        self.events: list[BuildEvent] = []  # all steps so far
-        self.error: HostError | None = None  # why it failed; None while it has not
+        self.events: list[BuildEvent] = []  # all steps of the build so far
+        self.error: HostError | None = None  # why the build failed; None if it has not failed
         self._more = asyncio.Event()
 
     def tell(self, event: BuildEvent) -> None:
@@ -308,7 +308,7 @@ class Builds:
         await self._context.builder.close()
 
     def _begin_to_trim(self) -> None:
-        """Start to delete old locks, downloads and folders of failed builds, without waiting for the end."""
+        """Start to delete old locks, downloads and folders of failed builds; do not wait until they are deleted."""
         if self._trimming is None or self._trimming.done():
             self._trimming = asyncio.get_running_loop().create_task(self._trim())
 

@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 _TRY_S: Final = 20.0
 _TRIALS: Final = 3  # times to run a command, if something kills it
-_SIGNALLED: Final = 128  # exit code of a process that a signal ended inside, less the signal's number
+_SIGNALLED: Final = 128  # a process that a signal ended has this exit code plus the signal's number
 _TRIAL: Final = "a trial failed"
 _PROCESSES: Final = 1024  # most processes: uv and npm start one thread per processor, and up to 512 that wait for files
 _WRITES: Final = 2  # multiple of a set's ceiling that a build may write: downloaded, and unpacked
@@ -225,7 +225,7 @@ class Builder:
                 raise MachineExhausted(
                     "something killed every trial start of the sandbox that installs packages; try again"
                 )
-        except (OSError, LimitReached) as error:  # TimeoutError is an OSError
+        except (OSError, LimitReached) as error:  # includes TimeoutError, which is an OSError
             _require_lasting(error)
             return f"{_TRIAL}: {refusal_of(error)}"
         return sandbox if finished.code == 0 else finished.stderr.strip()[:500] or f"exit {finished.code}"

@@ -90,7 +90,7 @@ class DiskWatch:
             try:
                 return await asyncio.to_thread(self._look, pid)
             except Exception as error:  # noqa: BLE001 - a folder was moved meanwhile; a limit that is not watched does not hold
-                _log.warning("the disk use of a build cannot be seen: %s: %s", type(error).__name__, error)
+                _log.warning("the disk use of a build cannot be measured: %s: %s", type(error).__name__, error)
         return MachineExhausted("this host cannot see how much an installation writes; try again later")
 
     def _look(self, pid: int) -> LimitReached | MachineExhausted | None:
@@ -220,7 +220,7 @@ async def _limit(
         if pid is None:
             return None
         group.hold(pid)
-    except TimeoutError:  # bubblewrap takes milliseconds
+    except TimeoutError:  # bubblewrap normally answers within milliseconds
         raise starved() from None
     except ProcessLookupError:
         return None

@@ -166,7 +166,7 @@ async def _python(environment: Environment, modules: Mapping[str, Sequence[str]]
 
 
 def _note(health: ImportReport, module: str, failed: Failed, environment: Environment) -> None:
-    """Note that a module cannot be imported, and what it lacks."""
+    """Note that a module cannot be imported, and which other module it needs."""
     note = f"{module} cannot be imported: {_said(failed)}"
     if (other := without_part(failed, environment)) is not None:
         note = f"{note} ({other})"
@@ -188,7 +188,7 @@ def _refuse_harm(package: str, outcome: Returned | Loaded | Failed, logs: Logs) 
     if logs.truncated:
         harm = f"writes more than {_LIMITS.log_kb} KB to its output" + (f" and {harm}" if harm else "")
     if harm is not None:
-        detail = f"Importing {package} {harm}: pin another version of it, or do without."
+        detail = f"Importing {package} {harm}: pin another version of it, or leave it out."
         raise PackagesFailed(detail, problems=(Problem("packages", f"importing {package} {harm}"),))
 
 
@@ -227,7 +227,7 @@ async def _javascript(environment: Environment, names: Sequence[str], backend: B
             await sandbox.destroy()
 
     for name in names:
-        if name.startswith("@types/"):  # declarations only
+        if name.startswith("@types/"):  # such packages have only type declarations
             continue
         if health.spent_s > _TOTAL_S:
             health.notes.append(f"{name} was not tried: the others took {_TOTAL_S:g} s")
@@ -251,7 +251,7 @@ async def _javascript(environment: Environment, names: Sequence[str], backend: B
 
 
 async def _patiently(attempt: Callable[[], Awaitable[_T]]) -> _T | Failed:
-    """Return the result of an attempt; repeat it while it gets no processor time, and once if it was killed."""
+    """Return the result of an attempt; repeat it while it gets no processor time, and once if something killed it."""
     killed = False
     for _ in range(_BUSY_TRIES - 1):
         try:
@@ -278,9 +278,7 @@ def _refuse_addon(root: Path, name: str) -> None:
       PackagesFailed: it was not.
     """
     if lacks_addon(root, name):
-        reason = (
-            f"{name} has a native addon that is not prebuilt in it: its install script makes it, and none runs here"
-        )
+        reason = f"{name} has a native addon that its install script would build, and install scripts do not run here"
         raise PackagesFailed(
             f"{reason}. {way_out(name)[0].upper()}{way_out(name)[1:]}.",
             problems=(Problem("packages", reason, way_out(name)),),

@@ -45,7 +45,7 @@ async def install(
     async with _watched(files, lock, index=index, ceiling_mb=ceiling_mb, tell=tell):
         work = _pip(lock, files, builder, index) if python else _npm(lock, files, builder, index)
         await work
-    if await asyncio.to_thread(size_bytes, files) > ceiling_mb << 20:  # it may have grown since the last check
+    if await asyncio.to_thread(size_bytes, files) > ceiling_mb << 20:  # the set may have grown since the last check
         raise _too_large(ceiling_mb)
     tell(BuildEvent(Step.INSTALLING, total, total))
 
@@ -116,7 +116,7 @@ async def _watched(
         last, spent_s = 0, 0.0
         known = await asyncio.to_thread(_downloaded, index.cache_dir, lock.language)
         while True:
-            await asyncio.sleep(max(_LOOK_EVERY_S, spent_s))  # as in `DiskWatch.watch`
+            await asyncio.sleep(max(_LOOK_EVERY_S, spent_s))  # the same pause as in `DiskWatch.watch`
             started = time.monotonic()
             try:
                 done, size = await asyncio.to_thread(_look, files, lock, index.cache_dir, known)
@@ -150,7 +150,7 @@ def _too_large(ceiling_mb: int) -> PackagesFailed:
 
 
 def _look(files: Path, lock: Lock, cache: Path, known: int) -> tuple[int, int]:
-    """Return how many packages are installed so far, and their size in bytes."""
+    """Return how many packages have been installed so far, and their size in bytes."""
     if lock.language is Language.PYTHON:
         installed = sum(1 for _ in files.glob("*.dist-info"))
         done = installed or max(0, _downloaded(cache, lock.language) - known)

@@ -29,7 +29,7 @@ def lacking(failed: Failed, environment: Environment) -> str | None:
 
 
 def without_part(failed: Failed, environment: Environment) -> str | None:
-    """Say which package of a set is installed in a version that lacks a module; None if the import failed otherwise."""
+    """Say which package's installed version lacks a module; None if the import failed for another reason."""
     found = _ABSENT.match(failed.error.message)
     if found is None or "." not in (module := found[1] or ""):
         return None
@@ -40,7 +40,7 @@ def without_part(failed: Failed, environment: Environment) -> str | None:
     if there is None:
         return None
     came = f"{name} {there.version}, which came with it, has no such module"
-    return f"{came}: pin another version of {name} too, mostly an earlier one"
+    return f"{came}: pin another version of {name} too, usually an earlier one"
 
 
 async def with_pins(lacks: dict[str, str], language: Language, pins_for: PinsFor) -> dict[str, tuple[str, str]]:

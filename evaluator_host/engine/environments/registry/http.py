@@ -70,7 +70,7 @@ async def push(environment: Environment, reference: str, *, record: Record, prog
     """
     if environment.path is None or "@" in reference:
         raise InvalidRequest(
-            "an empty set cannot be pushed, nor a set to a digest; push one with packages to a tag: "
+            "an empty set cannot be pushed, and no set can be pushed to a digest; push a set with packages to a tag: "
             "registry.example:5000/team/scoring:1"
         )
     check_lock(record, digest=environment.digest)
@@ -182,7 +182,7 @@ class _Layers:
                 if (first := next(found, None)) is not None:
                     yield _joined(first, found)
                     return
-        raise PackagesFailed("the image lacks the files of a package set; push it again")
+        raise PackagesFailed("the image does not have the files of a package set; push the set again")
 
 
 def _joined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
@@ -197,7 +197,7 @@ def _below(pieces: Iterator[bytes], prefix: str, max_bytes: int) -> Iterator[byt
       PackagesFailed: the layer is larger, or has more files; beside the path too, since all of it is unpacked.
     """
     base, some = PurePosixPath(prefix).name, False
-    limits = ("a layer of the image unfolds to more than", ", so it is not that of a package set; check the name")
+    limits = ("a layer of the image unfolds to more than", ", so the image is not a package set; check its name")
     with tarfile.open(fileobj=as_file(pieces), mode="r|*", tarinfo=BoundedHeaders) as tar:
         for member in bounded(tar, max_bytes, *limits):
             name = PurePosixPath("/", member.name).as_posix().lstrip("/")
@@ -289,7 +289,7 @@ class _Registry:
         content: Callable[[], Any] = lambda: None,
         missing: bool = False,
     ) -> tuple[httpx.Response, bytes]:
-        """Send a request, with a token if the registry wants one; return its answer and the body of that."""
+        """Send a request, with a token if the registry wants one; return the answer and its body."""
 
         def send() -> tuple[httpx.Response, bytes]:
             sent = {**(headers or {}), **self._authorization}
@@ -389,7 +389,7 @@ def _small(pieces: Iterator[bytes]) -> bytes:
         if len(content) > _DOCUMENT_BYTES:
             raise PackagesFailed(
                 f"the registry sends more than {_DOCUMENT_BYTES >> 20} MB where a manifest or a configuration is "
-                "expected, so it is not that of a package set; check the name"
+                "expected, so the image is not a package set; check its name"
             )
     return content
 

@@ -106,7 +106,7 @@ def check_lock(record: Record, *, digest: str) -> None:
     recorded = {(package.name, package.version) for package in record.packages}
     key = set_key(lock.pins, lock.language, lock.target)
     if (record.key, record.language, recorded) != (key, lock.language, locked):
-        raise PackagesFailed("the record of the package set does not fit its lock; push the set again")
+        raise PackagesFailed("the record of the package set does not match its lock; push the set again")
 
 
 def _read_record(content: bytes) -> tuple[Record, str]:
@@ -171,7 +171,7 @@ def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
     for path, target in links.items():
         path.symlink_to(target)
     if outward := outward_links(folder):
-        raise PackagesFailed(f"{outward[0]} of the package set is a link that leads out of it")
+        raise PackagesFailed(f"{outward[0]} of the package set is a link to a place outside the set")
 
 
 def read_file(pieces: Iterator[bytes], *, max_bytes: int) -> bytes:
@@ -198,7 +198,7 @@ def _inside(folder: Path, name: str) -> Path:
     if len(parts) > DEPTH + 1:
         raise PackagesFailed(f"{name[:80]!r}… in the package set lies more than {DEPTH} folders deep")
     if not parts or parts[0] == "/" or ".." in parts:
-        raise PackagesFailed(f"{name!r} in the package set leads out of it")
+        raise PackagesFailed(f"{name!r} in the package set lies outside the set")
     return folder.joinpath(*parts[1:])
 
 

@@ -126,7 +126,7 @@ async def _install(context: BuildContext, stage: Path, *, key: str, lock: Lock, 
     known = context.folder.lock_of(key)
     if known is not None and known.digest != lock.digest:
         raise PackagesFailed(
-            "this host has the same pins with another lock, on which evaluators rely; "
+            "this host has the same pins with another lock, which evaluators use; "
             f"remove that one with `evaluator-host packages delete {key}`, then pull again"
         )
     if (record := context.folder.record(lock.digest)) is not None:

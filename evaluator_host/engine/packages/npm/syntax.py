@@ -100,7 +100,7 @@ def _range(text: str, answer: dict[str, Any]) -> Refusal:
         return Refusal("no version; write name@1.2.3")
     floor = answer["floor"]
     named = floor is not None and str(floor) in text
-    return Refusal("a range; a pin names one version", f"{answer['name']}@{floor}" if named else None)
+    return Refusal("a range; a pin must name one version", f"{answer['name']}@{floor}" if named else None)
 
 
 def _with_valid_hints(found: list[Pin | Refusal]) -> list[Pin | Refusal]:

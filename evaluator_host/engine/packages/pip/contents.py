@@ -77,7 +77,7 @@ class Contents:
             above = above.rpartition("/")[0]
 
     def names(self, module: str, wanted: list[str]) -> list[str] | None:
-        """Return which of the wanted names a module has; None if the wheel has no such module."""
+        """Return which of the wanted names a module has; None if the wheel does not contain the module."""
         path = module.replace(".", "/")
         return [name for name in wanted if self._has(path, name)] if path in self._files else None
 
@@ -168,7 +168,7 @@ class _Remote(io.RawIOBase):
             body: bytes = answer.read(self._left + 1)
             self._left -= len(body)
             if self._left < 0:
-                raise OSError(f"the wheel is too large to look into: that takes over {_READ_BYTES >> 20} MB")
+                raise OSError(f"the wheel is too large to examine: that means reading over {_READ_BYTES >> 20} MB")
             if answer.status == 206:
                 self._size = int(str(answer.headers["Content-Range"]).rpartition("/")[2])
             else:

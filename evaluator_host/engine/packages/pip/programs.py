@@ -16,7 +16,7 @@ from evaluator_host.types.errors import PackagesFailed
 
 
 def _write(file: Path, asked: dict[str, Any]) -> None:
-    file.touch(0o600)  # it may hold credentials
+    file.touch(0o600)  # the file may hold credentials
     file.write_text(json.dumps(asked), "utf-8")
 
 

@@ -204,7 +204,7 @@ class NoWheel(PackagesFailed):
         instead = f"Pin {' or '.join(near)}, which has one, or let" if near else "Let"
         detail = (
             f"{pin.text} has no wheel for {where}, and building from source is off. "
-            f"{instead} the operator set allow_source_builds: it is then built inside a sandbox."
+            f"{instead} the operator set allow_source_builds: the package is then built inside a sandbox."
         )
         return cls(detail, problems=(Problem("packages", f"{pin.text} has no wheel", near[0] if near else None),))
 

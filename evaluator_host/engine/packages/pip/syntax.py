@@ -97,7 +97,7 @@ def _foreign(text: str, *, npm_too: bool = True) -> Refusal | None:
 
 
 def _clean(text: str) -> str | None:
-    """Return a hint in canonical form; None when it would be refused itself."""
+    """Return a hint in canonical form; None when the hint would be refused itself."""
     pin = read(text.strip())
     return pin.text if isinstance(pin, Pin) else None
 
@@ -120,9 +120,9 @@ def _exact(requirement: Requirement) -> Pin | Refusal:
         return Refusal("no version; write name==1.2.3")
     if len(specifiers) > 1 or specifiers[0].operator != "==":
         what = "`===` compares texts" if specifiers[0].operator == "===" else "a range"
-        return Refusal(f"{what}; a pin names one version with ==", _hint(requirement))
+        return Refusal(f"{what}; a pin must name one version with ==", _hint(requirement))
     if specifiers[0].version.endswith(".*"):
-        return Refusal("`.*` is a range; a pin names one version")
+        return Refusal("`.*` is a range; a pin must name one version")
     try:
         version = Version(specifiers[0].version)
     except InvalidVersion:
@@ -131,7 +131,7 @@ def _exact(requirement: Requirement) -> Pin | Refusal:
         name = canonicalize_name(requirement.name, validate=True)
         extras = tuple(sorted({canonicalize_name(extra, validate=True) for extra in requirement.extras}))
     except InvalidName:
-        return Refusal("a name begins and ends with a letter or a digit")
+        return Refusal("a name must begin and end with a letter or a digit")
     return Pin(name, canonical_version(version), extras)
 
 

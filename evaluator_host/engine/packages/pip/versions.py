@@ -27,7 +27,7 @@ from packaging.version import Version
 
 _PAGE_BYTES: Final = 64 << 20  # bytes of an index page; the largest have 10 MB
 _MEMORY_BYTES: Final = 2 << 30
-_INFLATED: Final = 31  # zlib's word for gzip
+_INFLATED: Final = 31  # zlib's window size for gzip
 _TIMEOUT_S: Final = 8.0
 _ACCEPT: Final = "application/vnd.pypi.simple.v1+json, text/html;q=0.2"
 _ANCHOR: Final = re.compile(r"<a\s([^>]*)>([^<]*)</a>", re.IGNORECASE)

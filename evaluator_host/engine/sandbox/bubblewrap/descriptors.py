@@ -37,7 +37,7 @@ class InheritedFds:
                 block=block,
                 files={name: self._filled(content) for name, content in files.items()},
             )
-        except BaseException:  # out of descriptors, half-way
+        except BaseException:  # no descriptors are left, after some were opened
             self._close()
             raise
 

@@ -21,7 +21,7 @@ INSTALL: Final = (
 )
 _VERSION_S: Final = 10.0
 _DAMAGED: Final = "That program is missing or damaged: reinstall the host's dependencies (`make setup`)"
-_OLDEST: Final = (0, 7)  # has --size, without which a guest could fill the host's memory through /tmp
+_OLDEST: Final = (0, 7)  # the first with --size, without which a guest could fill the host's memory through /tmp
 _DISABLE_USERNS: Final = (0, 8)
 _PROC_SYS: Final = Path("/proc/sys")
 
@@ -67,8 +67,8 @@ async def find_bubblewrap() -> Bubblewrap:
         done = await run(Command((str(path), "--version"), Path("/"), {}), _VERSION_S)
         if done.code < 0:
             raise InterruptedError(f"signal {-done.code} ended it")
-    except OSError as error:  # TimeoutError is an OSError
-        raise SandboxUnavailable(f"{path} cannot be run: {refusal_of(error)}. Else {INSTALL}") from error
+    except OSError as error:  # includes TimeoutError, which is an OSError
+        raise SandboxUnavailable(f"{path} cannot be run: {refusal_of(error)}. Otherwise {INSTALL}") from error
     version = version_of(done.stdout)
     if not version:
         raise SandboxUnavailable(f"{path} is not bubblewrap, or damaged: {INSTALL}")
@@ -135,7 +135,9 @@ def limits_finding(version: int | None, controllers: Sequence[str]) -> Finding:
     if version is not None and {MEMORY, PIDS} <= set(controllers):
         return Finding("limits", ok=True, detail=f"cgroup v{version}: {', '.join(controllers)}; {weight}")
     granted = (
-        f"cgroup v{version} grants only {', '.join(controllers)}; else " if controllers else "no cgroup is granted: "
+        f"cgroup v{version} grants only {', '.join(controllers)}; the rest is limited by "
+        if controllers
+        else "no cgroup is granted; limits are held by "
     )
     return Finding(
         "limits",

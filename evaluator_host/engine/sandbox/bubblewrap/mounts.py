@@ -103,7 +103,7 @@ def _libraries_in(folder: Path, target: Path) -> Iterator[Bind]:
     if (folder / "libc.so.6").exists():
         yield Bind(folder, target)
         return
-    for inner in sorted(folder.glob("*-linux-gnu*")):  # Debian's folder per processor
+    for inner in sorted(folder.glob("*-linux-gnu*")):  # Debian has a folder for each processor
         if (inner / "libc.so.6").exists():
             yield Bind(inner, target / inner.name)
     for pattern in _LOADERS:

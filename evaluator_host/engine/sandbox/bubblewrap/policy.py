@@ -71,7 +71,7 @@ class Identity:
     """The user id of a sandboxed program, and who changes to it."""
 
     uid: int = NOBODY  # user id and group id
-    drop: bool = False  # bubblewrap runs as root without a user namespace, and the runner itself changes to `uid`
+    drop: bool = False  # whether bubblewrap runs as root without a user namespace, and the runner changes to `uid`
 
 
 @dataclass(frozen=True, slots=True)

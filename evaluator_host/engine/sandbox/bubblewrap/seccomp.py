@@ -87,7 +87,7 @@ def read_policy() -> dict[str, Any]:
     except (OSError, ValueError, TypeError, AttributeError, LookupError) as error:
         raise SandboxUnavailable(
             f"the system call policy {path} cannot be used ({error!r}); no sandbox starts without it: "
-            "install Evaluator Host anew"
+            "reinstall Evaluator Host"
         ) from error
     return policy
 
@@ -133,7 +133,9 @@ def _rule(rule: Mapping[str, Any], processor: _Processor) -> list[_Instruction]:
     verdict: _Instruction = (_RETURN, 0, 0, _ERRNO | int(rule["errnoRet"]))
     checks = [_comparison(argument) for argument in rule.get("args", ())]
     if len(checks) > 1:
-        raise UnknownPolicy("a rule compares one argument: conditions on several are joined differently by the engines")
+        raise UnknownPolicy(
+            "a rule may compare only one argument: engines combine conditions on several arguments in different ways"
+        )
     program: list[_Instruction] = []
     for name in rule["names"]:
         number = _number(name, processor)

@@ -24,7 +24,7 @@ from evaluator_host.engine.sandbox.linux.masked_paths import PROC_FOLDERS
 
 _OPEN_TREE: Final = 428
 _AT_FDCWD: Final = -100
-_TREE_FLAGS: Final = 1 | 0x8000 | os.O_CLOEXEC  # a copy, with the mounts below it
+_TREE_FLAGS: Final = 1 | 0x8000 | os.O_CLOEXEC  # flags for a copy of a mount, with the mounts below it
 _MESSAGE_BYTES: Final = 4096
 _START_S: Final = 10.0
 _PID: Final = re.compile(r"^Pid:\s*(\d+)", re.MULTILINE)
@@ -51,7 +51,9 @@ class Template:
 
     def __init__(self, bwrap: Path, arguments: Sequence[str], command: Sequence[str], *, setup: bytes) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._children: dict[bytes, tuple[ForkedChild, asyncio.Future[None]]] = {}  # by the number of the request
+        self._children: dict[
+            bytes, tuple[ForkedChild, asyncio.Future[None]]
+        ] = {}  # forked children by the number of the request
         self._by_descriptor: dict[bytes, bytes] = {}  # numbers of requests, by the template's descriptors
         self.lost = self.works = self.silent = False
         try:
@@ -80,7 +82,7 @@ class Template:
         """
         if self.silent:
             raise TemplateLost("the process from which sandboxes are copied still does not answer")
-        number, child = secrets.token_hex(6).encode(), ForkedChild()  # a count would reveal a guest's neighbours
+        number, child = secrets.token_hex(6).encode(), ForkedChild()  # random: a count would reveal neighbours
         answer = asyncio.get_running_loop().create_future()
         try:
             for folder in folders:
@@ -90,7 +92,7 @@ class Template:
             socket.send_fds(self._socket, [request], child.given)
             async with asyncio.timeout(_START_S):
                 await answer
-            if child.pid == 0:  # its process is gone; the kernel takes 0 for this process
+            if child.pid == 0:  # the child's process is gone; to the kernel, 0 would mean this process
                 raise TemplateLost("the copy ended at once")
         except BaseException as error:
             child.close()
@@ -99,7 +101,8 @@ class Template:
             self.silent |= isinstance(error, TimeoutError)
             if isinstance(error, TimeoutError | BlockingIOError | ConnectionError | TemplateLost):
                 raise TemplateLost(
-                    f"the process from which sandboxes are copied made none: {str(error) or 'no answer'} {self._said()}"
+                    "the process from which sandboxes are copied did not make one: "
+                    f"{str(error) or 'no answer'} {self._said()}"
                 ) from error
             raise
         finally:

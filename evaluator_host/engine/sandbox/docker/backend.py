@@ -263,12 +263,14 @@ class DockerBackend:
         try:
             end = await self._engine.run(remove_container, container, output_ended=output_ended)
         except ENGINE_ERRORS as error:
-            _LOG.warning("container %s stays until the next look for leftovers: %s", container, error)
+            _LOG.warning(
+                "container %s was not removed, and stays until the host next looks for leftovers: %s", container, error
+            )
             self._unremoved.add(container)
             return None
         if not end.gone:
             _LOG.warning(
-                "container %s stays until the next look for leftovers: the engine does not remove it", container
+                "container %s stays until the host next looks for leftovers: the engine does not remove it", container
             )
             self._unremoved.add(container)
         return end
@@ -278,7 +280,7 @@ class DockerBackend:
         try:
             async with asyncio.timeout(_LOOK_S):
                 return await self._engine.run(_look, container)
-        except (*ENGINE_ERRORS, KeyError, ValueError):  # no `ps` on the engine's machine, or one that lists no threads
+        except (*ENGINE_ERRORS, KeyError, ValueError):  # the engine's machine has no `ps`, or one that lists no threads
             return None
 
     def ran_out_of_memory(self, end: ContainerExit) -> bool:

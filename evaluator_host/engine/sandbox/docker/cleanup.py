@@ -35,7 +35,7 @@ class ContainerExit:
 
     @property
     def was_killed(self) -> bool:
-        """Whether SIGKILL had ended it before it was removed."""
+        """Whether SIGKILL had ended the container before it was removed."""
         return self.ended and self.signal == signal.SIGKILL
 
 
@@ -71,7 +71,7 @@ def force_remove(client: docker.APIClient, container: str) -> bool:
             client.remove_container(container, force=True, v=True)
         except docker.errors.NotFound:
             return True
-        except docker.errors.APIError:  # tried again, because another removal or a busy mount is in the way
+        except docker.errors.APIError:  # tried again, because another removal or a busy mount may be in the way
             time.sleep(_POLL_S)
     return False
 

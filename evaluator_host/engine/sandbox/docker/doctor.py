@@ -75,8 +75,8 @@ def _image(image: str, labels: dict[str, str] | None, *, expected: str) -> Findi
     if labels is None:
         return Finding("image", ok=False, detail=f"the engine has no image {image}", fix=_BUILD)
     if labels.get(LABEL_RECIPE) != expected:
-        return Finding("image", ok=False, detail=f"{image} was made of other runners or another recipe", fix=_BUILD)
-    return Finding("image", ok=True, detail=f"{image} is of these runners and this recipe")
+        return Finding("image", ok=False, detail=f"{image} was built from other runners or another recipe", fix=_BUILD)
+    return Finding("image", ok=True, detail=f"{image} was built from these runners and this recipe")
 
 
 def _runtime(facts: EngineFacts, runtime: str | None) -> Finding:
@@ -104,7 +104,7 @@ def _limits(facts: EngineFacts) -> Iterator[Finding]:
         yield Finding(
             "swap limit",
             ok=False,
-            detail="a sandbox may swap as much again as its memory limit",
+            detail="a sandbox may use as much swap as its memory limit, in addition",
             fix="boot with swapaccount=1, or turn swap off",
         )
 
@@ -113,6 +113,6 @@ def _seccomp(facts: EngineFacts) -> Finding:
     if not facts.seccomp:
         return Finding("seccomp", ok=False, detail="the engine has none", fix="use an engine built with seccomp")
     if facts.podman and not facts.local:
-        detail = "Podman's own profile: it takes ours only as a file on its own machine"
+        detail = "Podman's own profile: Podman reads ours only from a file on its own machine"
         return Finding("seccomp", ok=False, detail=detail, fix="run the host on the machine of the Podman service")
     return Finding("seccomp", ok=True, detail="our profile")

@@ -36,7 +36,7 @@ ENGINE_ERRORS: Final = (
     requests.RequestException,
     urllib3.exceptions.HTTPError,
     AttachFailed,
-    OSError,  # TimeoutError is an OSError
+    OSError,  # includes TimeoutError, which is an OSError
 )
 """Errors of docker-py and `attach` when an engine is absent, refuses or breaks off."""
 
@@ -61,7 +61,7 @@ class Engine:
     """
 
     def __init__(self, docker_host: str | None, *, timeout_s: int = REQUEST_TIMEOUT_S) -> None:
-        self.address = docker_host or default_address()  # address in docker-py's form: `unix:///…` or `tcp://…`
+        self.address = docker_host or default_address()  # the engine's: `unix:///…` or `tcp://…`, as docker-py has it
         if self.address.startswith("ssh://"):
             raise Misconfigured(_FORWARD.format(address=self.address))
         self._timeout_s = timeout_s
@@ -94,7 +94,7 @@ class Engine:
             return self._client
 
     def _connect(self) -> docker.APIClient:
-        options: dict[str, Any] = dict(docker.utils.kwargs_from_env())  # DOCKER_CERT_PATH, DOCKER_TLS_VERIFY
+        options: dict[str, Any] = dict(docker.utils.kwargs_from_env())  # reads DOCKER_CERT_PATH and DOCKER_TLS_VERIFY
         options |= {"base_url": self.address, "timeout": self._timeout_s}
         # A client that asks for the version while it is constructed would let REQUESTS_CA_BUNDLE replace the engine's
         # CA.

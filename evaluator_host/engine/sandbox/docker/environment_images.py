@@ -227,7 +227,7 @@ def _prune(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: 
         unwanted &= _unwanted(client, owner=owner, live=live, busy=busy)
     removed = []
     for name in sorted(unwanted):
-        with contextlib.suppress(docker.errors.APIError):  # a container uses it, or it has gone
+        with contextlib.suppress(docker.errors.APIError):  # a container uses the image, or the image has gone
             client.remove_image(name)
             removed.append(name)
     return removed

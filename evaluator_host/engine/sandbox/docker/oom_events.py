@@ -104,7 +104,7 @@ class OomEvents:
             await asyncio.sleep(next(pauses))
 
     async def _follow(self, endpoint: Endpoint, request: bytes) -> bool:
-        """Count until the stream ends; False when it did not begin."""
+        """Count events until the stream ends; False when the stream did not begin."""
         reader, writer = await open_streams(endpoint)
         try:
             writer.write(request)

@@ -66,7 +66,7 @@ class EngineFacts:
     local: bool = True  # reached by a Unix socket: files and processes of the host and the engine are probably the same
     cpus: int = 1
     arch: str = ""
-    cgroup_version: str = ""  # "1", "2", or "" when it does not say
+    cgroup_version: str = ""  # "1", "2", or "" when the engine does not say
     memory_limit: bool = True
     swap_limit: bool = True
     pids_limit: bool = True
@@ -170,7 +170,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
             for name, most in (("core", 0), ("nofile", NOFILE), ("nproc", user_processes))
         ],
         "LogConfig": {"Type": "none", "Config": {}},
-        "Init": False,  # the runner is process 1 and reaps
+        "Init": False,  # the runner itself is process 1 and reaps ended processes
         "AutoRemove": False,  # the exit code is read before the removal
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
     }

@@ -83,7 +83,7 @@ def _mounts(proc: Path) -> Iterator[tuple[str, Path, str, list[str]]]:
 
 def _own_group(mount: Path, root: str, path: str) -> Path:
     """Return the folder of a group; `root` is the mounted part of the hierarchy (a container sees only a part)."""
-    if path.startswith("/.."):  # it lies outside of what this process sees
+    if path.startswith("/.."):  # the group lies outside of what this process sees
         return mount
     if root != "/" and (path == root or path.startswith(root + "/")):
         path = path[len(root) :]

@@ -31,7 +31,7 @@ _PERIOD_US: Final = 100_000
 _PROCESS: Final = {1: 1024, 2: 100}  # the weight of one ordinary process (version 1), of one group (version 2)
 _LEAST: Final = {1: 2, 2: 1}
 _GREATEST: Final = {1: 262_144, 2: 10_000}
-_PER_PROCESSOR: Final = 0.5  # weight of all sandboxes of a host on one processor, as a part of a process's
+_PER_PROCESSOR: Final = 0.5  # weight of all sandboxes of a host on one processor, as a fraction of a process's weight
 GUEST: Final = 1.0  # weight of a sandbox, relative only to the other sandboxes of its host
 _NICER: Final = 0.8  # factor of a weight for each nice value of the host, as the kernel weighs processes
 _MB: Final = 1024 * 1024
@@ -172,7 +172,7 @@ class Cgroup:
         """Kill every process in the cgroup."""
         for folder in self.folders:
             try:
-                _write(folder / "cgroup.kill", "1")  # version 2, Linux 5.14
+                _write(folder / "cgroup.kill", "1")  # cgroup version 2 has this file since Linux 5.14
             except OSError:
                 _kill_all(folder)
 

@@ -37,7 +37,9 @@ class Pipes:
                 os.set_blocking(end, False)
                 os.fchmod(end, 0o666)  # a runner that changed its user may still open its ends again through /proc
             for end in own_ends[:2]:
-                with contextlib.suppress(OSError):  # over the user's quota of pipe pages: smaller works too
+                with contextlib.suppress(
+                    OSError
+                ):  # the user's quota of pipe pages is used up; a smaller pipe works too
                     fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         except BaseException:
             for end in own_ends:
@@ -96,7 +98,7 @@ class Child(Pipes):
         self._loop = asyncio.get_running_loop()
         try:
             self._pidfd = os.pidfd_open(self._process.pid)
-        except OSError:  # out of descriptors
+        except OSError:  # no descriptors are left
             self._process.kill()
             self._process.wait()
             self.close()
@@ -132,19 +134,19 @@ class ForkedChild(Pipes):
         self.pid = 0  # process id, as this machine numbers it
         self.pidfd = -1  # pidfd of the process, for its next owner to close
         self.confined = False  # whether its whole isolation is in place
-        self.exited = asyncio.Event()  # set once it has ended
+        self.exited = asyncio.Event()  # set once the process has ended
         self.returncode: int | None = None  # exit code, or 128 + the signal that ended it; < 0: its template died
 
     def kill(self) -> None:
         """Do nothing: `BubblewrapProcesses.kill` kills this process, and a fork has no wrapper to kill."""
 
     def ended(self, code: int) -> None:
-        """Store how it ended: an exit code, or minus a signal."""
+        """Store how the process ended: an exit code, or minus a signal."""
         self.returncode = code if code >= 0 else 128 - code
         self.exited.set()
 
     def lost(self) -> None:
-        """Store that it ended with its template."""
+        """Store that the process ended with its template."""
         self.returncode = -signal.SIGKILL
         self.exited.set()
 

@@ -48,7 +48,7 @@ def is_dead(instance: str) -> bool:
     pid namespace, or this process is out of descriptors.
     """
     match = _NAME.fullmatch(instance)
-    with suppress(OSError):  # out of descriptors
+    with suppress(OSError):  # no descriptors are left
         return match is not None and _is_of_here(match) and _started(int(match["pid"])) != match["started"]
     return False
 
@@ -59,7 +59,7 @@ def has_abandoned(instance: str, folder: Path) -> bool:
     True when the process has ended, or when that cannot be known and nothing directly in the folder changed for a day.
     """
     match = _NAME.fullmatch(instance)
-    with suppress(OSError):  # gone already, or out of descriptors
+    with suppress(OSError):  # the file is gone already, or no descriptors are left
         if match is not None and _is_of_here(match):
             return is_dead(instance)
         if match is not None:
@@ -86,7 +86,7 @@ def instance_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
 
 
 def _is_of_here(name: re.Match[str]) -> bool:
-    """Whether a process number in that name is one of this pid namespace."""
+    """Whether the process number in a host's name belongs to this pid namespace."""
     return (name["boot"], name["namespace"]) == (_boot(), _namespace())
 
 
@@ -110,7 +110,7 @@ def _boot() -> str:
 def _namespace() -> str:
     try:
         return str(Path("/proc/self/ns/pid").stat().st_ino)
-    except OSError:  # no /proc: macOS
+    except OSError:  # there is no /proc, as on macOS
         return "0"
 
 

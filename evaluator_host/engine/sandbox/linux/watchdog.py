@@ -122,7 +122,7 @@ class Watchdog:
                 self._watches += looked_at  # moved to the end, so that the others are measured next
                 left = [watch for watch in looked_at if watch.over is None]
                 for watch, over in await loop.run_in_executor(thread, _measured, left):
-                    if watch in self._watches:  # it may have ended meanwhile
+                    if watch in self._watches:  # the sandbox may have ended meanwhile
                         watch.end(over)
         finally:
             thread.shutdown(wait=False)

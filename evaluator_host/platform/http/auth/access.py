@@ -52,7 +52,7 @@ class RateLimiter:
         self._burst = float(burst)
         self._clock = clock
         self._forget_at = 0.0
-        self._buckets: dict[str | None, tuple[float, float]] = {}  # (tokens left, time of the count)
+        self._buckets: dict[str | None, tuple[float, float]] = {}  # by key: tokens left, and the time of the count
 
     def count_request(self, key_id: str | None) -> None:
         """Count one request of a key; raise when the key is over its rate limit.
@@ -137,7 +137,7 @@ class Access:
         await self._try("requested package sets are not recorded", self.package_visibility.write)
 
     async def _try(self, failure: str, chore: Callable[[], Awaitable[None]]) -> None:
-        """Do a chore; log its failure once, not every second."""
+        """Do a regular task; log its failure once, not every second."""
         try:
             await chore()
         except StoreUnavailable as error:
@@ -228,7 +228,7 @@ class AuditedCall:
         self._grants = tuple(grants)
 
     def __enter__(self) -> KeyHolder:
-        """Begin the block that does the call; returns who calls."""
+        """Begin the block that makes the call, and return the caller."""
         return self._caller
 
     def __exit__(

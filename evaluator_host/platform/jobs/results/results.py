@@ -263,7 +263,8 @@ class JobResults:
         if found := [one for one in every if one is not None]:
             return found
         raise InvalidRequest(
-            f"no row has both a label in {name!r} and a result to compare it with: a text is compared with `label`"
+            f"no row has both a label in {name!r} and a result to compare it with; "
+            "for labels that are text, results need a `label`"
         )
 
     async def _evaluators(self, workspace_id: str, job_id: str, wanted: str | None) -> tuple[Job, list[JobEvaluator]]:
@@ -323,7 +324,7 @@ class JobResults:
         pairs = _pairs(*sides) or (list(zip(*sides, strict=False)) if by_place else [])
         if not pairs:
             one, other = (", ".join(side.label for side in evaluators) for evaluators in sides)
-            hint = "`by_place=true` (--by-place) compares those at the same place"
+            hint = "`by_place=true` (--by-place) compares evaluators at the same place in their jobs"
             problem = Problem("by_place", "evaluators with different names are compared only on request", hint)
             raise InvalidRequest(f"the jobs have no evaluator in common: {one}; {other}", problems=(problem,))
         wanted = [(old, new) for old, new in pairs if evaluator in (None, old.label, new.label, old.name)]
@@ -340,7 +341,7 @@ class JobResults:
             return
         if not await asyncio.to_thread(same_cases, self._folder, one, other):
             raise InvalidRequest(
-                f"the jobs are over different rows ({one.label}, {other.label}), and are compared row "
+                f"the jobs are over different rows ({one.label}, {other.label}), but can only be compared row "
                 "by row; compare jobs over the same data set"
             )
 

@@ -210,7 +210,7 @@ class Results(Repository):
 
 
 def _joined(stored: Any, part: str) -> StoredResult:
-    """Return a result with all its fields; its own follow those of the part, and count where both have one."""
+    """Return a result with all its fields: those of the shared part, then its own, which win where both have one."""
     if not part:
         return StoredResult(*stored)
     result = f'{part[:-1]},"metrics":{stored.metrics},{stored.result[1:]}'

@@ -43,8 +43,8 @@ class Request:
     """An HTTP request of a row, parsed and checked."""
 
     method: str
-    target: str  # path and query
-    headers: dict[str, str]  # by name in lower case
+    target: str  # path and query of the request
+    headers: dict[str, str]  # headers by name in lower case
     body: bytes
     to: HostPort | None = None  # the other host that the request is for; None for a granted model
 
@@ -59,7 +59,7 @@ class RequestReader:
 
     def __init__(
         self,
-        room: Callable[[int], bool],  # tells whether so many more bytes may be kept
+        room: Callable[[int], bool],  # tells whether that many more bytes may be kept
         proceed: Callable[[], None],  # called when the other end waits for `100 Continue`
         *,
         # tells whether the row may reach a host; None if it may reach none
@@ -113,7 +113,7 @@ class RequestReader:
                     return None
 
     def _destination(self, head: h11.Request) -> HostPort | None:
-        """Return the host that a request is for, checked; None for this one.
+        """Return the host that a request is for, checked; None for this host.
 
         Raises:
           Refused: the row may not ask that host, or two readers could understand the request differently.
@@ -146,7 +146,7 @@ class Tunnel:
     """
 
     def __init__(self, connection: "Connection", rest: bytes, count: Callable[[int], None]) -> None:
-        self.is_open = True  # whether it accepts further bytes from the row
+        self.is_open = True  # whether the tunnel accepts further bytes from the row
         self._connection = connection
         self._count = count
         self._arrived = bytearray()

@@ -96,7 +96,7 @@ class Exchange:
             await response.aclose()
 
     def end(self) -> None:
-        """Count the request once, if it had no answer by which it was counted."""
+        """Count the request, unless its answer has counted it already."""
         self._tell(Used())
 
     async def _respond(self) -> httpx.Response:

@@ -55,7 +55,7 @@ from evaluator_host.types.redaction import Redactor
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
-_DECODED_BYTES: Final = 128 << 20  # bytes of a request in memory
+_DECODED_BYTES: Final = 128 << 20  # bytes that a decoded request may take in memory
 _CONNECTIONS: Final = 64  # connections of a row at once
 _ROW_BYTES: Final = 2 * BODY_BYTES  # bytes of the bodies of a row's unanswered requests
 _COPIES: Final = 5  # copies of a large answer, while it is read, masked, decoded and sent on
@@ -104,7 +104,7 @@ class Gateway:
           NotFound: a model's secret does not exist.
         """
         if terms.replay is not Replay.OFF and self.recordings is None:
-            raise InvalidRequest("answers of models are recorded by a running host only; name one with --url")
+            raise InvalidRequest("only a running host records answers of models; name one with --url")
         models = await self.directory.resolve(workspace, evaluator.models)
         hosts = await self.directory.operator.hosts(workspace, evaluator.network)
         return Grant(self, evaluator, workspace, models=models, hosts=hosts, terms=terms, redactor=redactor)
@@ -269,7 +269,7 @@ class RowGate:
             task.cancel()
 
     def _wait(self, number: int, *, waits: bool) -> None:
-        """Note whether a connection waits: the time counts as waiting of its row."""
+        """Note whether a connection waits; that time counts as waiting time of its row."""
         now = asyncio.get_running_loop().time()
         if waits and number in self._connections:
             self._waiting.add(number)
@@ -284,7 +284,7 @@ class RowGate:
             self._on_wait(False)  # noqa: FBT003 - as above
 
     async def _ready(self, number: int, limit: asyncio.Timeout | None = None) -> None:
-        """Return when the row may have an answer; if it waits for no other one, that is when it may run again."""
+        """Return once the row may have an answer; if it waits for no other answer, that is once it may run again."""
         if limit is not None and not limit.expired():
             limit.reschedule(None)
         if self._waiting == {number}:
@@ -403,7 +403,7 @@ class RowGate:
             known = ", ".join(self._grant.models)
             raise Refused(
                 404,
-                f"this evaluator was not granted a model {str(named)[:200]!r}; it may ask: {known}. Grant it as "
+                f"this evaluator was not granted a model {str(named)[:200]!r}; it may ask: {known}. Grant the model as "
                 f'"models": ["{str(named)[:80]}=NAME"], where NAME is a registered model',
                 "model_not_found",
             )

@@ -34,7 +34,7 @@ class GrantedModel:
 
     @property
     def name(self) -> str:
-        """Its registered name."""
+        """Name under which the model is registered."""
         return self.registered.name
 
     def cost(self, input_tokens: int, output_tokens: int) -> float | None:
@@ -162,7 +162,7 @@ class ModelDirectory:
 
     def _kept(self) -> "Store":
         if self._store is None:
-            raise NotFound("models and secrets of workspaces are kept by a running host; name one with --url")
+            raise NotFound("only a running host keeps models and secrets of workspaces; name one with --url")
         return self._store
 
 

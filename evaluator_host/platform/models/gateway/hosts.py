@@ -56,7 +56,7 @@ class HostPort:
 
     @property
     def authority(self) -> str:
-        """The Host header of a plain HTTP request to it."""
+        """The Host header of a plain HTTP request to this host."""
         return self._name if self.port == 80 else str(self)
 
     @property
@@ -68,7 +68,7 @@ class HostPort:
         return f"{self._name}:{self.port}"
 
     def includes(self, other: "HostPort") -> bool:
-        """Tell whether a grant of this one is a grant of the other; port 0 is every port."""
+        """Tell whether a grant of this host and port includes another; port 0 is every port."""
         below = self.host.startswith("*.") and other.host.removeprefix("*").endswith(self.host[1:])
         return (self.host in ("*", other.host) or below) and self.port in (0, other.port)
 
@@ -94,12 +94,12 @@ def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
 
 
 def reachable(addresses: Iterable[str], private: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> list[str]:
-    """Return the first four addresses to which callers may have the host connect: public ones, and any in `private`."""
+    """Return the first four addresses to which the host may connect for callers: public ones, and any in `private`."""
 
     def may_reach(text: str) -> bool:
         try:
             address = ipaddress.ip_address(text)
-        except ValueError:  # an address with a zone, which is link-local
+        except ValueError:  # an address with a zone is link-local
             return False
         plain = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped else address
         return is_public(address) or any(plain in network for network in private)

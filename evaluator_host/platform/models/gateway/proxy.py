@@ -108,7 +108,7 @@ class RowTraffic:
 
 
 async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, to: HostPort, row: RowTraffic) -> None:
-    """Serve one request of a row to another host, which was granted: CONNECT or plain HTTP.
+    """Serve one request of a row to another host that was granted: CONNECT or plain HTTP.
 
     Raises:
       Refused: the host does not answer as it must, or the bytes in the tunnel name another host.
@@ -135,7 +135,7 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
             return
         inner = await tunnel.request(first, to)
         row.waits(waits=True)
-        # its bytes have already been counted
+        # without counting, because these bytes were counted before
         await _pass_request(connection, inner, _anew(inner, to), row, (reader, writer))
 
 
@@ -178,7 +178,7 @@ def server_name(hello: bytes) -> str | None:
     """
     try:
         rest = _Fields(hello[4:])
-        rest.skip(2 + 32)  # version, random
+        rest.skip(2 + 32)  # the version and the random bytes
         rest.vector(1)  # session
         rest.vector(2)  # ciphers
         rest.vector(1)  # compression
@@ -236,7 +236,7 @@ async def _pass_bytes(
             data = await tunnel.read()
 
     sending = asyncio.create_task(send())
-    sending.add_done_callback(lambda _task: writer.transport.abort())  # also ends the other direction
+    sending.add_done_callback(lambda _task: writer.transport.abort())  # aborting also ends the other direction
     try:
         while data := await _read(reader, row):
             row.count(len(data))

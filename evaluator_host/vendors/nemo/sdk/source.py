@@ -40,7 +40,7 @@ def metric_code(metric: Any) -> str:
         return _BUILT_IN.format(name=kind.__name__, state=_state(metric))
     name = kind.__qualname__
     if not name.isidentifier():
-        raise NoSource(f"the class {name} is defined inside of something else; define it at the top of a module")
+        raise NoSource(f"the class {name} is defined inside a function or class; define it at the top of a module")
     code = _OURS.sub(_SDK, _needed(_module_source(kind), name))
     return f"{code}\n\nimport json as _json\n\n{_made(metric, name)}"
 
@@ -65,8 +65,8 @@ def _state(metric: Any) -> str:
     if not same:
         names = ", ".join(state)
         raise NoSource(
-            f"the metric holds something that has no form in JSON (its attributes are {names}); "
-            "have it keep plain values, and make the rest of them when a row is scored"
+            f"the metric holds a value that cannot be written as JSON (its attributes are {names}); "
+            "let it keep plain values, and make the others when a row is scored"
         )
     return text
 
@@ -78,9 +78,7 @@ def _module_source(kind: type) -> str:
             return inspect.getsource(module)
         return inspect.getsource(kind)
     except (OSError, TypeError) as error:
-        raise NoSource(
-            f"the source of {kind.__qualname__} is nowhere to be found; write the metric to a file"
-        ) from error
+        raise NoSource(f"the source of {kind.__qualname__} cannot be found; define the metric in a file") from error
 
 
 def _needed(source: str, name: str) -> str:

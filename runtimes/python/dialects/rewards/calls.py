@@ -211,7 +211,7 @@ class _Parts:
         return dict(self._native)
 
     def examples(self) -> list[dict[str, Any]]:
-        """Return the examples of the row: those of a group, or one."""
+        """Return the examples of the row: all examples of a group, or the only one."""
         group = self.group()
         if group is None:
             return [self._example()]

@@ -27,7 +27,7 @@ _MOST = 100
 _SHOWN = 10
 _DESCRIPTION_BYTES = 1 << 16
 _TEXT_CHARS = 16_384
-_ID_HINT = 'give the class what the documentation has: `@classmethod def get_evaluator_id(cls) -> str: return "…"`'
+_ID_HINT = 'add to the class what the documentation shows: `@classmethod def get_evaluator_id(cls) -> str: return "…"`'
 _modules = sys.modules
 
 
@@ -100,7 +100,7 @@ def _only(found: dict[Any, Any]) -> Any:
         raise Failure(
             "entry_ambiguous",
             f"the code defines {len(last)} evaluators: {_names(last)}",
-            hint="name the one that is meant in `settings.entry`: its class, or its id",
+            hint="name the one that you mean in `settings.entry`: its class, or its id",
         )
     return last[0]
 
@@ -200,7 +200,7 @@ def _fields(kind: Any) -> str:
         config = kind.model_fields["config_type"].annotation.__args__[0].model_fields
         return "its keys are " + ", ".join([field.alias or name for name, field in config.items()])
     except (KeyError, AttributeError, IndexError):
-        return "its class says which keys it has"
+        return "see its class for the keys"
 
 
 def _description(kind: Any, line: int | None, source: list[str]) -> dict[str, Any]:

@@ -145,7 +145,7 @@ def _bootstrap_tool(pins: Pins) -> str:
 async def _run(command: list[str]) -> None:
     try:
         finished = await run(Command(tuple(command), Path("/"), _ENV), _BOOTSTRAP_S)
-    except OSError as error:  # TimeoutError is an OSError
+    except OSError as error:  # includes TimeoutError, which is an OSError
         raise SandboxUnavailable(f"{command[0]} failed: {str(error) or 'it took too long'}") from error
     if finished.code != 0:
         raise SandboxUnavailable(f"{command[0]} failed: {(finished.stdout + finished.stderr)[-1000:].strip()}")
@@ -202,7 +202,7 @@ def _build_runtime(client: docker.APIClient, image: str, *, base_tag: str, tools
         run_build(client, context, tag=image, labels=labels, buildargs={"BASE": base_tag}, network_mode="none")
     after = find_image(client, image)
     if before and after and before["Id"] != after["Id"]:
-        with contextlib.suppress(docker.errors.APIError):  # a sandbox still runs on it
+        with contextlib.suppress(docker.errors.APIError):  # a sandbox still runs on the image
             client.remove_image(before["Id"])
 
 

@@ -10,4 +10,4 @@ def attack(inputs):
             time.sleep(0.005)
 
 def left(inputs):
-    time.sleep(0.1)  # for the old answer to come first
+    time.sleep(0.1)  # waits so that the old answer comes first

@@ -20,4 +20,4 @@ def attack(inputs):
     os.write(own, ANSWER * 3)
 
 def left(inputs):
-    time.sleep(0.1)  # for another answer to come first
+    time.sleep(0.1)  # waits so that another answer comes first

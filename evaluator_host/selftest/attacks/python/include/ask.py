@@ -7,7 +7,7 @@ PLACE = urllib.parse.urlsplit(os.environ["OPENAI_BASE_URL"])
 
 
 def send(text):
-    """Return what the gateway answers to these bytes, on a connection of their own."""
+    """Send these bytes on a new connection to the gateway, and return the answer."""
     with socket.create_connection((PLACE.hostname, PLACE.port)) as connection:  # the row's time limit ends the wait
         connection.sendall(text.encode())
         answer = b""

@@ -1,6 +1,6 @@
 import os, signal, time
 
 def mark(inputs):
-    """Carry the mark where the host can see it."""
+    """Run with the mark in a place where the host can see it."""
     with open("/proc/self/comm", "w") as file:
         file.write(inputs["mark"])

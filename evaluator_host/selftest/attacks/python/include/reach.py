@@ -1,7 +1,7 @@
 import errno, socket
 
 def reach(address, family=socket.AF_INET, kind=socket.SOCK_STREAM):
-    """Return the answer from an address; a refusal counts, because it came from somewhere."""
+    """Return the answer from an address; a refusal counts as an answer, because something sent it."""
     with socket.socket(family, kind) as door:
         door.settimeout(0.5)
         try:

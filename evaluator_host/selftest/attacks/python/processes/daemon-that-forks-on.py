@@ -4,7 +4,7 @@ def attack(inputs):
     if os.fork() == 0:
         mark(inputs)
         until = time.monotonic() + 20
-        # always a new process, so that each list of them is out of date when it is made
+        # always a new process, so that every list of processes is out of date
         while time.monotonic() < until:
             try:
                 if os.fork():

@@ -154,7 +154,11 @@ def _text(response: Any) -> str:
     if isinstance(text, str) and text:
         return text
     thought = any(message.get(name) for name in ("reasoning", "reasoning_content"))
-    advice = ": it reasoned only, perhaps for all of `max_tokens`; allow more of them in `inference`" if thought else ""
+    advice = (
+        ": the model only reasoned, perhaps for all of `max_tokens`; raise `max_tokens` in `inference`"
+        if thought
+        else ""
+    )
     raise ValueError(f"the judge's answer has no text{advice}")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from .lazy import attribute, names
 
-version = "0.0.0"  # as in the real package
+version = "0.0.0"  # the version of the real package
 
 _NAMES = {
     "datasets": "DatasetLoadError load_dataset_as_dicts",

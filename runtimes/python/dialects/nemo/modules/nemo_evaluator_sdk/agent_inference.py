@@ -31,7 +31,7 @@ def parse_path(path: str) -> list[tuple[bool, str | int]]:
     while at < len(text):
         found = _STEP.match(text, at)
         if found is None:
-            raise ValueError(f"the JSONPath {path!r} may have names, positions, * and .. only")
+            raise ValueError(f"the JSONPath {path!r} may contain only names, positions, * and ..")
         deep = found[1] == ".." or found[3] is not None
         name = next(one for one in (found[2], found[4], found[5], found[6], found[7]) if one is not None)
         steps.append((deep, int(name) if found[6] is not None else name))

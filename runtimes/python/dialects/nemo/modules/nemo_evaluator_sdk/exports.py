@@ -51,7 +51,7 @@ from .values import (
 from .values.agents import Agent, AgentBase, GenericAgent, NatAgentConfig, NemoAgentToolkitAgent
 from .values.protocol import validate_metric_result
 
-version = "0.0.0"  # as in the real package
+version = "0.0.0"  # the version of the real package
 
 __all__ = [
     "Agent",

@@ -56,7 +56,7 @@ class Turn(_Fields):
 
 
 class LLMTestCase(_Fields):
-    """One answer of a model, and the expected one."""
+    """One answer of a model, and the expected answer."""
 
     _names = (
         "input", "actual_output", "expected_output", "context", "retrieval_context", "metadata", "tools_called",

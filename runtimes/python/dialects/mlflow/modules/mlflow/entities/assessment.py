@@ -46,5 +46,5 @@ class Feedback:
 
     @property
     def feedback(self):
-        """Value and error, as the package nests them."""
+        """The value and the error, nested as in the package."""
         return self

@@ -20,7 +20,10 @@ from .online import Rows, Sample, offline_samples, online_samples
 from .scoring import Policy, evaluate_metric
 from .utils import prepare_metric_for_execution, unique_metric_keys
 
-_AGENTS = ("GenericAgent", "NemoAgentToolkitAgent")  # agents are known by name, since few runs have one
+_AGENTS = (
+    "GenericAgent",
+    "NemoAgentToolkitAgent",
+)  # classes of agents, compared by name because few runs have an agent
 OnError = Literal["raise", "row"]
 Hooks = tuple[Any, ...] | None
 

@@ -122,6 +122,6 @@ def numeric_metric(*, name=None, allowed_values=None, **_other):
 
 
 def ranking_metric(*, name=None, allowed_values=None, **_other):
-    """Make a metric whose value is a list of so many items, by default 2."""
+    """Make a metric whose value is a list of a fixed number of items, by default 2."""
     allowed = allowed_values if allowed_values is not None else 2
     return lambda function: DecoratedMetric(function, name, allowed, _not_ranking)

@@ -24,7 +24,7 @@ _RENAMED = {"agent_output": "workload_output", "agent_trace": "workload_trace"} 
 class WorkloadExecution(BaseModel):
     """The input of an agent, its output, and the spans of its run.
 
-    `agent_output` and `agent_trace`, the names of before 2.12, are the same fields.
+    `agent_output` and `agent_trace`, the names before 2.12, are the same fields.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
