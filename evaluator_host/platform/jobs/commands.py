@@ -12,7 +12,7 @@ from evaluator_host.client import Client
 from evaluator_host.platform.datasets.mapping import Mapping
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
-from evaluator_host.platform.terminal.console import err, out, plain, print_found, print_json
+from evaluator_host.platform.terminal.console import counted, err, out, plain, print_found, print_json
 from evaluator_host.platform.terminal.job_tables import (
     CHANGES_SHOWN,
     OwnedJob,
@@ -293,8 +293,16 @@ def failures(
     as_json: options.JsonOption = False,
 ) -> None:
     """Show the failed rows, grouped by error."""
-    found = client.jobs.failures(named_job(client, job).id, evaluator=evaluator)
+    of = named_job(client, job)
+    found = client.jobs.failures(of.id, evaluator=evaluator)
     print_found(found, failures_table, as_json=as_json, none="no row failed")
+    if as_json:
+        return
+    counts = {one.evaluator: one.not_passed or 0 for one in client.jobs.results(of.id).evaluators}
+    if not_passed := sum(n for one, n in counts.items() if evaluator in (None, one, one.partition("@")[0])):
+        chosen = "" if evaluator is None else f" --evaluator {quote(evaluator)}"
+        shown = f"evaluator-host jobs rows {of.id} --not-passed{chosen}"
+        err.print(plain(f"{counted(not_passed, 'row')} did not pass: {shown}"))
 
 
 @app.command()
