@@ -50,6 +50,10 @@ async def test_the_documentation_is_read_inside(look: Look) -> None:
     contents = page.get_by_role("navigation", name="Pages of the documentation")
     sections = re.findall(r"^## (.*)$", (ROOT / "docs" / "README.md").read_text("utf-8"), re.MULTILINE)
     await expect(contents.get_by_role("heading")).to_have_text(sections[:-1])  # the last are words
+    await contents.get_by_label("Find in the headings").fill("zebra")
+    await expect(contents.get_by_role("listitem")).to_have_count(0)
+    await expect(contents.get_by_text("No heading has “zebra”")).to_be_visible()
+    await contents.get_by_label("Find in the headings").fill("")
     assert await widest_overflow(page) == 0
     for theme in ("light", "dark"):
         await page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]

@@ -33,6 +33,7 @@ function Contents({ id }: { id: string }) {
   return (
     <nav class="help-contents stack" aria-label="Pages of the documentation">
       <Field label="Find in the headings" bare type="search" placeholder="Find…" value={text} onValue={setText} />
+      {words !== "" && shown.length === 0 && <Empty title={`No heading has “${text.trim()}”`} />}
       {sectionsOf(shown.map(({ page }) => page)).map((section) => (
         <section key={section}>
           <h2>{section}</h2>
