@@ -249,6 +249,7 @@ async def test_a_version_is_chosen_by_keyboard_installed_and_used(look: Look) ->
     await failed.get_by_role("button", name="Add and run").click()
     await expect(score(page.get_by_role("article", name="Result"))).to_have_text("1", timeout=90_000)
     await expect(chips).to_have_text([re.compile(r"iniconfig==\d")])
+    await expect(failed.get_by_role("list", name="Warnings")).to_have_count(0)  # none asks for pins that are there
 
 
 @pytest.mark.long

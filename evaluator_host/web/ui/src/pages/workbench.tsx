@@ -96,7 +96,8 @@ export default function WorkbenchPage({ query }: PageProps) {
     runs.start(draft, { ...evaluator, packages: [...draft.packages, "auto"] }, row.row, (result) => {
       const packages = pinsOf(result, draft.language);
       change({ packages, example: null });
-      return { ...draft, packages, example: null };
+      const warnings = result.warnings.filter(({ code }) => code !== "packages_chosen"); // its remedy is done
+      return { draft: { ...draft, packages, example: null }, result: { ...result, warnings } };
     });
   useRunKey(run);
   const content = useMemo(() => contentOf(draft), [draft]);

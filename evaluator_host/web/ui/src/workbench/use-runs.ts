@@ -12,8 +12,8 @@ interface Running {
   running: boolean;
   /** Why the last one did not run. */
   error: unknown;
-  /** `settle` returns the draft that the result is of, if the host chose packages for it. */
-  start: (draft: Draft, evaluator: EvaluatorIn, row: Row, settle?: (result: Result) => Draft) => void;
+  /** `settle` returns the draft with the packages that the host chose, and the result as it is shown. */
+  start: (draft: Draft, evaluator: EvaluatorIn, row: Row, settle?: (result: Result) => Pick<Run, "draft" | "result">) => void;
   /** Shows a result that is there already, of a row of a job. */
   bring: (draft: Draft, result: Result) => void;
   stop: () => void;
@@ -59,21 +59,21 @@ export function useRuns(): Running {
   const [running, setRunning] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const abort = useRef<AbortController | null>(null);
-  const bring = (draft: Draft, result: Result) => {
-    const run: Run = { number: ++counted, at: new Date().toISOString(), draft, result };
+  const keep = (made: Pick<Run, "draft" | "result">) => {
+    const run: Run = { number: ++counted, at: new Date().toISOString(), ...made };
     remembered = [run, ...remembered.map(lightened)].slice(0, MOST_RUNS);
     keepRuns(remembered);
     setRuns(remembered);
     setShown(run);
   };
-  const start: Running["start"] = (draft, evaluator, row, settle = () => draft) => {
+  const start: Running["start"] = (draft, evaluator, row, settle = (result) => ({ draft, result })) => {
     abort.current?.abort();
     const own = new AbortController();
     abort.current = own;
     setRunning(true);
     setError(null);
     call<Result>("POST", "/v1/evaluate", { body: { evaluator, ...row }, signal: own.signal })
-      .then((result) => bring(settle(result), result))
+      .then((result) => keep(settle(result)))
       .catch((fault: unknown) => {
         if (!isAbort(fault)) setError(fault);
       })
@@ -81,7 +81,7 @@ export function useRuns(): Running {
         if (abort.current === own) setRunning(false);
       });
   };
-  return { runs, shown, running, error, start, bring, stop: () => abort.current?.abort(), show: setShown };
+  return { runs, shown, running, error, start, bring: (draft, result) => keep({ draft, result }), stop: () => abort.current?.abort(), show: setShown };
 }
 
 /** An older run without a value that is large. */
