@@ -112,6 +112,13 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             mend=Mend.CODE,
             remedy="fix this evaluator, or name the one that counts in `settings.entry`",
         ),
+        "entry_left_out": WarningKind(
+            "one of several evaluators in the code is not called, and the score is that of the others",
+            doubtful=True,
+            mend=Mend.CODE,
+            remedy="pin the package that it needs, write it as a function, or name the one that counts in "
+            "`settings.entry`",
+        ),
         "scoring_failed": WarningKind(
             "one of several scores reports that it failed",
             doubtful=True,

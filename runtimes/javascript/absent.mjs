@@ -93,8 +93,9 @@ function readsPlaceholder(body, entry) {
     before = reached.size;
     for (const { declared, read } of parts) if (read.some((name) => reached.has(name))) declared.forEach((name) => reached.add(name));
   }
-  const starts = [...startsOf(body, entry), ...parts.filter(({ declared }) => declared.length === 0).flatMap(({ read }) => read)];
-  if (starts.length === 0 || starts.some((name) => reached.has(name))) return true;
+  const entries = startsOf(body, entry);
+  const starts = [...entries, ...parts.filter(({ declared }) => declared.length === 0).flatMap(({ read }) => read)];
+  if (entries.length === 0 || starts.some((name) => reached.has(name))) return true;
   return parts.some(({ node, read }) => exportsOf(node) === null && read.some((name) => reached.has(name)) && changesOthers(node, made, reached));
 }
 

@@ -5,7 +5,7 @@
  * A declared contract is used whatever the parameters are. Code that fits two dialects gives an error that names both.
  */
 import { listed, meant, shown, usersOf } from './candidates.mjs';
-import { BY_NAME, OWN } from './dialects/steps.mjs';
+import { BY_NAME, LISTED, OWN } from './dialects/steps.mjs';
 import { DIALECTS } from './dialects/table.mjs';
 import { unreadKeys } from './facts.mjs';
 import { optionalNames } from './optional_names.mjs';
@@ -32,11 +32,12 @@ export function isProgram(contract) {
   return DIALECTS.some((one) => one.contract === contract && one.isProgram === true);
 }
 
-/** Return the names under which an entry is looked for. @param {string | null} entry @param {string} code */
-export function wantedNames(entry, code) {
+/** Return the names under which an entry is looked for. @param {string | null} entry @param {string} code @param {string} [pasted] what the code was made of */
+export function wantedNames(entry, code, pasted = code) {
   const named = entry !== null && isIdentifier(entry) ? [entry] : [];
   const any = entry === EVERY || DIALECTS.some((one) => one.takesAnyName?.test(code)) ? declaredNames(code).slice(0, MOST_NAMES) : [];
-  return [...new Set([...usualNames(), ...named, ...any])];
+  const listed = DIALECTS.flatMap((one) => one.listed?.(pasted) ?? []).map((one) => one.name).filter(isIdentifier);
+  return [...new Set([...usualNames(), ...named, ...any, ...listed])];
 }
 
 const MOST_NAMES = 50;
@@ -87,6 +88,7 @@ function search(offers, { contract, entry, code, source = code, lineOf = () => n
     const signs = best.map((one) => `${one.found.contract} (${one.found.reason})`);
     return refuse('entry_ambiguous', `the code may be written for ${signs.join(' or for ')}`, `declare which one is meant: set \`contract\` to ${contracts.join(' or ')}`);
   }
+  if (step === LISTED) return ofList(best.map((one) => one.found), functionsOf(offers), code, lineOf);
   if (step < OWN) {
     const found = best.map((one) => one.found);
     const silent = step === BY_NAME ? silentOf(found, offers, code) : [];
@@ -146,6 +148,17 @@ function together(every, notes) {
     functions: every.flatMap(({ found: one }) => one.functions),
     selector: { where: 'every', name: EVERY, every: every.map(({ name, found: one }) => ({ name, selector: one.selector })) },
   };
+}
+
+/** Return one entry that calls the evaluators in a list of their platform. @param {Found[]} equal @param {import('./candidates.mjs').Function_[]} functions @param {string} code @param {(text: string) => number | null} lineOf @returns {Found | Refusal} */
+function ofList(equal, functions, code, lineOf) {
+  const listed = DIALECTS.find((one) => one.contract === equal[0].contract)?.listed?.(code) ?? [];
+  const every = listed.flatMap(({ name }) => functions.filter((one) => one.name === name).flatMap(({ text }) => equal.filter((one) => one.functions[0].text === text).slice(0, 1).map((found) => ({ name, found }))));
+  const lacking = listed.filter((one) => !every.some(({ name }) => name === one.name));
+  const notes = lacking.map(({ text }) => ({ code: 'entry_left_out', message: `${text.slice(0, 80)} is in the list of evaluators, and is not called: it is not a function that the code has once it is loaded` }));
+  if (every.length === 1) return { ...every[0].found, entry: every[0].name, notes };
+  const names = every.map((one) => one.name);
+  return together(every, [{ code: 'several_entries', message: `the score is the mean of ${shown(names, functions, lineOf)}; \`settings.entry\` names one` }, ...notes]);
 }
 
 /** @param {Offer[]} offers @returns {string[]} */
@@ -296,6 +309,7 @@ function findDeclared(offers, contract, entry, texts, lineOf) {
   const best = entry === null ? bestOf(offers, texts, [dialect]) : [];
   if (best.length === 0) return notFound(offers, names, texts[0]);
   const declared = best.map((one) => ({ ...one.found, source: 'declared', reason: `contract ${contract} as declared` }));
+  if (best[0].step === LISTED) return ofList(declared, functionsOf(offers), texts[0], lineOf);
   return theOnly(declared, [], functionsOf(offers), texts, lineOf);
 }
 
@@ -385,7 +399,9 @@ function notFound(offers, names, code) {
   }
   const seen = near.length ? `; the code defines ${near.join(', ')}` : '';
   const exported = near.filter((name) => offers.some((one) => one.where === 'exports' && one.name === name && isCallable(one)));
-  const [example] = [...exported, ...(exported.length ? [] : near)].sort((one, other) => Number(SCORES.test(other)) - Number(SCORES.test(one)));
+  const functions = functionsOf(offers);
+  const likely = (/** @type {string} */ name) => Number(SCORES.test(name)) * 2 + Number(usersOf(name, functions).length === 0);
+  const [example] = [...exported, ...(exported.length ? [] : near)].sort((one, other) => likely(other) - likely(one));
   return refuse('entry_not_found', `no function ${wanted} was found${seen}`, near.length > 1 ? `name the evaluator in \`settings.entry\`, for example ${example}` : near.length ? `rename it to ${names[0]}, or name it in \`settings.entry\`` : 'define function evaluate(inputs, outputs, trace) or main(variables)');
 }
 

@@ -135,7 +135,8 @@ export class Evaluator {
       if (loadable.refused) {
         const left = 'failure' in answer ? null : without(answer.found, loadable.refused, (name) => needs(loadable.program.source, name));
         if (left === null || 'failure' in answer) return { ...loadable.refused, logs: answer.logs };
-        return { ...answer, found: left };
+        const missing = left === answer.found ? [] : loadable.refused.missing;
+        return { ...answer, found: left, loadable: { ...answer.loadable, missing: [...answer.loadable.missing, ...missing] } };
       }
       return 'failure' in answer && ['entry_not_found', 'binding_error'].includes(answer.failure.code) ? await this.#held(answer, header, body, data) : answer;
     } catch (error) {
@@ -242,10 +243,11 @@ function without(found, { failure: { message } }, stops) {
   if (every === undefined) return stops(found.entry) ? null : found;
   const stopped = every.map((one) => stops(one.name));
   if (!stopped.includes(false)) return null;
-  const notes = every.filter((_, at) => stopped[at]).map(({ name }) => ({ code: 'not_an_entry', message: `${name} is not called: ${message}` }));
+  if (!stopped.includes(true)) return found;
+  const notes = every.filter((_, at) => stopped[at]).map(({ name }) => ({ code: 'entry_left_out', message: `${name} is not called: ${message}` }));
   return {
     ...found, selector: { ...found.selector, every: every.filter((_, at) => !stopped[at]) }, parameters: found.parameters.filter((_, at) => !stopped[at]),
-    functions: found.functions.filter((_, at) => !stopped[at]), notes: [...(found.notes ?? []), ...notes],
+    functions: found.functions.filter((_, at) => !stopped[at]), notes: [...(found.notes ?? []).filter((one) => one.code !== 'several_entries'), ...notes],
   };
 }
 

@@ -58,7 +58,7 @@ export async function prepare(body, order, tools, signal) {
   const code = sourceOf(body.code, order);
   const shown = body.path ?? fileName(order.language);
   const perRow = isProgram(order.contract);
-  const wanted = perRow ? [] : wantedNames(order.entry, code);
+  const wanted = perRow ? [] : wantedNames(order.entry, code, body.code);
   const files = filesOf(body, order);
   if (isBundle(body.bundle) && !order.check) {
     const { text, map, isAsync, notes, absent } = body.bundle;

@@ -143,6 +143,8 @@ def scored(
     found = list(named)
     metrics: dict[str, float | int] = {}
     first: NamedScore | None = None
+    names: set[str] = set()
+    twice: list[Note] = []
     for one in found:
         if one.value is None or isinstance(one.value, str):
             continue
@@ -153,6 +155,11 @@ def scored(
         if first is None:
             first = one
             metrics["score"] = number
+        elif one.name in names:
+            kept = metrics[one.name]
+            message = f"two scores have the name {one.name[:_SHOWN]!r}: {kept:g} is kept, and {number:g} is left out"
+            twice.append(Note("duplicate_metric", message, remedy_of("duplicate_metric")))
+        names.add(one.name)
         metrics.setdefault(one.name, number)
     label = next((one.value for one in found if isinstance(one.value, str)), None)
     reasons = [one.reason for one in ([first] if first else found) if one.reason]
@@ -171,7 +178,7 @@ def scored(
         metrics=metrics,
         label=label,
         reason=reasons[0] if reasons else None,
-        notes=notes,
+        notes=(*notes, *twice),
         native=tuple(native),
     )
 

@@ -15,6 +15,7 @@
  *   returns why the entry, found under `name`, is of this dialect; null when it is not. `isListed`: the code has it in a list of evaluators, which take properties of the row
  * @property {(code: string, isDeclared: boolean) => string | null} [source] returns the code to run in place of what was
  *   pasted, on the same lines; null when it is run as it is. `isDeclared`: the contract is declared, and no entry is named
+ * @property {(code: string) => {name: string, text: string}[]} [listed] returns what the code gives its platform as evaluators; the name is empty for what cannot be called
  * @property {boolean} [isProgram] whether the code itself is run for each row, and nothing of it is called; only where it is declared
  * @property {(code: string, language: string) => import('../entry.mjs').Refusal | null} [refuse] returns why its platform
  *   does not run this source

@@ -21,7 +21,7 @@
     return require;
   }
 
-  const SETUP = /^(?:config|default|init\w*|login|wrap\w*|create[A-Z]\w*|openai|anthropic|google|traceable|observe|traced)$/;
+  const SETUP = /^(?:Eval|config|default|init\w*|login|wrap\w*|create[A-Z]\w*|openai|anthropic|google|traceable|observe|traced)$/;
 
   /**
    * What stands in for a part of a package that is not pinned: it can be read, constructed and set up. A call of anything

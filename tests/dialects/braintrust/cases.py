@@ -15,8 +15,24 @@ OURS = Row({"q": "2+2", "correct_answer": "4"}, "4")
 
 case = partial(NativeCase, row=ROW, recognised=Contract("braintrust"))
 javascript = partial(case, language=Language.JAVASCRIPT)
+typescript = partial(case, language=Language.TYPESCRIPT)
 refused = partial(case, status="failed", error="invalid_result")
 skipped = partial(case, status="skipped", score=None, warnings=frozenset({"skipped"}))
+
+EVAL = """import {{ Eval }} from "braintrust";
+import {{ Levenshtein }} from "autoevals";
+type Row = {{ output: string; expected?: string }};
+const near = (scale: number) => ({{ output }}: Row) => ({{ name: "near", score: output.length / (2 * scale) }});
+const more = [near(2)];
+function exact({{ output, expected }}: Row) {{
+  return output === expected ? 1 : 0;
+}}
+Eval<string, string>("sums", {{
+  data: () => [{{ input: "2+2", expected: "4" }}],
+  task: async (input: string) => input,
+  scores: [{}],
+}});
+"""
 
 
 def one(score: Any, name: str = "handler", **more: Any) -> dict[str, Any]:
@@ -37,6 +53,7 @@ CASES = [
     case(id="an object", code=returns("{'score': 0.5, 'metadata': {'why': 'half'}}"), native=[one(0.5, metadata={"why": "half"})]),
     case(id="an object with a name", code=returns("{'name': 'close', 'score': 0.5}"), native=[one(0.5, "close")]),
     case(id="a list", code=returns("[{'name': 'a', 'score': 1}, {'name': 'b', 'score': None}]"), native=[one(1, "a"), one(None, "b")], score=1, metrics={"score": 1, "a": 1}),
+    case(id="two of one name", code=returns("[{'name': 'a', 'score': 1}, {'name': 'a', 'score': 0}]"), native=[one(1, "a"), one(0, "a")], score=1, metrics={"score": 1, "a": 1}, warnings=frozenset({"duplicate_metric"})),
     case(id="a generator", code="def handler(output):\n    yield {'name': 'a', 'score': 0.25}\n", native=[one(0.25, "a")]),
     case(id="Score of the package", code="from braintrust import Score\n\ndef handler(output):\n    return [Score('a', 0.9, metadata={'d': 1}), Score(name='b')]\n", native=[one(0.9, "a", metadata={"d": 1}), one(None, "b")], score=0.9),
     case(id="a class", code=returns("{'name': 'tone', 'id': 'kind', 'label': 'Kind'}"), native=[{"name": "tone", "id": "kind", "label": "Kind"}], score=None, label="Kind"),
@@ -59,5 +76,13 @@ CASES = [
     javascript(id="JavaScript: a row of its columns", row=FLAT, code="const handler = ({ input, output, expected, metadata }) => input.q === '2+2' && expected === output && metadata.lang === 'en'", native=[one(True)]),
     javascript(id="JavaScript: missing is undefined", row=Row({"q": "2+2"}, "4"), code="const handler = ({ output, expected = '4', trace, id }) => output === expected && trace === undefined && id === undefined", native=[one(True)]),
     javascript(id="JavaScript: null is null", row=Row({"q": "2+2", "correct_answer": None}, "4"), code="const handler = ({ expected = '4' }) => expected === null", native=[one(True)]),
+    typescript(id="Eval: functions, an import that is not pinned, and what has no name", code=EVAL.format("exact, Levenshtein, /* a */ ({ output }: Row) => 0, near(1), /* b */"), native=[one(1, "exact"), one(0, "scorer_2"), one(0.5, "near")], score=0.5, metrics={"exact": 1.0, "scorer_2": 0.0, "scorer_3": 0.5, "scorer_3.near": 0.5}, warnings=frozenset({"entry_left_out"})),
+    typescript(id="Eval: nothing but what has no name", code=EVAL.format("async ({ output }: Row) => ({ name: 'half', score: 0.5 })"), native=[one(0.5, "half")], score=0.5),
+    typescript(id="Eval: the contract is declared", code=EVAL.format("exact, near(1)"), contract=Contract("braintrust"), native=[one(1, "exact"), one(0.5, "near")], score=0.75),
+    typescript(id="Eval: nothing but an import that is not pinned", recognised=None, code=EVAL.format("Levenshtein"), status="failed", error="load_error", message="Cannot find module 'autoevals'"),
+    typescript(id="Eval: a spread list", code=EVAL.format("...more, exact"), native=[one(1, "exact")], score=1, warnings=frozenset({"entry_left_out"})),
+    typescript(id="Eval: a list of its own", code=EVAL.replace("[{}]", "all").format() + "const all = [exact];\n", native=[one(1, "exact")], score=1),
+    typescript(id="an import of its types", code="import type { Score } from 'autoevals';\nconst plain = (text: string) => text.trim();\nexport function exact({ output, expected }: { output: string; expected?: string }): Score {\n  return { name: 'same', score: plain(output) === expected ? 1 : 0 };\n}\n", native=[one(1, "same")], score=1),
+    typescript(id="an import of its types: over 1", code="import type { Score } from 'autoevals';\nexport const exact = ({ output }: { output: string }): Score => ({ name: 'same', score: 2 });\n", status="failed", error="invalid_result"),
     case(id="TypeScript", language=Language.TYPESCRIPT, row=OURS, code="export function handler({ output, expected }: { output: string; expected: string }): { score: number } {\n  return { score: output === expected ? 1 : 0 };\n}", native=[one(1)]),
 ]  # fmt: skip

@@ -139,7 +139,7 @@ def test_one_of_several_that_needs_an_absent_package_is_left_out(start: Callable
     loaded = start().load(code, language="typescript", contract="auto", body={"known": {"zod": "zod"}})
     assert loaded.type == "loaded", loaded
     assert loaded.header["parameters"] == ["a(output, expected)"]
-    told = [one["message"] for one in loaded.header["notes"] if one["code"] == "not_an_entry"]
+    told = [one["message"] for one in loaded.header["notes"] if one["code"] == "entry_left_out"]
     assert told == ["b is not called: Cannot find module 'zod'"]
 
 
