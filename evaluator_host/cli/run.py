@@ -39,6 +39,7 @@ from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import EvaluationResult, Status
 
 _BAD_LINES_SHOWN: Final = 20
+_WAITING_BYTES: Final = 64 << 20  # bytes of results that wait for a slower row before them
 _OTHER_FORMATS: Final = (".csv", ".tsv", ".parquet", ".xlsx")  # suffixes that results cannot have
 
 
@@ -100,7 +101,7 @@ def run(
         str | None, typer.Option(help="Score one part of the rows, as in 3/16: those whose index mod 16 is 3.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the results to this file, as JSONL; if interrupted, to FILE.part.")
+        Path | None, typer.Option(help="Write the results in the rows' order as JSONL; if interrupted, to FILE.part.")
     ] = None,
     include_rows: Annotated[bool, typer.Option("--include-rows", help="With --out: write the rows too.")] = False,
     fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the mean score is lower.")] = None,
@@ -185,6 +186,38 @@ def run(
         url=url,
     )
     raise typer.Exit(_reported(work, ReportFiles(junit, markdown, baseline, max_drop), file.name))
+
+
+class OrderedLines:
+    """Writes lines in the order of their numbers, which begin at 0, as long as at most 64 MB wait for one before."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._next = 0
+        self._waiting: dict[int, bytes] = {}
+        self._waiting_bytes = 0
+
+    def write(self, number: int, line: bytes) -> None:
+        """Write a line, now or after those before it."""
+        if number < self._next:
+            self._file.write(line)
+            return
+        self._waiting[number] = line
+        self._waiting_bytes += len(line)
+        while (line := self._waiting.pop(self._next, b"")) != b"":
+            self._file.write(line)
+            self._waiting_bytes -= len(line)
+            self._next += 1
+        if self._waiting_bytes > _WAITING_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the lines that wait; those before them come after."""
+        for number, line in sorted(self._waiting.items()):
+            self._file.write(line)
+            self._next = number + 1
+        self._waiting.clear()
+        self._waiting_bytes = 0
 
 
 class ScoredRows:
@@ -310,14 +343,17 @@ class Run:
         )
         from evaluator_host.platform.terminal.progress import Progress  # noqa: PLC0415 - a single row has no progress
 
-        with Progress(self._rows.size, shown=not self.as_json) as progress:
+        with Progress(self._rows.size, shown=not self.as_json) as progress, ExitStack() as written:
+            lines = OrderedLines(results) if results is not None else None
+            if lines is not None:
+                written.callback(lines.flush)
             async with aclosing(stream) as answers:
                 async for index, result in answers:
                     source = self._waiting.pop(index)
                     self._summary.add(result, row=source.index, line=source.line)
                     self._scored.note_result(index, result)
-                    if results is not None:
-                        results.write(self._line(source, result))
+                    if lines is not None:
+                        lines.write(index, self._line(source, result))
                     progress.advance(self._rows.position, self._summary)
 
     async def _score_together(self, target: EvaluationService) -> None:

@@ -328,7 +328,10 @@ def test_doctor_calls_a_backend_that_no_host_needs_no_fault(folder: Path) -> Non
     chosen = cli(folder, "doctor", environment={**nowhere, "EVALUATOR_HOST_SANDBOX": "docker"})
     assert chosen.returncode == 3, "serve would not start"
     assert "NO  engine" in chosen.stdout
-    assert "fix docker, or choose another with EVALUATOR_HOST_SANDBOX" in " ".join(chosen.stdout.split())
+    assert (
+        "docker does not work, so no evaluator can run: fix it, or choose another with EVALUATOR_HOST_SANDBOX"
+        in " ".join(chosen.stdout.split())
+    )
 
 
 def test_a_taken_port_is_said_clearly(folder: Path) -> None:
