@@ -6,12 +6,14 @@ import type { Comparison, Evaluator, FailureGroup, JobEvaluatorReport, JobFigure
 const PAGE_ROWS = 500;
 const AGAIN_MS = 1000; // milliseconds between two requests for a job whose events cannot be read
 
-/** How a job runs; what is left out is as the host has it. */
-export interface JobOptions {
+/** How a job runs: every further field of `POST /v1/jobs`. What is left out is as the host has it. */
+export interface JobOptions extends Partial<Omit<JobIn, "evaluators" | "dataset" | "config">> {
   /** Row fields by column or template of the data set: `{ outputs: "answer", correct_answer: "gold" }`. */
   mapping?: Record<string, string>;
   /** A model that makes the outputs first. */
   target?: JobIn["target"];
+  /** For people: shown in lists, and found by `search`. */
+  name?: JobIn["name"];
   config?: Partial<NonNullable<JobIn["config"]>>;
   /** A repeated call with the same key returns the job that the first call made. */
   idempotencyKey?: string;
@@ -27,11 +29,11 @@ export class Jobs {
 
   /**
    * Start a job.
-   * @param evaluators Evaluators with their code, and names of stored ones.
-   * @param dataset Name of a data set, or rows.
+   * @param evaluators Evaluators with their code, and names of stored ones, which results then show.
+   * @param dataset Name of a data set, rows, or an eval set.
    */
-  create(evaluators: Evaluator[], dataset: string | JsonObject[], { idempotencyKey, ...more }: JobOptions = {}): Promise<JobReport> {
-    const body = { evaluators, dataset: typeof dataset === "string" ? dataset : { rows: dataset }, ...more };
+  create(evaluators: Evaluator[], dataset: JobIn["dataset"] | JsonObject[], { idempotencyKey, ...more }: JobOptions = {}): Promise<JobReport> {
+    const body = { evaluators, dataset: Array.isArray(dataset) ? { rows: dataset } : dataset, ...more };
     return this.#http.json("POST", "/v1/jobs", { body, headers: idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey } });
   }
 

@@ -196,6 +196,9 @@ def _problem(fault: Mapping[str, Any], *, bare: bool) -> Problem:
         if path == "evaluator.name" and isinstance(given := fault.get("input"), str):
             hint = f'give the name of a stored evaluator alone: {{"evaluator": {json.dumps(given[:80])}}}'
             return Problem(path, "unknown field", hint)
+        if re.fullmatch(r"evaluators\.\d+\.name", path):
+            hint = "store the evaluator under this name, and give the name alone; `name` of the job names the job"
+            return Problem(path, "unknown field", hint)
         return Problem(path, "unknown field", _inner_field(above, name) or _meant_field(name) or _HINTS[kind])
     if kind in ("model_attributes_type", "dict_type", "model_type") and not path:
         if isinstance(fault.get("input"), bytes):
