@@ -71,7 +71,9 @@ async def open_engine(
     try:
         swept = await chosen.sweep()
         if swept:
-            _log.info("removed %d leftovers of hosts that died", swept)
+            _log.info(
+                "removed %s that other hosts on this machine left when they died", _counted(swept, "sandbox", "es")
+            )
         in_image = chosen.name == SandboxChoice.DOCKER
         first = _FirstSandbox(pool, None if in_image else settings.data_dir)
         if prewarm and not await first.has_started():
@@ -195,7 +197,7 @@ def _environments(settings: Settings, backend: Backend, pool: Pool, peers: Peers
     """Open the folder of installed package sets, and remove unfinished builds of dead hosts."""
     folder = EnvironmentFolder(settings.data_dir.resolve() / "environments")
     if swept := folder.sweep():
-        _log.info("removed %d unfinished package sets of hosts that died", swept)
+        _log.info("removed %s of hosts that died", _counted(swept, "unfinished package set", "s"))
     builder = Builder(folder.build_home, file_mb=settings.environments_mb, memory_mb=settings.build_memory_mb)
     index = index_settings(settings, folder.downloads, work_dir=builder.work)
     queries = PackageQueries(index, backend)
@@ -234,3 +236,7 @@ def _pool_limits(settings: Settings) -> PoolLimits:
         grace_s=settings.grace_s,
         answers_mb=settings.memory_mb // 2,
     )
+
+
+def _counted(count: int, what: str, ending: str) -> str:
+    return f"{count} {what}{ending if count > 1 else ''}"
