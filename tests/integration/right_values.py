@@ -86,7 +86,7 @@ CASES: Final = [
     # reasons that are not text
     py("reason", "return {'score': 0.5, 'reasoning': 'half of it'}", reason="half of it"),
     js("reason", "return { score: 0, reason: new RangeError('too long') }", 0, reason="RangeError: too long", warns="coerced"),
-    js("reason", "try { null.x } catch (error) { return { score: 0, why: [error] } }", 0, warns="coerced", said="TypeError at $.why[0] taken as text"),
+    js("reason", "try { null.x } catch (error) { return { score: 0, why: [error] } }", 0, warns="coerced", said="TypeError at $.why[0] was taken as text"),
     # values that have no score
     py("shape", "return '{\"score\": 0.5}'", None, said="not its JSON as text"),
     js("shape", "return 'abc'.match(/b/)", said="for a match, return Boolean(…)"),

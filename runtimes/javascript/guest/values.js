@@ -88,6 +88,11 @@
     return path;
   }
 
+  /** Name a value by its place: "the returned BigInt", "BigInt at $.score". */
+  function placed(name, at) {
+    return at.up === null ? 'the returned ' + name : name + ' at ' + pathOf(at);
+  }
+
   function keyPath(key) {
     for (let i = 0; i < key.length; i++) {
       const c = p.charCodeAt(key, i);
@@ -120,7 +125,7 @@
 
   function writeBigint(state, value, at) {
     const digits = '' + value;
-    note(state, 'coerced', 'BigInt at ' + pathOf(at) + ' taken as a number');
+    note(state, 'coerced', placed('BigInt', at) + ' was taken as a number');
     return digits.length > BIGINT_DIGITS ? writeNonfinite(state, at) : grow(state, digits);
   }
 
@@ -146,14 +151,14 @@
 
   function convert(state, value, toJSON, at, depth) {
     const converted = p.apply(toJSON, value, [typeof at.key === 'number' ? '' + at.key : at.up === null ? '' : at.key]);
-    note(state, 'coerced', nameOf(value) + ' at ' + pathOf(at) + ' taken as what its toJSON() returns');
+    note(state, 'coerced', placed(nameOf(value), at) + ' was taken as what its toJSON() returns');
     return write(state, converted, at, depth, false);
   }
 
   function writeSpecial(state, value, brand, at, depth) {
     switch (brand) {
       case '':
-        note(state, 'coerced', 'instance of ' + nameOf(value) + ' at ' + pathOf(at) + ' taken as an object of its fields');
+        note(state, 'coerced', placed('instance of ' + nameOf(value), at) + ' was taken as an object of its fields');
         return writeEntries(state, value, at, depth);
       case 'Map': return writeMap(state, value, at, depth);
       case 'Number': return writeNumber(state, p.numberValue(value), at);
@@ -168,7 +173,7 @@
 
   function writeError(state, value, at) {
     const message = value.message;
-    note(state, 'coerced', nameOf(value) + ' at ' + pathOf(at) + ' taken as text');
+    note(state, 'coerced', placed(nameOf(value), at) + ' was taken as text');
     return writeString(state, nameOf(value) + (typeof message === 'string' && message !== '' ? ': ' + message : ''), at);
   }
 
@@ -207,7 +212,7 @@
       if (typeof key !== 'string') refuse(state, at, 'Map with keys that are not strings');
       text += writeEntry(state, key, item, at, depth, text === '{');
     });
-    note(state, 'coerced', 'Map at ' + pathOf(at) + ' taken as an object');
+    note(state, 'coerced', placed('Map', at) + ' was taken as an object');
     return text + grow(state, '}');
   }
 

@@ -126,7 +126,9 @@ class _Encoding:
             except NoForm as no_form:
                 raise _Unsupported(path, no_form.kind) from None
             if coerced.taken_as:
-                self._note(f"{type_name(kind)} at {render_path(path)} taken as {coerced.taken_as}")
+                name = type_name(kind)
+                placed = f"the returned {name}" if path is None else f"{name} at {render_path(path)}"
+                self._note(f"{placed} was taken as {coerced.taken_as}")
             value = coerced.plain
         raise _Unsupported(path, type_name(type(value)))
 
@@ -221,7 +223,7 @@ class _Encoding:
             text = _key_text(key)
         except BaseException:  # noqa: BLE001 - a user's __str__ may raise anything
             raise _Unsupported(path, f"key of type {type_name(type(key))}") from None
-        self._note(f"{type_name(type(key))} key {text[:100]!r} at {render_path(path)} taken as a string")
+        self._note(f"{type_name(type(key))} key {text[:100]!r} at {render_path(path)} was taken as a string")
         return jsontext.scalar_text(text)
 
     def _note(self, message: str) -> None:

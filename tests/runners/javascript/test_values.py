@@ -100,9 +100,9 @@ def test_what_has_no_json_form_is_named(scratch, statement, path, kind):
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        ("return 5n", "BigInt at $ taken as a number"),
-        ("return new Map([['a', 1]])", "Map at $ taken as an object"),
-        ("class Score { a = 1 }; return new Score()", "instance of Score at $"),
+        ("return 5n", "the returned BigInt was taken as a number"),
+        ("return new Map([['a', 1]])", "the returned Map was taken as an object"),
+        ("class Score { a = 1 }; return new Score()", "the returned instance of Score was taken as"),
         ("return {d: new Date(0)}", "Date at $.d"),
         ("return {t: 'a\\udc00'}", "half of a surrogate pair at $.t replaced"),
         ("return {t: {'\\udc00': 1}}", "half of a surrogate pair in a key at $.t replaced"),

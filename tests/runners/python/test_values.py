@@ -221,7 +221,7 @@ def test_unsupported_values_are_named(value: Any, path: str, kind: str) -> None:
 def test_parts_with_one_obvious_form_take_it(part: Any, plain: Any, taken_as: str) -> None:
     found = result({"score": 1, "part": [part]})
     assert (found["unsupported"], found.get("value")) == (None, {"score": 1, "part": [plain]})
-    assert found["notes"][0]["message"].endswith(f" at $.part[0] taken as {taken_as}")
+    assert found["notes"][0]["message"].endswith(f" at $.part[0] was taken as {taken_as}")
 
 
 def test_a_set_that_cannot_be_sorted_is_a_list() -> None:
@@ -231,7 +231,7 @@ def test_a_set_that_cannot_be_sorted_is_a_list() -> None:
 def test_a_match_is_true() -> None:
     found = result(re.search("a", "abc"))
     assert (found["kind"], found["value"]) == ("bool", True)
-    assert "re.Match at $ taken as True; write bool(…)" in found["notes"][0]["message"]
+    assert "the returned re.Match was taken as True; write bool(…)" in found["notes"][0]["message"]
 
 
 def test_cycles_and_depth() -> None:
