@@ -90,6 +90,16 @@ def test_rows_are_counted_when_asked(url: str, jobs: list[str]) -> None:
         assert send(f"/v1/jobs/{jobs[0]}/rows?limit=1").json()["total"] is None
 
 
+def test_a_table_of_rows_says_that_more_follow(url: str, jobs: list[str]) -> None:
+    first, filtered, as_json = (
+        forked.run(["jobs", "rows", jobs[0], *options, "--url", url])
+        for options in ((), ("--status", "failed", "--limit", "2"), ("--json",))
+    )
+    assert "20 of 3000 rows; --limit shows more" in first.stderr
+    assert "the first 2 of these rows; --limit shows more" in filtered.stderr
+    assert (len(json.loads(as_json.stdout)), as_json.stderr) == (20, "")
+
+
 def test_what_ran_is_there_to_be_read(client: Client, jobs: list[str]) -> None:
     (ran,) = client.jobs.evaluators(jobs[0])
     assert (ran.label, ran.name, ran.evaluator.code) == ("evaluator 1", None, STRICT)

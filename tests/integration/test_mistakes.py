@@ -111,6 +111,9 @@ def test_a_field_of_another_request_is_not_taken_for_a_misspelling(server: Serve
     answer = server.client.post("/v1/evaluate", json={"evaluator": {"name": "exact-match"}, "outputs": "a"})
     hints = {one["field"]: one["hint"] for one in answer.json()["errors"]}
     assert '{"evaluator": "exact-match"}' in hints["evaluator.name"]
+    job = {"evaluators": [{"name": "three", "code": "x"}], "dataset": {"rows": [{"a": 1}]}}
+    [problem] = server.client.post("/v1/jobs", json=job).json()["errors"]
+    assert (problem["field"], "store the evaluator under this name" in problem["hint"]) == ("evaluators.0.name", True)
 
 
 def test_a_body_without_content_type_says_to_send_one(server: Server) -> None:

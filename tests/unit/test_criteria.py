@@ -26,7 +26,10 @@ def test_an_evaluator_is_given_its_own() -> None:
 def test_one_without_criteria_is_not_asked() -> None:
     found = given(ROW, "third")
     assert isinstance(found, Skipped)
-    assert found.note.message == "the row has no criteria for this evaluator; it has criteria for first, second"
+    assert (
+        found.note.message
+        == "the row has no criteria for this evaluator: its `criteria_by_evaluator` names only first, second"
+    )
 
 
 def test_an_agent_that_failed_fails_its_row_and_no_other_evaluator_is_asked_more() -> None:

@@ -22,6 +22,12 @@ def test_a_row_shows_the_start_of_its_outputs_and_inputs() -> None:
     assert line.endswith("near")
 
 
+def test_outputs_that_are_mapped_from_within_a_column_are_shown() -> None:
+    assert (
+        "Paris" in shown({"inputs": {"country": "France", "gold": "Paris"}}, {"outputs": "inputs.gold"})[1].split()[5]
+    )
+
+
 def test_the_answer_of_the_job_s_model_is_shown_and_rows_of_the_api_s_form() -> None:
     assert "Rome" in shown({"question": "?", "output": "Paris"}, {}, output="Rome", request={})[1]
     line = shown({"inputs": {"question": "?"}, "outputs": {"a": 1}}, {})[1]

@@ -82,6 +82,7 @@ RECORDS: list[dict[str, Any]] = [{"answer": "a", "meta": {"gold": 1}}, {"answer"
         ({"outputs": "anser"}, "support has no column anser; did you mean answer?"),
         ({"inputs.a": "answer", "inputs.b": "mta.gold"}, "support has no column mta.gold; did you mean meta?"),
         ({"outputs": "zzz"}, "support has no column zzz"),
+        ({"outputs": "gold"}, "support has no column gold; did you mean meta.gold?"),
         ({"outputs": "{{ anser }}"}, "support has no column anser; did you mean answer?"),
         ({"outputs": "{{ answer }} {{ lat.x | upper }}"}, "support has no column lat; did you mean late?"),
         ({"outputs": "{{ anser | default(answer) }}"}, None),

@@ -66,10 +66,22 @@ class FirstRows:
         return () if (field, source) == NO_OUTPUTS else (source,)
 
     def _unknown(self, field: str, name: str) -> Problem:
-        meant = nearest(name, self.columns) or nearest(_root(name), self.columns)
+        meant = nearest(name, self.columns) or nearest(_root(name), self.columns) or self._inside(name)
         message = f"{self.name} has no column {name[:_SHOWN_CHARS]}"
         message += f"; did you mean {meant}?" if meant is not None else ""
         return Problem(self._field(f"mapping.{field}"), message, self.has)
+
+    def _inside(self, name: str) -> str | None:
+        """Return the path of a column's value that has this name: `inputs.gold`."""
+        return next(
+            (
+                f"{column}.{name}"
+                for record in self.records
+                for column, value in record.items()
+                if isinstance(value, dict) and name in value
+            ),
+            None,
+        )
 
     def _field(self, field: str) -> str:
         return "--map" if self.for_command else field

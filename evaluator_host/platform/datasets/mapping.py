@@ -271,8 +271,9 @@ def given_to(row: Row, record: dict[str, Any], names: AbstractSet[str], *, outpu
     criteria: dict[str, Any] = record[CRITERIA]
     known = sorted(names & criteria.keys())
     if not known:
-        others = ", ".join(list(criteria)[:_SHOWN]) or "none"
-        return Skipped(Note("not_asked", f"the row has no criteria for this evaluator; it has criteria for {others}"))
+        others = ", ".join(list(criteria)[:_SHOWN])
+        named = f"names only {others}" if others else "is empty"
+        return Skipped(Note("not_asked", f"the row has no criteria for this evaluator: its `{CRITERIA}` {named}"))
     if isinstance(record.get(AGENT_ERROR), str):
         return EvaluationError(ErrorCode.TARGET_FAILED, f"the agent has no output to score: {record[AGENT_ERROR]}")
     if row.outputs is None and not outputs_come and not {"outputs", "output"} & record.keys():

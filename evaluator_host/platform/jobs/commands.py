@@ -269,8 +269,13 @@ def rows(
         "min_score": min_score, "max_score": max_score, "text": text, "sort": sort,
     }  # fmt: skip
     of = named_job(client, job)
-    found = client.jobs.first_rows(of.id, limit, **filters)
-    print_found(found, lambda rows: rows_table(rows, of.mapping), as_json=as_json)
+    found = client.jobs.first_rows(of.id, limit + (not as_json), **filters)
+    more = len(found) > limit
+    print_found(found[:limit], lambda rows: rows_table(rows, of.mapping), as_json=as_json)
+    if more:
+        chosen = any(value is not None for name, value in filters.items() if name != "sort")
+        shown = f"{limit} of {of.progress.done} rows" if not chosen else f"the first {limit} of these rows"
+        err.print(plain(f"{shown}; --limit shows more, and evaluator-host jobs download {job} rows.csv has all"))
 
 
 @app.command()

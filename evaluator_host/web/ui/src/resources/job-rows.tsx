@@ -490,8 +490,13 @@ function inputsOf(job: JobReport, { row }: JobRow): Columns {
   return Object.fromEntries(Object.entries(row).filter(([name]) => ![output, "outputs", "output", "trace"].includes(name)));
 }
 
+/** Return the value at a dotted path, as a mapping names it. */
+function at(value: unknown, path: string): unknown {
+  return path.split(".").reduce<unknown>((held, name) => (held !== null && typeof held === "object" && !Array.isArray(held) ? (held as Columns)[name] : undefined), value);
+}
+
 function outputOf(job: JobReport, { row, output }: JobRow): unknown {
   if (job.target !== null) return output ?? "";
   const mapped = job.mapping["outputs"];
-  return (mapped === undefined ? undefined : row[mapped]) ?? row["outputs"] ?? row["output"] ?? "";
+  return (mapped === undefined ? undefined : (row[mapped] ?? at(row, mapped))) ?? row["outputs"] ?? row["output"] ?? "";
 }
