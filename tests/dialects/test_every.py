@@ -112,3 +112,13 @@ async def test_several_contracts_are_refused_and_names_are_warned_about(service:
     assert "suspicious_parameters" in codes(await every(service, code))
     report = await service.check(Evaluator(PLAIN, settings=EvaluatorSettings(entry="*")))
     assert report.parameters == ("exact(inputs, outputs, trace)", "short(inputs, outputs, trace)")
+
+
+async def test_one_of_several_is_not_the_score_when_the_others_fail(service: Service) -> None:
+    broken = BROKEN[Language.PYTHON]
+    failing = "def exact(inputs, outputs, trace):\n    return 0.4\n" + broken
+    left, named, none = await asyncio.gather(
+        every(service, failing), every(service, failing, score="broken"), every(service, failing, score="exact")
+    )
+    assert (left.status, left.score, left.metrics) == (Status.SCORED, None, {"exact": 0.4})
+    assert (named.score, none.score) == (None, 0.4)

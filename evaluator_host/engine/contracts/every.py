@@ -21,8 +21,8 @@ def interpret_every(
     """Return the scores of all evaluators as metrics by their names, and what each one returned.
 
     Further metrics of an evaluator are named `name.metric`. The score is that of the evaluator which
-    `settings.score_output` names, or of the only one; where nobody asked for all of them, it is the mean of those that
-    gave one. An evaluator that failed adds a warning; if all failed, the row fails with the first error.
+    `settings.score_output` names, or of the only one in the file; where nobody asked for all of them, it is the mean of
+    those that gave one. An evaluator that failed adds a warning; if all failed, the row fails with the first error.
     """
     try:
         outcomes = [_outcome(raw) for raw in returned.value["every"]]
@@ -55,17 +55,18 @@ def interpret_every(
         }
     if errors and not read:
         return errors[0], shown
-    whole = _whole(read, settings)
+    whole = _whole(read, settings, of=len(outcomes))
     return replace(whole, metrics=metrics, notes=tuple(notes), native=tuple(native)), shown
 
 
-def _whole(read: dict[str, Scored], settings: EvaluatorSettings) -> Scored:
-    chosen = read.get(settings.score_output or "") or (next(iter(read.values())) if len(read) == 1 else None)
-    if chosen is not None:
-        return chosen
+def _whole(read: dict[str, Scored], settings: EvaluatorSettings, *, of: int) -> Scored:
+    if settings.score_output in read:
+        return read[settings.score_output]
+    if of == 1:
+        return next(iter(read.values()))
     skipped = all(one.skipped for one in read.values())
     scores = [one.score for one in read.values() if one.score is not None]
-    if settings.entry == EVERY or not scores:
+    if settings.entry == EVERY or settings.score_output is not None or not scores:
         return Scored(None, None, {}, skipped=skipped)
     verdicts = [one.passed for one in read.values() if one.score is not None]
     passed = all(verdicts) if None not in verdicts else None
