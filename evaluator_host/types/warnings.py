@@ -188,12 +188,14 @@ class WarningCount:
     mend: Annotated[
         Mend | None, Doc("Place where its cause can be mended: the mapping or the code; None for neither.")
     ] = None
+    varies: Annotated[bool, Doc("Whether it says something else in other rows than in the first.")] = False
 
     @property
     def text(self) -> str:
         """How many rows have it, what happened, and what to do about it."""
         where = f"{self.count} row{'s' if self.count > 1 else ''}"
-        return f"{self.code} ({where}): {self.message}" + (f"; {self.remedy}" if self.remedy else "")
+        example = f"for example row {self.rows[0]}: " if self.varies else ""
+        return f"{self.code} ({where}): {example}{self.message}" + (f"; {self.remedy}" if self.remedy else "")
 
 
 class WarningTally:
@@ -213,8 +215,10 @@ class WarningTally:
             if found is not None:
                 rows = tuple(sorted({*found.rows, row}))[:ROWS]
                 is_earlier = rows[0] < min(found.rows, default=row)  # rows end in any order
-                shown = _first(code, note, row) if is_earlier else found
-                self._counts[code] = replace(shown, count=found.count + 1, rows=rows)
+                this = _first(code, note, row)
+                varies = found.varies or this.message != found.message
+                shown = this if is_earlier else found
+                self._counts[code] = replace(shown, count=found.count + 1, rows=rows, varies=varies)
             elif len(self._counts) < MOST_CODES:
                 self._counts[code] = _first(code, note, row)
 

@@ -56,6 +56,7 @@ def test_rows_that_end_in_any_order_give_the_words_of_the_first() -> None:
             tally.add(row, [notes[row]])
         [told] = tally.counts()
         assert (told.message, told.count, told.rows) == ("of row 0", 6, (0, 1, 2, 3, 4))
+        assert told.text == "coerced (6 rows): for example row 0: of row 0"
 
 
 def test_a_tally_that_continues_another_is_that_of_all_rows() -> None:

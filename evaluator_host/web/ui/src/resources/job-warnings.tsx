@@ -55,7 +55,8 @@ export function WarningCounts({ warnings, job, evaluator }: { warnings: readonly
     <ul class="note-list">
       {warnings.map((one) => (
         <li key={one.code}>
-          <span class={one.doubtful ? "chip chip-warn" : "chip"}>{one.code}</span> <strong>{one.count === 1 ? "1 row" : `${count(one.count)} rows`}</strong>: <Prose text={one.message} />
+          <span class={one.doubtful ? "chip chip-warn" : "chip"}>{one.code}</span> <strong>{one.count === 1 ? "1 row" : `${count(one.count)} rows`}</strong>: {one.varies && `for example row ${one.rows[0]}: `}
+          <Prose text={one.message} />
           {one.remedy && (
             <>
               {"; "}
