@@ -52,7 +52,7 @@ class Scores:
     def __repr__(self) -> str:
         summary = self.batch.summary
         mean = "no score" if summary.mean is None else f"mean {summary.mean:.4g}"
-        head = f"{mean} over {summary.scored} of {summary.rows} rows, {summary.failed} failed"
+        head = f"{mean} over {summary.mean_rows} of {summary.rows} rows, {summary.failed} failed"
         return "\n".join([head, *("  ".join(line).rstrip() for line in self._lines())])
 
     def _repr_html_(self) -> str:

@@ -152,10 +152,10 @@ class BatchSummary:
     """Counts, mean score and times of a batch."""
 
     rows: Annotated[int, Doc("All rows.")]
-    scored: Annotated[int, Doc("Rows with a score.")]
+    scored: Annotated[int, Doc("Rows that were scored; the score of some may be null.")]
     failed: Annotated[int, Doc("Rows that failed.")]
     skipped: Annotated[int, Doc("Rows that the evaluator was not asked about.")]
-    mean: Annotated[float | None, Doc("Mean score of the scored rows; None without any.")]
+    mean: Annotated[float | None, Doc("Mean score of the rows that have one; None without any.")]
     pass_rate: Annotated[float | None, Doc("Passed rows over rows with `passed`, 0 to 1; None without any.")]
     errors: Annotated[dict[str, int], Doc("Failed rows by error code.")]
     rows_per_s: Annotated[float, Doc("Rows a second, over the whole batch.")]
@@ -166,6 +166,7 @@ class BatchSummary:
         str | None,
         Doc("Why no score can be relied on: all rows failed, none has a score, or each score is doubtful; else None."),
     ] = None
+    mean_rows: Annotated[int, Doc("Rows that the mean is over.")] = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,12 +187,12 @@ class JobScore:
 
     evaluator: Annotated[str, Doc("Its label in the job.")]
     rows: Annotated[int, Doc("Rows that it is to score in all.")]
-    scored: Annotated[int, Doc("Rows with a score.")]
+    scored: Annotated[int, Doc("Rows that it scored; the score of some may be null.")]
     failed: Annotated[int, Doc("Rows that failed; see `config.failures`.")]
     skipped: Annotated[int, Doc("Rows that it did not have to score.")]
     mean: Annotated[
         float | None,
-        Doc("Mean score over the scored rows, with `failures: zero` over the failed ones too; None without."),
+        Doc("Mean score over the rows that have one, with `failures: zero` over the failed ones too; None without."),
     ]
     pass_rate: Annotated[float | None, Doc("Share of these that passed, 0 to 1; None when no row has a verdict.")]
     previous: Annotated[
@@ -213,6 +213,7 @@ class JobScore:
             "score is doubtful; else None."
         ),
     ] = None
+    mean_rows: Annotated[int, Doc("Rows that the mean is over.")] = 0
 
     @property
     def not_compared(self) -> bool:

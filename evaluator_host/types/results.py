@@ -100,7 +100,7 @@ class EvaluatorFigures:
 
     evaluator: Annotated[str, Doc("Its label.")]
     rows: Annotated[int, Doc("Rows with a result.")]
-    scored: Annotated[int, Doc("Rows with a score.")]
+    scored: Annotated[int, Doc("Rows that it scored; the score of some may be null.")]
     failed: Annotated[int, Doc("Rows that failed.")]
     skipped: Annotated[int, Doc("Rows that the evaluator was not asked about.")]
     pass_rate: Annotated[float | None, Doc("Passed rows over rows with `passed`, 0 to 1; None without any.")]
@@ -170,10 +170,10 @@ class Comparison:
     changed: Annotated[tuple[Changed, ...], Doc("Differences between the jobs; empty if there are none.")]
     metrics: Annotated[tuple[Difference, ...], Doc("Paired differences of the metrics that both jobs have.")]
     regressions: Annotated[
-        tuple[Change, ...], Doc("Rows whose score fell or is missing now, the worst first; at most 100.")
+        tuple[Change, ...], Doc("Rows whose score fell, or that fail now, the worst first; at most 100.")
     ]
     improvements: Annotated[
-        tuple[Change, ...], Doc("Rows whose score rose or was missing before, the best first; at most 100.")
+        tuple[Change, ...], Doc("Rows whose score rose, or that failed before, the best first; at most 100.")
     ]
     regressed: Annotated[int, Doc("Number of all regressions.")]
     improved: Annotated[int, Doc("Number of all improvements.")]
@@ -186,6 +186,9 @@ class Comparison:
     pass_rate_after: Annotated[float | None, Doc("The same in the later job.")] = None
     warnings_before: Annotated[tuple[WarningCount, ...], Doc("Warnings of its rows in the earlier job.")] = ()
     warnings_after: Annotated[tuple[WarningCount, ...], Doc("Warnings of its rows in the later job.")] = ()
+    unscored: Annotated[
+        int, Doc("Rows with a score in only one of the jobs, and without a failure: neither better nor worse.")
+    ] = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,3 +182,21 @@ def test_a_platforms_own_scores_and_skipped_rows_are_stored_and_downloaded(clien
     assert [line.count("skipped") for line in (tmp_path / "rows.csv").read_text().splitlines()[:3]] == [0, 0, 1]
     [figures] = client.jobs.results(job.id).evaluators
     assert (figures.scored, figures.skipped, figures.failed) == (1, 1, 0)
+
+
+def test_a_score_of_few_rows_is_that_of_these_rows(client: Client, url: str) -> None:
+    code = "def evaluate(inputs, outputs, trace):\n    return {'score': inputs['n'], 'other': 1}\n"
+    rows = [{"full": 0.5, "few": few, "outputs": ""} for few in (0.75, None, 0.25)]
+    whole, partial = (
+        client.jobs.wait(client.jobs.create([Evaluator(code)], rows, mapping={"inputs.n": column}).id)
+        for column in ("full", "few")
+    )
+    assert [(job.scores[0].scored, job.scores[0].mean_rows) for job in (whole, partial)] == [(3, 3), (3, 2)]
+    (compared,) = client.jobs.compare(whole.id, partial.id)
+    assert (compared.improved, compared.regressed, compared.unscored) == (1, 1, 1)
+    shown, different = (
+        forked.run(["jobs", *command, "--url", url]).stdout
+        for command in (("show", partial.id), ("compare", whole.id, partial.id))
+    )
+    assert "mean 0.5 over 2 of 3 rows" in shown
+    assert "1 row better, 1 worse, 1 with a score in one job only" in different

@@ -112,6 +112,7 @@ export interface components {
             };
             failed: number;
             mean: number | null;
+            mean_rows: number;
             pass_rate: number | null;
             rows: number;
             rows_per_s: number;
@@ -243,6 +244,7 @@ export interface components {
             pass_rate_before: number | null;
             regressed: number;
             regressions: components["schemas"]["Change"][];
+            unscored: number;
             warnings_after: components["schemas"]["WarningCount"][];
             warnings_before: components["schemas"]["WarningCount"][];
         };
@@ -851,6 +853,7 @@ export interface components {
             evaluator: string;
             failed: number;
             mean: number | null;
+            mean_rows: number;
             pass_rate: number | null;
             previous: string | null;
             rows: number;
@@ -1557,6 +1560,7 @@ export interface components {
             message: string;
             remedy: string | null;
             rows: number[];
+            varies: boolean;
         };
     };
     responses: never;

@@ -44,6 +44,7 @@ def summarise(results: Sequence[EvaluationResult], *, seconds: float) -> BatchSu
         rows_per_s=round(len(results) / seconds, 1) if seconds > 0 else 0.0,
         warnings=told.counts(),
         doubt=told.doubt(),
+        mean_rows=len(scores),
     )
 
 

@@ -429,7 +429,7 @@ def _score(job: Job, one: EvaluatorTally, stored: StoredSpec | None = None) -> J
     mean, before = (
         None if tally is None else tally.mean_score(failures_are_zero=zero) for tally in (one.tally, one.previous)
     )
-    counted = {tally.scored + tally.failed * zero for tally in (one.tally, one.previous) if tally is not None}
+    counted = {tally.mean_rows(failures_are_zero=zero) for tally in (one.tally, one.previous) if tally is not None}
     return JobScore(
         evaluator=one.label,
         rows=len(stored.shard.indexes(job.rows)),
@@ -444,6 +444,7 @@ def _score(job: Job, one: EvaluatorTally, stored: StoredSpec | None = None) -> J
         else None,
         warnings=one.tally.counted_warnings(),
         doubt=one.doubt() if job.status.final else None,
+        mean_rows=one.tally.mean_rows(failures_are_zero=zero),
     )
 
 

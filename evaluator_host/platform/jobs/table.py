@@ -269,8 +269,12 @@ class Tally:
 
     def mean_score(self, *, failures_are_zero: bool) -> float | None:
         """Return the mean score, None when no row has one; failed rows are left out, or count as 0."""
-        count = self.scores + (self.failed if failures_are_zero else 0)
+        count = self.mean_rows(failures_are_zero=failures_are_zero)
         return float(f"{self.mean * (self.scores / count):.12g}") if count else None
+
+    def mean_rows(self, *, failures_are_zero: bool) -> int:
+        """Return the number of rows that the mean is over."""
+        return self.scores + (self.failed if failures_are_zero else 0)
 
     def pass_rate(self, *, failures_are_zero: bool) -> float | None:
         """Return the share of judged rows that passed, None without any; failed rows are left out, or did not pass."""

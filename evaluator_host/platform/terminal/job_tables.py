@@ -12,7 +12,7 @@ from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.alerts import ScheduleReport
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.jobs import JobEstimate, JobNode, JobReport, JobScore, ScoreHistory, ScoreLine
-from evaluator_host.types.json_values import encode_json
+from evaluator_host.types.json_values import encode_json, value_at
 from evaluator_host.types.results import (
     Agreement,
     Comparison,
@@ -160,7 +160,7 @@ def _score_text(score: JobScore, *, zero: bool) -> str | None:
     change = "" if score.change is None else f", {score.change:+.4g} since {score.previous}"
     failed = score.failed if zero else 0
     as_zero = f" ({failed} failed, counted as 0)" if failed else ""
-    return f"mean {score.mean:.4g} over {score.scored + failed} of {counted(score.rows, 'row')}{as_zero}{rate}{change}"
+    return f"mean {score.mean:.4g} over {score.mean_rows} of {counted(score.rows, 'row')}{as_zero}{rate}{change}"
 
 
 def _node(node: JobNode) -> str:
@@ -190,7 +190,7 @@ def _evaluator_figures(one: EvaluatorFigures) -> Text:
     if one.warnings:
         made.append(plain(f"\n{warnings_text(one.warnings)}"))
     if one.metrics:
-        header = ("METRIC", "COUNT", "NAN", "MEAN", "MIN", "P50", "P90", "P99", "MAX", "STD DEV")
+        header = ("METRIC", "COUNT", "MISSING", "MEAN", "MIN", "P50", "P90", "P99", "MAX", "STD DEV")
         made.append("\n").append(table(header, [_metric(metric) for metric in one.metrics]))
     for metric in one.metrics:
         if metric.rubric_distribution is not None:
@@ -229,9 +229,11 @@ def _row(row: JobRow, answers: str | None) -> tuple[object, ...]:
 
 
 def _said(row: JobRow, answers: str | None) -> tuple[str | None, str]:
-    """Return the start of a row's outputs, which are in the column `answers` if that is mapped, and of all else."""
+    """Return the start of a row's outputs, which are at the path `answers` if that is mapped, and of all else."""
     record = dict(row.row)
+    mapped = None if answers is None or answers in record else value_at(record, answers, None)
     answer = next((record.pop(name) for name in (answers, "outputs", "output") if name in record), None)
+    answer = answer if mapped is None else mapped
     answer = answer if row.request is None else row.output
     inputs = record.get("inputs")
     others = inputs if isinstance(inputs, dict) else record
@@ -303,7 +305,8 @@ def comparison_table(one: Comparison) -> Text:
         counted(one.improved, "row") + " better" + (f" ({one.gained} without a score before)" if one.gained else "")
     )
     worse = f"{one.regressed} worse" + (f" ({one.lost} without a score now)" if one.lost else "")
-    made = Text(plain(f"{one.before} -> {one.after}: {better}, {worse}\n"))
+    unscored = f", {one.unscored} with a score in one job only" if one.unscored else ""
+    made = Text(plain(f"{one.before} -> {one.after}: {better}, {worse}{unscored}\n"))
     if one.pass_rate_before is not None and one.pass_rate_after is not None:
         points = f"{(one.pass_rate_after - one.pass_rate_before) * 100:+.1f} points"
         rates = f"{one.pass_rate_before:.1%} -> {one.pass_rate_after:.1%} ({points})"

@@ -150,6 +150,7 @@ class Summary:
             "skipped": self.statuses[Status.SKIPPED],
             "bad_lines": bad_lines,
             **self._score.to_json(),
+            "mean_rows": self._score.count,
             "metrics": {name: {"rows": one.count, **one.to_json()} for name, one in self._metrics.items()},
             "pass_rate": self.pass_rate,
             "errors": dict(self.errors.most_common()),
@@ -173,7 +174,7 @@ class Summary:
                 ("failed", f"{found['failed']}  {_counts(self.errors)}" if self.errors else "0"),
                 ("skipped", found["skipped"] or None),
                 ("bad lines", bad_lines or None),
-                ("score", None if self.mean is None else _scores(found)),
+                ("score", None if self.mean is None else f"{_scores(found)}{self._few_rows()}"),
                 ("metrics", _metrics_text(found["metrics"]) or None),
                 ("passed", None if self.pass_rate is None else f"{self.pass_rate:.1%}"),
                 ("not passed", self._not_passed_text() if self._not_passed else None),
@@ -184,6 +185,10 @@ class Summary:
                 ("first failure", None if failure is None else _failure(failure)),
             ),
         )
+
+    def _few_rows(self) -> str:
+        rows, scored = self._score.count, self.statuses[Status.SCORED]
+        return "" if rows == scored else f" (over {rows} of the scored rows)"
 
     def _not_passed_text(self) -> str:
         count = self._verdicts[False]

@@ -122,15 +122,16 @@ class Traces(Repository):
             func.count(case((table.status == "scored", 1))),
             func.count(case((table.status == "failed", 1))),
             func.avg(table.score),
+            func.count(table.score),
             func.count(table.passed),
             func.count(case((table.passed.is_(True), 1))),
         )
         query = query.join(EvaluatorTable, EvaluatorTable.id == table.evaluator_id).where(
             named(workspace_id, name), table.received_at > since
         )
-        rows, scored, failed, mean, judged, passed = await self._database.fetch_first(query)
+        rows, scored, failed, mean, scores, judged, passed = await self._database.fetch_first(query)
         rate = passed / judged if judged else None
-        return JobScore(name, rows, scored, failed, rows - scored - failed, mean, rate, None, None)
+        return JobScore(name, rows, scored, failed, rows - scored - failed, mean, rate, None, None, mean_rows=scores)
 
     async def require_evaluator(self, workspace_id: str, name: str) -> None:
         """Check that there is an evaluator of this name.

@@ -361,7 +361,8 @@ class JobResults:
                         values.add(name, value)
 
         def figures_of(name: str, values: "array[float]") -> Aggregate:
-            return aggregate(name, values, nan_count=max(0, gathered.scored - len(values)))
+            rows = gathered.scored + (gathered.failed if zero and name == "score" else 0)
+            return aggregate(name, values, nan_count=max(0, rows - len(values)))
 
         metrics = tuple((await by_name(fill, figures_of, most=most)).values())
         together = await self._results.together(job_id, evaluator.position)
@@ -375,11 +376,11 @@ class JobResults:
         return replace(found, metrics=await with_rubrics(found.metrics, rubrics, self._results.every(job_id, scored)))
 
     async def _comparison(self, job_id: str, other_id: str, old: JobEvaluator, new: JobEvaluator) -> Comparison:
-        fallen, risen, verdicts = _Changes(), _Changes(), Counter[tuple[bool, bool]]()
+        fallen, risen, verdicts, unscored = _Changes(), _Changes(), Counter[tuple[bool, bool]](), 0
 
         async def fill(values: ValuesByName) -> None:
-            nonlocal fallen, risen, verdicts
-            fallen, risen, verdicts = _Changes(), _Changes(), Counter()
+            nonlocal fallen, risen, verdicts, unscored
+            fallen, risen, verdicts, unscored = _Changes(), _Changes(), Counter(), 0
             async for one, other in _paired(
                 self._results.figures(job_id, old.position), self._results.figures(other_id, new.position)
             ):
@@ -394,6 +395,8 @@ class JobResults:
                     fallen.add(gain, change)
                 elif gain > 0:
                     risen.add(-gain, change)
+                elif (one.score is None) != (other.score is None):
+                    unscored += 1
 
         metrics = await by_name(fill, lambda name, *pair: paired_difference(name, zip(*pair, strict=True)))
         return Comparison(
@@ -412,6 +415,7 @@ class JobResults:
             pass_rate_after=_share(verdicts[True, True] + verdicts[False, True], verdicts.total()),
             warnings_before=await self._jobs.warnings_of(job_id, old.position),
             warnings_after=await self._jobs.warnings_of(other_id, new.position),
+            unscored=unscored,
         )
 
 
@@ -480,16 +484,20 @@ class _Gathered:
     def scored(self) -> int:
         return self._statuses[Status.SCORED]
 
+    @property
+    def failed(self) -> int:
+        return self._statuses[Status.FAILED]
+
     def figures(
         self, label: str, metrics: tuple[Aggregate, ...], together: EvaluationResult | None
     ) -> EvaluatorFigures:
         judged = self._verdicts[True] + self._verdicts[False]
-        judged += self._statuses[Status.FAILED] if self._zero and judged else 0
+        judged += self.failed if self._zero and judged else 0
         return EvaluatorFigures(
             evaluator=label,
             rows=self._statuses.total(),
             scored=self.scored,
-            failed=self._statuses[Status.FAILED],
+            failed=self.failed,
             skipped=self._statuses[Status.SKIPPED],
             pass_rate=self._verdicts[True] / judged if judged else None,
             not_passed=self._verdicts[False] if judged else None,
@@ -510,7 +518,8 @@ class _Gathered:
 
 
 def _metrics(one: Figures) -> dict[str, float]:
-    found: dict[str, Any] = orjson.loads(one.metrics)
+    """Return a row's metrics, and its score, which is that of one evaluator of several under a name of its own."""
+    found: dict[str, Any] = ({} if one.score is None else {"score": one.score}) | orjson.loads(one.metrics)
     return {name: as_float(value) for name, value in found.items()}
 
 
@@ -519,12 +528,17 @@ def _value(one: Figures, metric: str) -> float | None:
 
 
 def _gain(before: Figures, after: Figures) -> float:
-    """Return by how much a row's score rose; infinity when it had none before, minus infinity when it has none now."""
+    """Return by how much a row's score rose: infinity when it failed before, minus infinity when it fails now.
+
+    It is 0 when a row has no score though it did not fail: that is neither better nor worse.
+    """
     if before.score is not None and after.score is not None:
         return after.score - before.score
     if before.score is None and after.score is None:
         return 0.0
-    return float("inf") if before.score is None else float("-inf")
+    if before.score is None:
+        return float("inf") if before.status == Status.FAILED else 0.0
+    return float("-inf") if after.status == Status.FAILED else 0.0
 
 
 async def _paired(

@@ -102,13 +102,20 @@ function Shown({ ids, route, comparison, query }: { ids: Ids; route: string; com
         <li class="tile stack">
           <span class="small">Better</span>
           <span class={comparison.improved > 0 ? "tile-value pass" : "tile-value"}>{count(comparison.improved)}</span>
-          <span class="tile-note small">rows{comparison.gained > 0 && `, ${count(comparison.gained)} of them without a score before`}</span>
+          <span class="tile-note small">rows by score{comparison.gained > 0 && `, ${count(comparison.gained)} of them without a score before`}</span>
         </li>
         <li class="tile stack">
           <span class="small">Worse</span>
           <span class={comparison.regressed > 0 ? "tile-value fail" : "tile-value"}>{count(comparison.regressed)}</span>
-          <span class="tile-note small">rows{comparison.lost > 0 && `, ${count(comparison.lost)} of them without a score now`}</span>
+          <span class="tile-note small">rows by score{comparison.lost > 0 && `, ${count(comparison.lost)} of them without a score now`}</span>
         </li>
+        {comparison.unscored > 0 && (
+          <li class="tile stack">
+            <span class="small">No score</span>
+            <span class="tile-value">{count(comparison.unscored)}</span>
+            <span class="tile-note small">rows in one of the jobs</span>
+          </li>
+        )}
       </ul>
       {comparison.metrics.length > 0 && <Differences metrics={comparison.metrics} />}
       <FindRows query={query} found={found} />
@@ -167,6 +174,7 @@ function Scatter({ ids, route, comparison, metric, names, byPlace }: { ids: Ids;
   const found = useLoaded((signal) => call<Pairs>("GET", `${route}/pairs`, { signal, query: { evaluator: comparison.before, metric, by_place: byPlace } }), [route, comparison.before, metric, byPlace]);
   const pairs = found.value;
   const points = pairs?.points;
+  const moved = comparison.metrics.find((one) => one.metric === metric);
   const drawing = useMemo(() => ({ kind: "scatter" as const, points: points ?? [], x: `before: ${comparison.before}`, y: `after: ${comparison.after}` }), [points, comparison]);
   const choose = <Select label="Metric" bare value={metric} options={names.map((name) => ({ value: name, label: name }))} onValue={(value) => setQuery({ metric: value === "score" ? null : value })} />;
   const open = (index: number) => {
@@ -181,13 +189,13 @@ function Scatter({ ids, route, comparison, metric, names, byPlace }: { ids: Ids;
       {pairs !== null && pairs.n > 0 && (
         <Plot
           name={`${shortId(ids.before)}-${shortId(ids.after)}-${metric}`}
-          summary={`${metric} of ${count(pairs.n)} rows before and after: ${count(comparison.improved)} better, ${count(comparison.regressed)} worse`}
+          summary={`${metric} of ${count(pairs.n)} rows before and after: rose in ${count(moved?.better ?? 0)}, fell in ${count(moved?.worse ?? 0)}`}
           drawing={drawing}
           header={["before", "after", "rows", "first row"]}
           rows={pairs.points.map((point) => [point.before, point.after, point.count, point.row])}
           onRow={open}
         >
-          Points above the line improved. {pairs.binned ? "Nearby points are merged. " : ""}Click a point to open its first row.
+          Points above the line rose. {pairs.binned ? "Nearby points are merged. " : ""}Click a point to open its first row.
         </Plot>
       )}
     </Panel>
@@ -198,7 +206,7 @@ function Differences({ metrics }: { metrics: readonly Difference[] }) {
   const head = (
     <>
       <th scope="col">Metric</th>
-      {["Rows", "Before", "After", "Difference", "95 % interval", "Better", "Worse"].map((name) => (
+      {["Rows", "Before", "After", "Difference", "95 % interval", "Rose", "Fell"].map((name) => (
         <th key={name} scope="col" class="number">
           {name}
         </th>
@@ -226,7 +234,8 @@ function Differences({ metrics }: { metrics: readonly Difference[] }) {
   );
 }
 
+/** The colour of a difference: of the score alone it is known that more is better. */
 function tone(one: Difference): string {
-  if (!one.significant || one.difference === null) return "";
+  if (one.metric !== "score" || !one.significant || one.difference === null) return "";
   return one.difference > 0 ? "pass" : "fail";
 }

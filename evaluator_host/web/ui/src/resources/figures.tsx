@@ -108,7 +108,7 @@ function over(figures: EvaluatorFigures): string {
 
 function meanNote(figures: EvaluatorFigures, score: Aggregate | undefined, zero: boolean): string {
   if (zero) return figures.failed > 0 ? `${count(figures.failed)} failed, counted as 0` : "failed rows count as 0";
-  if (figures.failed > 0 || figures.skipped > 0) return over(figures);
+  if (score !== undefined && score.count < figures.rows) return `over ${count(score.count)} of ${count(figures.rows)} rows`;
   return score?.std_dev ? `rows vary by ${figure(score.std_dev)} (std dev)` : "";
 }
 

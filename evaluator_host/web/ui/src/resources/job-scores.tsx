@@ -19,7 +19,7 @@ export function JobScores({ job }: { job: JobReport }) {
           <Against job={job} score={score} />
           <span class="muted">
             {score.pass_rate !== null && `${percent(score.pass_rate)} passed`}
-            {score.failed > 0 && score.scored > 0 && <span class="warn"> {overRows(score, job)}</span>}
+            {score.mean !== null && score.mean_rows < score.rows && (score.failed > 0 || job.finished_at !== null) && <span class="warn"> {overRows(score, job)}</span>}
             {score.doubt !== null && <span class="warn"> <Prose text={oneLine(score.doubt, 80)} /></span>}
           </span>
         </li>
@@ -30,8 +30,8 @@ export function JobScores({ job }: { job: JobReport }) {
 }
 
 /** Which rows a mean is of, where some of them failed. */
-export function overRows({ scored, failed, rows }: JobScore, { config }: JobReport): string {
-  return config.failures === "zero" ? `${count(failed)} of ${count(rows)} rows failed, counted as 0` : `over ${count(scored)} of ${count(rows)} rows`;
+export function overRows({ mean_rows, failed, rows }: JobScore, { config }: JobReport): string {
+  return config.failures === "zero" && failed > 0 ? `${count(failed)} of ${count(rows)} rows failed, counted as 0` : `over ${count(mean_rows)} of ${count(rows)} rows`;
 }
 
 /** Why two means are not compared. */

@@ -46,7 +46,7 @@ export function ScoreTrend({ name }: { name: string }) {
             </td>
             <td>{percent(one.score.pass_rate)}</td>
             <td>
-              {one.score.failed > 0 ? <span class="warn">{`${count(one.score.scored)} of ${count(one.score.rows)}`}</span> : count(one.score.scored)}
+              {one.score.mean_rows < one.score.rows ? <span class="warn">{`${count(one.score.mean_rows)} of ${count(one.score.rows)}`}</span> : count(one.score.mean_rows)}
             </td>
             <td>
               <When at={one.finished_at} />
@@ -80,7 +80,7 @@ function Trend({ name, scores }: { name: string; scores: readonly EvaluatorScore
         summary={`Mean scores of ${name} in ${shown.length} jobs over ${dataset || "rows of their own"}, the oldest first`}
         drawing={drawing}
         header={["finished", "version", "mean", "pass rate", "rows"]}
-        rows={shown.map((one) => [one.finished_at, one.version, one.score.mean, one.score.pass_rate, one.score.scored])}
+        rows={shown.map((one) => [one.finished_at, one.version, one.score.mean, one.score.pass_rate, one.score.mean_rows])}
         onRow={open}
       >
         A line for each version; jobs whose scores cannot be relied on are left out. Click a point to open its job.
