@@ -177,8 +177,8 @@ class Comparison:
     ]
     regressed: Annotated[int, Doc("Number of all regressions.")]
     improved: Annotated[int, Doc("Number of all improvements.")]
-    lost: Annotated[int, Doc("Regressions that have no score now; `metrics` leave them out.")] = 0
-    gained: Annotated[int, Doc("Improvements that had no score before; `metrics` leave them out.")] = 0
+    lost: Annotated[int, Doc("Regressions that fail now; `metrics` leave them out.")] = 0
+    gained: Annotated[int, Doc("Improvements that failed before; `metrics` leave them out.")] = 0
     judged: Annotated[int, Doc("Rows with `passed` in both jobs.")] = 0
     pass_rate_before: Annotated[
         float | None, Doc("Share of these rows that passed in the earlier job, 0 to 1; None without any.")

@@ -128,7 +128,7 @@ def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: 
     assert (compared.regressed, compared.lost, compared.metrics[0].worse) == (2, 1, 1)
     assert (compared.judged, compared.pass_rate_before, compared.pass_rate_after) == (2, 1.0, 0.5)
     shown = command(url, "jobs", "compare", before, after)
-    assert "0 rows better, 2 worse (1 without a score now)" in shown
+    assert "0 rows better, 2 worse (1 of which fail now)" in shown
     assert "passed: 100.0% -> 50.0% (-50.0 points), over 2 rows with a verdict in both" in shown
     assert "lost-exact is not compared by its mean" in command(url, "datasets", "scores", "lost")
     with pytest.raises(NotFound, match="did you mean course"):

@@ -301,10 +301,10 @@ def _interval(given: tuple[float, float] | None) -> str:
 
 def comparison_table(one: Comparison) -> Text:
     """Return a table that compares the results of one evaluator in two jobs."""
-    better = (
-        counted(one.improved, "row") + " better" + (f" ({one.gained} without a score before)" if one.gained else "")
+    better = f"{counted(one.improved, 'row')} better" + (
+        f" ({one.gained} of which failed before)" if one.gained else ""
     )
-    worse = f"{one.regressed} worse" + (f" ({one.lost} without a score now)" if one.lost else "")
+    worse = f"{one.regressed} worse" + (f" ({one.lost} of which fail now)" if one.lost else "")
     unscored = f", {one.unscored} with a score in one job only" if one.unscored else ""
     made = Text(plain(f"{one.before} -> {one.after}: {better}, {worse}{unscored}\n"))
     if one.pass_rate_before is not None and one.pass_rate_after is not None:

@@ -102,12 +102,12 @@ function Shown({ ids, route, comparison, query }: { ids: Ids; route: string; com
         <li class="tile stack">
           <span class="small">Better</span>
           <span class={comparison.improved > 0 ? "tile-value pass" : "tile-value"}>{count(comparison.improved)}</span>
-          <span class="tile-note small">rows by score{comparison.gained > 0 && `, ${count(comparison.gained)} of them without a score before`}</span>
+          <span class="tile-note small">rows by score{comparison.gained > 0 && `, ${count(comparison.gained)} of them failed before`}</span>
         </li>
         <li class="tile stack">
           <span class="small">Worse</span>
           <span class={comparison.regressed > 0 ? "tile-value fail" : "tile-value"}>{count(comparison.regressed)}</span>
-          <span class="tile-note small">rows by score{comparison.lost > 0 && `, ${count(comparison.lost)} of them without a score now`}</span>
+          <span class="tile-note small">rows by score{comparison.lost > 0 && `, ${count(comparison.lost)} of them fail now`}</span>
         </li>
         {comparison.unscored > 0 && (
           <li class="tile stack">
