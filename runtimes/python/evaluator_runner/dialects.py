@@ -296,7 +296,7 @@ def _find_equal(
     lines = namespace["__loader__"].get_source("evaluator").split("\n")
     found = find_every(list(several.equal), one, lines)
     message = f"the score is the mean of {several.shown}; `settings.entry` names one"
-    found.notes.append({"code": "several_entries", "message": message})
+    found.notes += [{"code": "several_entries", "message": message}, *several.notes]
     return found
 
 

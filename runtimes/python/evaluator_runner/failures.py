@@ -41,10 +41,12 @@ class Failure(Exception):
     Attributes:
       equal: Names of several evaluators of one contract, of which the code means no particular one.
       shown: The same with parameters and lines, as text for people.
+      notes: Remarks on all of them.
     """
 
     equal: tuple[str, ...] = ()
     shown: str = ""
+    notes: tuple[dict[str, str], ...] = ()
 
     def __init__(
         self, code: str, message: str, *, hint: str | None = None, line: int | None = None, column: int | None = None

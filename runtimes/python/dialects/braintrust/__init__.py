@@ -41,14 +41,21 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
     """Return the entry for the function; its result is sent as `{"value": …}`, or `{"refused": type}` for no score."""
+    notes: tuple[dict[str, str], ...] = ()
     if name is None and _ENTRY not in namespace:
         outline = candidates.outline_of(namespace)
         scores = _scores_of_eval(outline)
         own = [one for one in scores if one in outline.functions]
         if scores and not own:
             raise _of_packages(scores)
-        name = candidates.the_only(namespace, own, "scores of an `Eval`") if own else None
+        notes = _left_out([one for one in scores if one not in own]) if own else ()
+        try:
+            name = candidates.the_only(namespace, own, "scores of an `Eval`") if own else None
+        except Failure as several:
+            several.notes = notes
+            raise
     found = entry.find_function(namespace, name or _ENTRY)
+    found.notes += notes
     found.bind = lambda args: _bind(found, args[0])
     found.convert = _plain
     return found
@@ -62,12 +69,28 @@ def _scores_of_eval(outline: Outline) -> list[str]:
     for call in calls_in(outline, "braintrust", ("Eval", "EvalAsync")):
         for keyword in call.keywords:
             if keyword.arg == "scores":
-                names += [name for one in getattr(keyword.value, "elts", ()) for name in outline.dotted(one)[:1]]
+                for one in getattr(keyword.value, "elts", ()):
+                    names += outline.dotted(one)[:1] or [f"the expression in line {one.lineno}"]
     return list(dict.fromkeys(names))
 
 
+def _short(scores: list[str]) -> list[str]:
+    return [one.rpartition(".")[2] if "partial" not in one else one.split(".")[-2] for one in scores[:10]]
+
+
+def _left_out(scores: list[str]) -> tuple[dict[str, str], ...]:
+    """Return the remark that these of an `Eval`'s scores are not called."""
+    if not scores:
+        return ()
+    message = f"not called of the scores of `Eval`: {', '.join(_short(scores))}, which are not functions of the code"
+    return ({"code": "entry_left_out", "message": message},)
+
+
 def _of_packages(scores: list[str]) -> Failure:
-    names = [one.rpartition(".")[2] if "partial" not in one else one.split(".")[-2] for one in scores[:10]]
+    names = _short(scores)
+    if not names[0].isidentifier():
+        message = f"`Eval` scores with {', '.join(names)}, and the code has no scorer that is a function"
+        return Failure("entry_not_found", message, hint="write it as `def handler(input, output, expected): return …`")
     return Failure(
         "entry_not_found",
         f"the scores of `Eval` are {', '.join(names)}, of a package or made by it: the code has no scorer of its own",
