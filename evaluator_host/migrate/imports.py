@@ -21,7 +21,7 @@ from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.engine.system.limited_process import CallLimits, LimitedProcesses
-from evaluator_host.migrate.slices import find_slices
+from evaluator_host.migrate.slices import find_slices, listed_elsewhere
 from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
 from evaluator_host.platform.evaluators.table import NameFacts
@@ -34,6 +34,11 @@ from evaluator_host.types.migrations import Import, ImportedDataset, ImportedEva
 
 _LIMITS: Final = CallLimits(cpu_s=30, memory_mb=1024)
 _MOST_EVALUATORS: Final = 200
+_SHOWN_CHARS: Final = 80
+_NOT_OF_FILE: Final = (
+    "the file lists it among its evaluators, and has no function of this name: write one that calls it, "
+    "or store the whole file"
+)
 _MOST_LEFT_OUT: Final = 1000  # parts that a report names
 _MOST_COLUMNS: Final = 1000  # columns of a data set that a report names
 _DOCUMENTS: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson")
@@ -202,6 +207,8 @@ def _read_module(code: str, path: str, name: str) -> Found:
             continue
         made = FoundEvaluator(names.give(name, entry), one["code"], entry, language, file=path, entry=entry)
         found.evaluators.append(replace(made, packages=pins))
+    for text in listed_elsewhere(script.source, language) if len(slices) > 1 else ():
+        found.leave_out(text[:_SHOWN_CHARS], _NOT_OF_FILE, text)
     return found
 
 

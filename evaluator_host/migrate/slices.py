@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _MOST_ENTRIES: Final = 200  # entries that are looked at
 _SLICE_CHARACTERS: Final = 64 << 10
+_LISTS: Final = frozenset({"evaluators", "scorers", "scores"})  # arguments that list evaluators
 _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -53,6 +54,16 @@ def find_slices(code: str, language: str, most: int) -> list[dict[str, str]]:
     }
     found = ({"entry": name, "code": _text(statements, closures[name])} for name in closures if name not in parts)
     return [one for one in found if len(one["code"]) <= _SLICE_CHARACTERS][:most]
+
+
+def listed_elsewhere(code: str, language: str) -> list[str]:
+    """Return what a list of evaluators has, by its text, of packages or without a name: no slice is of it."""
+    python = language == Language.PYTHON
+    statements = _python(code) if python else _scripts(code)
+    imported = {name for one in statements if one.imports for name in one.binds}
+    listed = _python_lists(code) if python else _script_lists(code)
+    found = [(text, name) for text, name in listed if name is None or name in imported]
+    return list(dict.fromkeys(text for text, _ in found)) if len(found) < len(listed) else []
 
 
 def _bindings(statements: list[_Statement]) -> dict[str, set[int]]:
@@ -95,6 +106,24 @@ def _text(statements: list[_Statement], chosen: set[int]) -> str:
         text += f"{one.text}\n"
         before = one
     return text
+
+
+def _python_lists(code: str) -> list[tuple[str, str | None]]:
+    """Return each element of lists of evaluators: its text, and the name that it begins with."""
+    try:
+        nodes = list(ast.walk(ast.parse(code)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    lists = [one.value for one in nodes if isinstance(one, ast.keyword) and one.arg in _LISTS]
+    elements = [one for found in lists if isinstance(found, ast.List) for one in found.elts]
+    kept = (ast.Name, ast.Attribute, ast.Call, ast.Lambda)
+    return [(ast.unparse(one), _first_name(one)) for one in elements if isinstance(one, kept)]
+
+
+def _first_name(node: ast.expr) -> str | None:
+    while isinstance(node, ast.Attribute | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
 # Python ---------------------------------------------------------------------------------------------------------------
@@ -178,6 +207,32 @@ _DECLARED: Final = _ENTRIES | {"interface_declaration", "type_alias_declaration"
 def _scripts(code: str) -> list[_Statement]:
     root = syntax_tree(code).root_node
     return [] if root.has_error else [_script(node) for node in root.named_children if node.type != "comment"]
+
+
+def _script_lists(code: str) -> list[tuple[str, str | None]]:
+    """Return each element of lists of evaluators: its text, and the name that it begins with."""
+    found: list[tuple[str, str | None]] = []
+    for pair in nodes_below(syntax_tree(code).root_node):
+        key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+        if pair.type != "pair" or key is None or value is None or value.type != "array":
+            continue
+        if (key.text or b"").decode("utf-8", "replace").strip("\"'") in _LISTS:
+            kept = {"identifier", "member_expression", "call_expression", *_FUNCTIONS}
+            found += [(_node_text(one), _script_name(one)) for one in value.named_children if one.type in kept]
+    return found
+
+
+def _script_name(node: "Node") -> str | None:
+    while node.type in {"member_expression", "call_expression"}:
+        inner = node.child_by_field_name("object" if node.type == "member_expression" else "function")
+        if inner is None:
+            return None
+        node = inner
+    return _node_text(node) if node.type == "identifier" else None
+
+
+def _node_text(node: "Node") -> str:
+    return (node.text or b"").decode("utf-8", "surrogatepass")
 
 
 def _script(node: "Node") -> _Statement:

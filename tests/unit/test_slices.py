@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator_host.migrate.slices import find_slices
+from evaluator_host.migrate.slices import find_slices, listed_elsewhere
 
 PYTHON = '''"""Scorers."""
 from __future__ import annotations
@@ -70,6 +70,31 @@ def test_scripts_are_sliced_too() -> None:
 @pytest.mark.parametrize("language", ["python", "javascript"])
 def test_text_that_is_no_program_has_none(code: str, language: str) -> None:
     assert find_slices(code, language, 20) == []
+
+
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        (
+            "python",
+            (
+                "from lib import Near\n\ndef exact(output):\n    return 1\n\n"
+                "run(scores=[Near, exact, Near.partial(1), lambda output: 0])\nplot(scores=[1, 2], evaluators=[exact])\n"
+            ),
+        ),
+        (
+            "typescript",
+            (
+                "import { Near } from 'lib';\nfunction exact(output: string) { return 1 }\n"
+                "run({ scores: [Near, exact, Near.partial(1), (output) => 0] });\nplot({ scores: [1, 2] });\n"
+            ),
+        ),
+    ],
+)
+def test_evaluators_that_a_list_has_from_elsewhere_are_told(language: str, code: str) -> None:
+    assert listed_elsewhere(code, language)[:2] == ["Near", "Near.partial(1)"]
+    assert listed_elsewhere(code, language)[2:] in (["lambda output: 0"], ["(output) => 0"])
+    assert listed_elsewhere(code.replace("exact,", "").replace("[exact]", "[]"), language) == []
 
 
 def test_only_so_many_are_returned() -> None:
