@@ -499,7 +499,7 @@ def test_a_comparison_names_what_differs_and_refuses_evaluators_of_different_nam
     }
     assert changes == {"code": ("one-text@1", "one-text@2"), "limits": ("timeout_s=10.0", "timeout_s=5.0")}
     other = job("other-text", "answer")
-    with pytest.raises(InvalidRequest, match=r"no evaluator in common: one-text@1; other-text@1$") as raised:
+    with pytest.raises(InvalidRequest, match=r"no evaluator in common: one-text@1; other-text@1\n") as raised:
         client.jobs.compare(first, other)
     assert [one.field for one in raised.value.problems] == ["by_place"]
     assert client.jobs.compare(first, other, by_place=True)[0].after == "other-text@1"

@@ -117,7 +117,7 @@ function Cell({ job, score, first, difference }: { job: JobReport; score: JobSco
       <span class="muted">
         {difference?.interval && `95 % ${signed(difference.interval[0])} to ${signed(difference.interval[1])}, `}
         {difference && `${significance(difference)}; `}
-        {score.pass_rate !== null && `${percent(score.pass_rate)} passed`} {score.mean !== null && score.mean_rows < score.rows && overRows(score, job)} {score.evaluator}
+        {score.pass_rate !== null && `${percent(score.pass_rate)} passed`} {score.mean !== null && (score.failed > 0 || score.mean_rows < score.rows) && overRows(score, job)} {score.evaluator}
       </span>
     </>
   );

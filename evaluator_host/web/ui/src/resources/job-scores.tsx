@@ -19,7 +19,7 @@ export function JobScores({ job }: { job: JobReport }) {
           <Against job={job} score={score} />
           <span class="muted">
             {score.pass_rate !== null && `${percent(score.pass_rate)} passed`}
-            {score.mean !== null && score.mean_rows < score.rows && (score.failed > 0 || job.finished_at !== null) && <span class={score.failed > 0 ? "warn" : ""}> {overRows(score, job)}</span>}
+            {score.mean !== null && (score.failed > 0 || (score.mean_rows < score.rows && job.finished_at !== null)) && <span class={score.failed > 0 ? "warn" : ""}> {overRows(score, job)}</span>}
             {score.doubt !== null && <span class="warn"> <Prose text={oneLine(score.doubt, 80)} /></span>}
           </span>
         </li>

@@ -46,7 +46,7 @@ export function ScoreTrend({ name }: { name: string }) {
             </td>
             <td>{percent(one.score.pass_rate)}</td>
             <td>
-              {one.score.mean_rows < one.score.rows ? <span class="warn">{`${count(one.score.mean_rows)} of ${count(one.score.rows)}`}</span> : count(one.score.mean_rows)}
+              {rowsOf(one) < one.score.rows ? <span class="warn">{`${count(rowsOf(one))} of ${count(one.score.rows)}`}</span> : count(rowsOf(one))}
             </td>
             <td>
               <When at={one.finished_at} />
@@ -56,6 +56,11 @@ export function ScoreTrend({ name }: { name: string }) {
       </Table>
     </>
   );
+}
+
+/** Rows with a score, without failed ones that count as 0. */
+function rowsOf({ score }: EvaluatorScore): number {
+  return Math.min(score.scored, score.mean_rows);
 }
 
 /** The mean over time, a line for each version, over one data set: means over other rows are not a trend. */
@@ -80,7 +85,7 @@ function Trend({ name, scores }: { name: string; scores: readonly EvaluatorScore
         summary={`Mean scores of ${name} in ${shown.length} jobs over ${dataset || "rows of their own"}, the oldest first`}
         drawing={drawing}
         header={["finished", "version", "mean", "pass rate", "rows"]}
-        rows={shown.map((one) => [one.finished_at, one.version, one.score.mean, one.score.pass_rate, one.score.mean_rows])}
+        rows={shown.map((one) => [one.finished_at, one.version, one.score.mean, one.score.pass_rate, rowsOf(one)])}
         onRow={open}
       >
         A line for each version; jobs whose scores cannot be relied on are left out. Click a point to open its job.
