@@ -19,11 +19,11 @@ MB = 1 << 20
 pytestmark = pytest.mark.engine
 
 
-def done(*command: str | Path) -> str:
+def done(*command: str | Path, folder: str | Path = "/") -> str:
     """Run a command outside the checkout, and return its output."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     ended = subprocess.run(
-        [str(part) for part in command], cwd="/", env=environment, capture_output=True, text=True, timeout=240
+        [str(part) for part in command], cwd=folder, env=environment, capture_output=True, text=True, timeout=240
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
@@ -71,17 +71,20 @@ def test_each_of_its_modules_can_be_imported(python: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_example_of_its_page_scores_and_a_job_runs(python: Path, server: Server) -> None:
-    (example,) = [block.text for block in blocks(SOURCE / "README.md") if block.language == "python"]
+def test_the_examples_of_its_page_and_a_job_run(python: Path, server: Server, tmp_path: Path) -> None:
+    found = blocks(SOURCE / "README.md")
+    examples, told = ([one.text for one in found if one.language == language] for language in ("python", "text"))
     url = f"http://127.0.0.1:{server.port}"
-    assert done(python, "-c", example.replace("http://127.0.0.1:8710", url)) == "1.0\n"
+    printed = [done(python, "-c", one.replace("http://127.0.0.1:8710", url), folder=tmp_path) for one in examples]
+    assert printed == told
+    assert len((tmp_path / "scores.csv").read_text().splitlines()) == 4
     job = (
         "from evaluator_host_client import Client, Evaluator, HostError\n"
         f"with Client({url!r}) as client:\n"
-        "    client.datasets.upload('capitals', [{'outputs': 'Paris'}, {'outputs': 'Rome'}])\n"
+        "    client.datasets.upload('answers', [{'outputs': 'Paris'}, {'outputs': 'Rome'}])\n"
         "    code = 'def evaluate(inputs, outputs, trace): return outputs == \"Paris\"'\n"
         "    client.evaluators.create('paris', Evaluator(code))\n"
-        "    job = client.jobs.wait(client.jobs.create(['paris'], 'capitals').id)\n"
+        "    job = client.jobs.wait(client.jobs.create(['paris'], 'answers').id)\n"
         "    print(job.status)\n"
         "    try: client.evaluators.get('rome')\n"
         "    except HostError as error: print(type(error).__name__)\n"
