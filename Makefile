@@ -29,7 +29,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annot
 
 help: ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo "  PORT=8711 make run, PYTHON=python3.12 make setup, ARGS='tests/unit -x' make test"
+	@echo "  PORT=8711 EVALUATOR_HOST_DATA_DIR=data make run, PYTHON=python3.12 make setup, ARGS='tests/unit -x' make test"
 
 setup: $(VENV)/.tools $(UI)/dist/index.html ## Make .venv from the lock file and prepare the pinned tools
 	@echo "ready: $(BIN)/evaluator-host"

@@ -96,8 +96,10 @@ def _score(value: Json, name: str | None) -> dict[str, Json]:
     if "score" not in value and isinstance(value.get("id"), str):
         label = {"label": value["label"]} if isinstance(value.get("label"), str) else {}
         return {"name": own, "id": value["id"], **label, **more}
-    score = value.get("score")
-    if "score" not in value or not (score is None or isinstance(score, bool) or is_number(score)):
+    if "score" not in value:
+        raise _Refused(f"{shown(value)} has no `score`; give it a number between 0 and 1")
+    score = value["score"]
+    if not (score is None or isinstance(score, bool) or is_number(score)):
         raise _Refused(f"the score {shown(score)} is not a number between 0 and 1")
     if score is not None and not 0 <= score <= 1:
         raise _Refused(f"score ({score}) must be between 0 and 1")

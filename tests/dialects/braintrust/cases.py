@@ -60,6 +60,7 @@ CASES = [
     case(id="a coroutine", code="async def handler(output):\n    return 1\n", native=[one(1)]),
     skipped(id="None is skipped", code=returns("None"), native=[one(None)]),
     skipped(id="None for all of several", code=returns("[{'name': 'a', 'score': None}]"), native=[one(None, "a")]),
+    refused(id="no score", code=returns("{'name': 'exact'}"), message="has no `score`; give it a number"),
     *[refused(id=f"refuses {value}", code=returns(value)) for value in ("1.5", "-0.1", "'1'", "[1]", "[{'score': 1}]", "{'score': 2}", "{'score': '1'}", "{'a': 1}", "object()")],
     case(id="Score over 1", code="from braintrust import Score\n\ndef handler(output):\n    return Score('a', 1.5)\n", status="failed", error="user_exception", message="between 0 and 1"),
     case(id="scores of a package", recognised=None, code="from autoevals import Battle, Factuality\nfrom braintrust import Eval\n\nasync def main():\n    await Eval('p', data=[], task=str, scores=[Factuality, Battle.partial(instructions='which?')])\n", status="failed", error="entry_not_found", message="the scores of `Eval` are Factuality, Battle, of a package or made by it"),
