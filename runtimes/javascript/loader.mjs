@@ -140,7 +140,8 @@ async function buildWith(bundler, text, order, tools, signal) {
   const { faults } = built;
   const other = await bundler.build(text, { ...options, external: lacked }, signal);
   const known = lacked.filter((one) => isOwnFile(one) || packageOf(one, tools.known ?? {}) !== null && (order.check || clientOf(one) === null));
-  return other.ok ? { ...other, text: withPlaceholders(other.text, known), absent: known, faults } : built;
+  const needed = faults.filter((one) => known.includes(one.module ?? ''));
+  return other.ok ? { ...other, text: withPlaceholders(other.text, known), absent: known, faults: needed.length > 0 ? needed : faults } : built;
 }
 
 /**

@@ -84,6 +84,7 @@ CASES = [
     typescript(id="Eval: nothing but what has no name", code=EVAL.format("async ({ output }: Row) => ({ name: 'half', score: 0.5 })"), native=[one(0.5, "half")], score=0.5),
     typescript(id="Eval: the contract is declared", code=EVAL.format("exact, near(1)"), contract=Contract("braintrust"), native=[one(1, "exact"), one(0.5, "near")], score=0.75),
     typescript(id="Eval: nothing but an import that is not pinned", recognised=None, code=EVAL.format("Levenshtein"), status="failed", error="load_error", message="Cannot find module 'autoevals'"),
+    javascript(id="JavaScript: Eval: nothing but an import that is not pinned", recognised=None, code="import { Eval } from 'braintrust';\nimport { Levenshtein } from 'autoevals';\nEval('sums', { data: () => [], task: (input) => input, scores: [Levenshtein] });\n", status="failed", error="load_error", message="Cannot find module 'autoevals'"),
     typescript(id="Eval: a spread list", code=EVAL.format("...more, exact"), native=[one(1, "exact")], score=1, warnings=frozenset({"entry_left_out"})),
     typescript(id="Eval: a list of its own", code=EVAL.replace("[{}]", "all").format() + "const all = [exact];\n", native=[one(1, "exact")], score=1),
     typescript(id="an import of its types", code="import type { Score } from 'autoevals';\nconst plain = (text: string) => text.trim();\nexport function exact({ output, expected }: { output: string; expected?: string }): Score {\n  return { name: 'same', score: plain(output) === expected ? 1 : 0 };\n}\n", native=[one(1, "same")], score=1),
