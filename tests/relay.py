@@ -132,4 +132,5 @@ class Relay:
             while data := source.recv(65536):
                 self.passing.wait()
                 target.sendall(data)
+        with contextlib.suppress(OSError):
             target.shutdown(socket.SHUT_WR)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from sqlalchemy import insert, select, text
+from sqlalchemy import insert, make_url, select, text
 from sqlalchemy.exc import OperationalError, StatementError
 
 from evaluator_host.platform.store import database
@@ -20,6 +20,7 @@ from evaluator_host.platform.store.store import Store, open_read_only, open_stor
 from evaluator_host.platform.store.tables import WorkspaceTable
 from evaluator_host.types.errors import Misconfigured, StoreUnavailable
 from tests.databases import Databases
+from tests.relay import Relay
 
 
 @pytest.fixture
@@ -176,6 +177,39 @@ async def test_a_server_that_restarts_is_met_again(databases: Databases, tmp_pat
         await asyncio.gather(*(names(store) for _ in range(4)))
         databases.postgresql.end_connections(url)
         assert await names(store) == ["default"]
+
+
+@contextmanager
+def silent(port: int) -> Iterator[None]:
+    """Drop every packet to a port of this machine, as a network does whose cable is out."""
+    rule = ("OUTPUT", "--out-interface", "lo", "--protocol", "tcp", "--dport", str(port), "--jump", "DROP")
+    subprocess.run(["iptables", "--wait", "--insert", *rule], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["iptables", "--wait", "--delete", *rule], check=True)
+
+
+@pytest.mark.long
+@pytest.mark.engine
+@pytest.mark.parametrize("asked", ["before", "while"])
+async def test_a_server_that_falls_silent_is_noticed(databases: Databases, tmp_path: Path, asked: str) -> None:
+    with Relay(databases.postgresql.socket, tcp=True) as relay:
+        port = make_url(relay.address).port
+        assert port is not None
+        url = make_url(databases.make("postgresql")).set(query={}, host="127.0.0.1", port=port)
+        later = Database(address(url.render_as_string(hide_password=False), tmp_path))
+        assert await later.fetch_value(text("SELECT 1")) == 1
+        if asked == "before":
+            waiting = asyncio.create_task(later.fetch_value(text("SELECT pg_sleep(200)")))
+            await asyncio.sleep(1)
+        with silent(port):
+            if asked == "while":
+                waiting = asyncio.create_task(later.fetch_value(text("SELECT 2")))
+            with pytest.raises(StoreUnavailable):
+                await asyncio.wait_for(waiting, 120)
+        assert await later.fetch_value(text("SELECT 3")) == 3
+        await later.close()
 
 
 @pytest.mark.engine

@@ -57,6 +57,14 @@ _CONNECTIONS: Final = 8
 _VACUUMED_PAGES: Final = 2000
 _NAMES: Final = 1000  # names that a misspelt one is compared with
 _KEPT: Final = 2  # connections for keys and for the watch, however many calls wait for the others
+_ANSWERING: Final = {  # parameters of a connection to PostgreSQL: a server that is gone is noticed within half a minute
+    "connect_timeout": 10,
+    "application_name": "evaluator-host",
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
 _TICK_S: Final = 2.0  # the coarsest step in which a file system notes times
 _WRITES: Final = "evaluator_host_writes"
 FILE_NAME: Final = "evaluator-host.db"
@@ -396,6 +404,11 @@ def refuse_bytes(engine: SyncEngine) -> SyncEngine:
     return engine
 
 
+def connect_args(url: URL) -> dict[str, Any]:
+    """Return the parameters of connections to a PostgreSQL server that its URL does not set."""
+    return {name: value for name, value in _ANSWERING.items() if name not in url.query}
+
+
 def _engine(address: Address, connections: int) -> AsyncEngine:
     pool: dict[str, Any] = {"pool_size": connections, "max_overflow": 0, "pool_timeout": _WAIT_S}
     if address.engine is Engine.POSTGRESQL:
@@ -404,7 +417,7 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
             **pool,
             hide_parameters=True,
             pool_pre_ping=True,  # replaces connections that the server has closed
-            connect_args={"connect_timeout": 10, "application_name": "evaluator-host"},
+            connect_args=connect_args(address.url),
         )
         refuse_bytes(made.sync_engine)
         return made

@@ -30,7 +30,15 @@ from sqlalchemy.exc import ProgrammingError
 
 from evaluator_host.engine.system.files import FileLock
 from evaluator_host.platform.folders import modules
-from evaluator_host.platform.store.database import Address, Engine, backups_dir, newest_backup, refuse_bytes, translated
+from evaluator_host.platform.store.database import (
+    Address,
+    Engine,
+    backups_dir,
+    connect_args,
+    newest_backup,
+    refuse_bytes,
+    translated,
+)
 from evaluator_host.platform.store.tables import Table
 from evaluator_host.types.errors import Misconfigured
 
@@ -227,7 +235,7 @@ def blocking_url(address: Address) -> Any:
 def _arguments(address: Address) -> dict[str, Any]:
     if address.engine is Engine.SQLITE:
         return {"connect_args": {"timeout": _WAIT_S, "isolation_level": None}}
-    return {"connect_args": {"connect_timeout": 10, "application_name": "evaluator-host"}}
+    return {"connect_args": connect_args(address.url)}
 
 
 @contextmanager
