@@ -46,7 +46,8 @@ def scores_of(
     """
     found = {one.name: one for one in figures.metrics}
     declared = numeric_outputs(bundle)
-    names = dict.fromkeys([*(name for name in first if name in declared), *declared, *found])
+    own = [name for name in found if name != "score" or not declared]  # the score is one of the outputs
+    names = dict.fromkeys([*(name for name in first if name in declared), *declared, *own])
     rubrics = levels_of(bundle["payload"].get("metric") or {})
     made = [
         figures_of(
