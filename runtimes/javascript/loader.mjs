@@ -61,9 +61,9 @@ export async function prepare(body, order, tools, signal) {
   const wanted = perRow ? [] : wantedNames(order.entry, code, body.code);
   const files = filesOf(body, order);
   if (isBundle(body.bundle) && !order.check) {
-    const { text, map, isAsync, notes, absent } = body.bundle;
+    const { text, map, isAsync, notes, absent, refused } = body.bundle;
     const positions = new Positions(code, shown, map, Object.keys(body.files ?? {}), text);
-    return { program: program(text, isAsync, wanted, perRow), positions, bundle: body.bundle, missing: [], notes, absent };
+    return { program: program(text, isAsync, wanted, perRow), positions, bundle: body.bundle, missing: [], notes, absent, refused };
   }
   const text = perRow ? code : withAccessor(code, wanted);
   const plain = new Positions(code, shown, '', Object.keys(body.files ?? {}));
@@ -99,8 +99,8 @@ export async function compile(text, wanted, plain, order, tools, signal) {
   const built = await buildWith(bundler, text, order, tools, signal).finally(() => bundler.end());
   if (built.ok) {
     const { absent } = built;
-    const bundle = { version: 1, text: built.text, map: built.map, isAsync: built.isAsync, notes: built.notes, absent };
     const refused = built.faults.length > 0 ? refuse(built.faults, plain, order.language) : null;
+    const bundle = { version: 1, text: built.text, map: built.map, isAsync: built.isAsync, notes: built.notes, absent, refused };
     return { absent, refused, program: program(built.text, built.isAsync, wanted, isProgram(order.contract)), positions: new Positions(plain.code, plain.shownName, built.map, [...plain.files], built.text), bundle, missing: [], notes: built.notes };
   }
   if (built.crashed !== null && built.starved) return { failure: tooLarge(tools.memoryMb), missing: [] };
