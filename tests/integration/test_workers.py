@@ -138,9 +138,10 @@ def test_event_streams_of_a_key_are_counted_over_all_processes(host: Server) -> 
     with httpx.Client(base_url=host.url, timeout=60) as client, ExitStack() as stack:
         job = client.post("/v1/jobs", json={"evaluators": [slow], "dataset": {"rows": [{"outputs": 1}]}}).json()["id"]
         made = [stack.enter_context(socket.create_connection(("127.0.0.1", host.port), timeout=60)) for _ in range(40)]
+        held = set()
         for one in made:
+            held.add(owner_of(host, one))  # before the request, after whose refusal the host may close it
             one.sendall(f"GET /v1/jobs/{job}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        held = {owner_of(host, one) for one in made}
         assert len(held) == 2
         assert Counter(one.recv(1000)[9:12] for one in made) == {b"200": 16, b"429": 24}
         client.post(f"/v1/jobs/{job}/cancel").raise_for_status()
