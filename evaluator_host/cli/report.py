@@ -97,15 +97,9 @@ class SameRows:
         if not self.now.rows:
             return f"the mean is not compared: no row has a score both here and in {file}"
         change = f"{abs(self.drop):.4g} {'lower' if self.drop > 0 else 'higher'} than" if self.drop else "the same as"
-        rows = (
-            ""
-            if self.every
-            else (
-                f", over {counted(len(self.now.rows), 'row')} with a score in both "
-                f"({self.only_now} only now, {self.only_before} only there)"
-            )
-        )
-        return f"the mean is {change} in {file}{rows}"
+        rows = f", over {counted(len(self.now.rows), 'row')} with a score in both "
+        rows += f"({self.only_now} only now, {self.only_before} only there)"
+        return f"the mean is {change} in {file}{'' if self.every else rows}"
 
 
 @dataclass(slots=True)

@@ -272,7 +272,7 @@ def test_a_request_has_only_parameters_of_its_route(verb: str, monkeypatch: pyte
     routes = [one for one in described_app().routes if one.matches(scope)[0] is Match.FULL]
     route = next(one for one in routes if isinstance(one, LateRoute))
     route.build()
-    require_known_parameters(request.url.params, route.query_names())
+    require_known_parameters(request.url.params, route.query_names)
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)

@@ -233,9 +233,8 @@ def _work(request: bytes, channel: int) -> NoReturn:
 
 def _end_with_host(host_lives: int) -> None:
     """Have the kernel kill this process when the host ends: then the pipe `host_lives` has nobody who could write."""
-    own = os.open(
-        f"/proc/self/fd/{host_lives}", os.O_RDONLY | os.O_NONBLOCK
-    )  # opened again, because only one process gets the signals of a descriptor
+    # opened again, because only one process gets the signals of a descriptor
+    own = os.open(f"/proc/self/fd/{host_lives}", os.O_RDONLY | os.O_NONBLOCK)
     fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(own, fcntl.F_SETSIG, signal.SIGKILL)
     fcntl.fcntl(own, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)

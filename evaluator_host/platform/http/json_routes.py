@@ -7,6 +7,7 @@ may cause an error message. So the memory is estimated before decoding, and rows
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from fastapi import Request, Response
@@ -120,6 +121,7 @@ class LateRoute(APIRoute):
             super().__init__(self.path, self.endpoint, include_in_schema=self.include_in_schema, **options)
             self._is_built = True
 
+    @cached_property
     def query_names(self) -> list[str]:
         """Return the names of its query parameters, once it is built."""
         return [one.alias for one in get_flat_params(self.dependant) if isinstance(one.field_info, Query)]
@@ -132,7 +134,7 @@ class LateRoute(APIRoute):
         """
         self.build()
         if scope["query_string"] and self.path.startswith(_OWN) and scope["method"] in (self.methods or ()):
-            require_known_parameters(QueryParams(scope["query_string"]), self.query_names())
+            require_known_parameters(QueryParams(scope["query_string"]), self.query_names)
         await super().handle(scope, receive, send)
 
 

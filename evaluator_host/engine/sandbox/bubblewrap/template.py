@@ -51,9 +51,7 @@ class Template:
 
     def __init__(self, bwrap: Path, arguments: Sequence[str], command: Sequence[str], *, setup: bytes) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._children: dict[
-            bytes, tuple[ForkedChild, asyncio.Future[None]]
-        ] = {}  # forked children by the number of the request
+        self._children: dict[bytes, tuple[ForkedChild, asyncio.Future[None]]] = {}  # children by number of the request
         self._by_descriptor: dict[bytes, bytes] = {}  # numbers of requests, by the template's descriptors
         self.lost = self.works = self.silent = False
         try:
