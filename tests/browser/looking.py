@@ -117,7 +117,7 @@ async def grave_findings(page: Page, *, colours: bool = False) -> list[str]:
     await session.detach()
     found = json.loads(answer["result"]["value"])
     return [
-        f"{one['impact']} {one['id']}: {one['help']}: {[node['html'][:160] for node in one['nodes'][:4]]}"
+        f"{one['impact']} {one['id']}: {one['help']}: {[(node['html'][:160], node.get('failureSummary')) for node in one['nodes'][:4]]}"
         for one in found
         if one["impact"] in GRAVE
     ]

@@ -29,7 +29,6 @@ async def test_rows_are_columns_and_are_looked_into_by_keys(page: Page, seeds: S
     await expect(page.get_by_role("complementary", name="Row 3")).to_be_visible()
     await page.keyboard.press("k")
     await expect(peek).to_be_visible()
-    await expect(page.locator(".rows-busy")).to_have_count(0)  # rows are pale while others are loaded
     assert await grave_findings(page) == []
     await picture(page, "job-peek")
     await page.keyboard.press("Escape")
@@ -48,7 +47,6 @@ async def test_all_evaluators_of_a_row_stand_side_by_side(page: Page, seeds: See
     for name in ("length@2", "latency@1", "full@1"):
         await expect(table.get_by_role("columnheader", name=name)).to_be_visible()
     await expect(table.locator("tbody tr")).to_have_count(12)
-    await expect(page.locator(".rows-busy")).to_have_count(0)
     assert await grave_findings(page) == []
 
 
