@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -81,7 +82,9 @@ async def ask(workspace: str, places: Turns, reader: Reader, body: Provider) -> 
     assert route is not None
     transport = httpx.MockTransport(lambda _: httpx.Response(200, stream=body))
     async with httpx.AsyncClient(transport=transport) as client:
-        await Exchange(lambda _: client, MODEL, route, headers={}, body={}, told=told).run(connected(reader))
+        await Exchange(lambda _: nullcontext(client), MODEL, route, headers={}, body={}, told=told).run(
+            connected(reader)
+        )
 
 
 async def test_few_large_answers_are_in_memory_and_a_workspace_leaves_a_place() -> None:
@@ -106,7 +109,7 @@ async def test_few_large_answers_are_in_memory_and_a_workspace_leaves_a_place() 
 def test_processes_of_a_host_divide_what_models_may_be_asked_at_once(tmp_path: Path) -> None:
     def places(workers: int) -> tuple[int, int]:
         settings = Settings(data_dir=tmp_path, workers=workers)
-        gateway = Gateway(settings, None, client=httpx.AsyncClient)
+        gateway = Gateway(settings, None)
         return gateway.turns._places, Judges(settings, None)._turns._places
 
     assert (places(1), places(2), places(64)) == ((341, 32), (171, 16), (6, 1))
@@ -122,7 +125,7 @@ async def test_an_answer_is_whole_whatever_its_size(size: int) -> None:
 
 
 async def test_bodies_of_requests_that_a_row_gave_up_count_no_more(tmp_path: Path) -> None:
-    gateway = Gateway(Settings(data_dir=tmp_path, max_model_requests=64), None, client=httpx.AsyncClient)
+    gateway = Gateway(Settings(data_dir=tmp_path, max_model_requests=64), None)
     grant = Grant(gateway, Evaluator(""), "alpha", {}, [], ModelTerms(Replay.OFF), Redactor())
     gate, reader = grant.gate(), Reader()
     gate.open(reader)

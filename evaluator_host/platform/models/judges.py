@@ -10,23 +10,19 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
-
-import httpx
 
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.contracts.model_requests import Ask
 from evaluator_host.engine.service.model_grants import ModelTerms, Used
-from evaluator_host.engine.system.lookups import MODEL_NAMES, TENANT_NAMES, Lookups
+from evaluator_host.engine.system.lookups import TENANT_NAMES, Lookups
 from evaluator_host.engine.system.turns import Turns
-from evaluator_host.platform.models.access import make_http_client
 from evaluator_host.platform.models.endpoint import Endpoint
 from evaluator_host.platform.models.gateway.exchange import CHARACTERS_A_TOKEN
-from evaluator_host.platform.models.gateway.gateway import MODELS_AT_ONCE, Gateway, Grant
+from evaluator_host.platform.models.gateway.gateway import Gateway, Grant
 from evaluator_host.platform.models.gateway.grants import GrantedModel
 from evaluator_host.platform.models.gateway.protocols import tokens_of
+from evaluator_host.platform.models.origin_clients import OriginClients
 from evaluator_host.platform.plugins import plugins
 from evaluator_host.types.errors import InvalidRequest, NotFound
 from evaluator_host.types.evaluator import Evaluator, Json, ModelKind
@@ -70,9 +66,9 @@ class Judges:
     def __init__(self, settings: Settings, store: "Store | None", *, names: Lookups = TENANT_NAMES) -> None:
         self._settings = settings
         self._store = store
-        self._clients: dict[str, httpx.AsyncClient] = {}
+        self._clients = OriginClients(settings, at_once=_AT_ONCE)
         self._turns = Turns(-(-_AT_ONCE // settings.workers))
-        self.gateway = Gateway(settings, store, client=partial(self._client, at_once=MODELS_AT_ONCE), names=names)
+        self.gateway = Gateway(settings, store, names=names)
 
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms, *, redactor: Redactor) -> Grant:
         """Look up the models and hosts that an evaluator was granted; raises as `Gateway.grant` does."""
@@ -107,8 +103,8 @@ class Judges:
             return EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint="raise the budget, or ask models less")
         used, target = Used(), Target(asked.url, asked.model, timeout_s=asked.timeout_s, retries=asked.retries)
         try:
-            async with self._turns.turn(workspace):
-                answer = await Endpoint(target, model.key, self._client(asked.url)).complete(_sent(ask.request))
+            async with self._turns.turn(workspace), self._clients.lend(asked.url) as client:
+                answer = await Endpoint(target, model.key, client).complete(_sent(ask.request))
             if answer.error is not None:
                 return {"error": answer.error, "status": answer.log["attempts"][-1]["status"]}
             used = await _used(model, ask.request, answer.log["response"])
@@ -119,8 +115,7 @@ class Judges:
     async def aclose(self) -> None:
         """Close the connections."""
         await self.gateway.aclose()
-        for client in self._clients.values():
-            await client.aclose()
+        await self._clients.aclose()
 
     async def _model(self, ask: Ask, workspace: str) -> GrantedModel:
         """Return the model that is asked, with its key: a registered one for a reference, else the given address."""
@@ -147,15 +142,6 @@ class Judges:
             name[:_NAME_CHARS], url, model=place.model, timeout_s=ask.timeout_s, retries=ask.retries
         )
         return GrantedModel(known, await self._key(place.secret, workspace))
-
-    def _client(self, url: str, *, at_once: int = _AT_ONCE) -> httpx.AsyncClient:
-        parts = urlsplit(url)
-        origin = f"{parts.scheme}://{parts.netloc}"
-        key = f"{at_once} {origin}"
-        if key not in self._clients:
-            dial = partial(MODEL_NAMES.look_up, workspace=str(parts.hostname))
-            self._clients[key] = make_http_client(self._settings, origin, timeout_s=60.0, at_once=at_once, dial=dial)
-        return self._clients[key]
 
     async def _key(self, secret: str | None, workspace: str) -> str | None:
         if secret is None:

@@ -43,7 +43,7 @@ class Exchange:
 
     def __init__(
         self,
-        client: Callable[[str], httpx.AsyncClient],
+        lend_client: Callable[[str], AbstractAsyncContextManager[httpx.AsyncClient]],
         model: GrantedModel,
         route: Route,
         *,
@@ -56,7 +56,7 @@ class Exchange:
         self._counted = False
         self._redactor = Redactor(model.key)
         self._url = base_url(model.registered) + route.path
-        self._client = client(self._url)
+        self._lend_client = lend_client
         sent = {**body, "model": model.registered.model}
         options: Json = body.get("stream_options")
         options = options if isinstance(options, dict) else {}
@@ -73,7 +73,10 @@ class Exchange:
         Raises:
           Refused: the provider does not answer.
         """
-        response = await self._respond()
+        async with self._lend_client(self._url) as client:
+            await self._pass_answer(connection, await self._respond(client))
+
+    async def _pass_answer(self, connection: Connection, response: httpx.Response) -> None:
         try:
             if response.headers.get("content-encoding", "identity") != "identity":
                 raise Refused(
@@ -99,7 +102,7 @@ class Exchange:
         """Count the request, unless its answer has counted it already."""
         self._tell(Used())
 
-    async def _respond(self) -> httpx.Response:
+    async def _respond(self, client: httpx.AsyncClient) -> httpx.Response:
         """Ask until a retry cannot help; return the response, without its body."""
         registered, tries = self._model.registered, 0
         while True:
@@ -108,10 +111,10 @@ class Exchange:
             fault = f"the model gave no answer within {registered.timeout_s:g} s"
             try:
                 async with asyncio.timeout(registered.timeout_s):
-                    request = self._client.build_request(
+                    request = client.build_request(
                         "POST", self._url, content=self._content, headers=self._headers, timeout=registered.timeout_s
                     )
-                    response = await self._client.send(request, stream=True)
+                    response = await client.send(request, stream=True)
             except TimeoutError:
                 pass
             except httpx.HTTPError as error:

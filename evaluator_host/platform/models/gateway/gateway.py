@@ -15,8 +15,6 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-import httpx
-
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.sandbox.base import Wire
 from evaluator_host.engine.service.model_grants import Meter, ModelTerms, Used
@@ -39,6 +37,7 @@ from evaluator_host.platform.models.gateway.protocols import (
 )
 from evaluator_host.platform.models.gateway.proxy import Proxy, RowTraffic, serve_proxied
 from evaluator_host.platform.models.gateway.recordings import Answer, Recordings
+from evaluator_host.platform.models.origin_clients import OriginClients
 from evaluator_host.platform.models.table import Models
 from evaluator_host.types.errors import HostError, InvalidRequest
 from evaluator_host.types.evaluator import Evaluator, Json, ModelBudget, ModelKind, Replay
@@ -71,18 +70,10 @@ _log = logging.getLogger(__name__)
 class Gateway:
     """Serves the model and network requests of evaluators with grants. Bound to one event loop.
 
-    `store` is None on the command line, where only the operator's models exist; `client` returns the HTTP client for a
-    base URL, `names` looks up other hosts.
+    `store` is None on the command line, where only the operator's models exist; `names` looks up other hosts.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        store: "Store | None",
-        *,
-        client: Callable[[str], httpx.AsyncClient],
-        names: Lookups = TENANT_NAMES,
-    ) -> None:
+    def __init__(self, settings: Settings, store: "Store | None", *, names: Lookups = TENANT_NAMES) -> None:
         self.directory = ModelDirectory(settings, store)
         self.settings = settings
         self.days = DayBudgets(settings.model_day or ModelBudget(), store)
@@ -91,7 +82,7 @@ class Gateway:
             if store is not None
             else None
         )
-        self.client = client
+        self.clients = OriginClients(settings, at_once=MODELS_AT_ONCE)
         self.proxy = Proxy(settings.network_private, names=names)
         self.turns = Turns(-(-MODELS_AT_ONCE // settings.workers), per_free=3)
         self.large = Turns(large_answers(settings.memory_mb), per_free=3)
@@ -110,8 +101,9 @@ class Gateway:
         return Grant(self, evaluator, workspace, models=models, hosts=hosts, terms=terms, redactor=redactor)
 
     async def aclose(self) -> None:
-        """Write the counts that are not written yet."""
+        """Write the counts that are not written yet, and close the connections."""
         await self.days.aclose()
+        await self.clients.aclose()
 
 
 def large_answers(memory_mb: int) -> int:
@@ -388,7 +380,7 @@ class RowGate:
             partial(grant.gateway.large.turn, grant.workspace),
             self._records,
         )
-        exchange = Exchange(grant.gateway.client, model, route, headers=_forwarded(request), body=body, told=told)
+        exchange = Exchange(grant.gateway.clients.lend, model, route, headers=_forwarded(request), body=body, told=told)
         await self._begin(model)
         try:
             async with grant.gateway.turns.turn(grant.workspace):
