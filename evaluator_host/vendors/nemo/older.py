@@ -10,7 +10,7 @@ from evaluator_host.engine.service.caller import Caller
 from evaluator_host.platform.jobs.results.aggregate import aggregate
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Isolation, Row
-from evaluator_host.types.outcome import EvaluationResult, Status
+from evaluator_host.types.outcome import ErrorCode, EvaluationResult, Status
 from evaluator_host.vendors.nemo.built_in import bundle_of
 from evaluator_host.vendors.nemo.bundles import checked, evaluator_of, numeric_outputs
 from evaluator_host.vendors.nemo.metrics import Metrics
@@ -55,7 +55,7 @@ class OlderVerbs:
         """Score a few rows at once with a metric or the name of a stored one; return NeMo's response.
 
         Raises:
-          InvalidRequest: the metric is not valid or not supported.
+          InvalidRequest: the metric is not valid or not supported, or the host does not ask its model.
           NotFound: there is no such metric.
           RowFailed: a row cannot be scored.
         """
@@ -66,6 +66,8 @@ class OlderVerbs:
             evaluator, given, isolation=Isolation.BATCH, caller=Caller(workspace_id)
         )
         for index, result in enumerate(results):
+            if result.error is not None and result.error.code is ErrorCode.TARGET_FAILED:
+                raise InvalidRequest.of("metric", result.error.message, result.error.hint)
             if result.status is not Status.SCORED:
                 raise RowFailed(f"Evaluation failed at row {index}: {_message(result)}")
         together = await self._service.evaluate_together(evaluator, given, results, caller=Caller(workspace_id))
