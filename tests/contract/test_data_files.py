@@ -1,7 +1,7 @@
 """Data files of evaluators: found by their paths in the folder of a row, and unchangeable from there."""
 
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -9,8 +9,8 @@ import pytest
 from evaluator_host.engine.opening import open_engine
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
-from evaluator_host.types.errors import InvalidRequest, NotFound, OverQuota, TooLarge
-from evaluator_host.types.evaluator import Evaluator, Language, Row
+from evaluator_host.types.errors import InvalidRequest, NotFound, OverQuota, SandboxUnavailable, TooLarge
+from evaluator_host.types.evaluator import DataFolder, Evaluator, Language, Row
 from tests.conftest import settings
 from tests.starts import service_of_each_start
 
@@ -65,6 +65,25 @@ async def test_every_row_finds_the_files_as_they_were_sent(service: Service, pac
     for attack, expected in ((False, found), (True, changed), (False, found)):
         result = await service.evaluate(evaluator, Row({"attack": attack}))
         assert result.value == expected, (result.error, result.logs.stderr)
+
+
+async def test_files_that_are_deleted_while_a_sandbox_starts_are_no_fault_of_the_machine(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest, lay_out = await _stored(service, b"soon deleted"), service.data.lay_out
+
+    def delete_then(workspace: str, data: Mapping[str, str]) -> DataFolder:
+        found = lay_out(workspace, data)
+        service.data.delete_file(workspace, digest)
+        return found
+
+    monkeypatch.setattr(service.data, "lay_out", delete_then)
+    evaluator = Evaluator("def evaluate(i, o, t):\n    return 1\n", data={"x.bin": digest})
+    with pytest.raises(SandboxUnavailable) as refused:
+        await service.evaluate(evaluator, Row())
+    assert refused.value.detail == (
+        "the data files of the evaluator were deleted while its sandbox started; send the request again"
+    )
 
 
 async def test_files_and_data_may_lie_in_one_folder(service: Service) -> None:

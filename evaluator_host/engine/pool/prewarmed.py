@@ -10,7 +10,7 @@ from typing import Final
 from evaluator_host.engine.pool.fair_share import Capacity
 from evaluator_host.engine.sandbox.base import Backend
 from evaluator_host.engine.sandbox.session import Sandbox
-from evaluator_host.types.errors import HostError, MachineExhausted
+from evaluator_host.types.errors import HostError, MachineExhausted, SandboxUnavailable
 from evaluator_host.types.evaluator import Language, SandboxSpec
 
 _log = logging.getLogger(__name__)
@@ -33,15 +33,29 @@ async def start_sandbox(backend: Backend, spec: SandboxSpec, *, grace_s: float) 
       SandboxUnavailable: the sandbox does not start.
       MachineExhausted: the operating system refused.
     """
-    with MachineExhausted.refused("start a sandbox"):
-        link = await backend.start(spec)
-    sandbox = Sandbox(link, backend=backend.name, spec=spec, grace_s=grace_s)
     try:
-        await sandbox.greet()
-    except asyncio.CancelledError:
-        await sandbox.destroy()
-        raise
+        with MachineExhausted.refused("start a sandbox"):
+            link = await backend.start(spec)
+        sandbox = Sandbox(link, backend=backend.name, spec=spec, grace_s=grace_s)
+        try:
+            await sandbox.greet()
+        except asyncio.CancelledError:
+            await sandbox.destroy()
+            raise
+    except HostError as error:
+        gone = await asyncio.to_thread(_gone, spec)
+        if gone is None:
+            raise
+        message = f"the {gone} of the evaluator were deleted while its sandbox started; send the request again"
+        raise SandboxUnavailable(message) from error
     return sandbox
+
+
+def _gone(spec: SandboxSpec) -> str | None:
+    """Return which files of an evaluator are no longer on this machine; None if all are there."""
+    data = None if spec.data is None else spec.data.path
+    folders = {"data files": data, "packages": spec.environment.path}
+    return next((name for name, folder in folders.items() if folder is not None and not folder.is_dir()), None)
 
 
 class Preimporter:
