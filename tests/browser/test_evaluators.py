@@ -155,4 +155,4 @@ async def test_an_evaluator_is_deleted_once_that_is_confirmed(page: Page, host: 
     await expect(page.get_by_text("doomed was deleted")).to_be_visible()
     await expect(page.get_by_role("heading", name="Evaluators")).to_be_visible()
     await page.goto("/evaluators/doomed")
-    await expect(page.get_by_role("alert")).to_contain_text("doomed")
+    await expect(page.get_by_text("There is no evaluator doomed")).to_be_visible()
