@@ -300,8 +300,8 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
           name: Name of the data set.
           text: A text in a value or a column's name, in any case.
           where: Conditions on columns: `city=Rome`, `answer~paris` (contains), `meta.score>=0.5`.
-          sort: A column; `-` before it: descending.
-          first: How many of the found rows to leave out.
+          sort: Column to sort by; `-` before it: descending.
+          first: Number of matching rows to skip.
           limit: Rows, at most.
 
         Raises:

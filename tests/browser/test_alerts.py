@@ -51,7 +51,7 @@ async def test_an_alert_on_a_job_fires_on_every_page_until_it_is_acknowledged(pa
         client.labels.delete("of-the-low-one")
 
 
-GONE = "there is no data set due-rows; `evaluator-host datasets list` has their names"
+GONE = "there is no data set due-rows; `evaluator-host datasets list` lists the names"
 
 
 async def test_a_schedule_that_made_no_job_counts_unless_an_alert_says_so(page: Page, host: Server) -> None:

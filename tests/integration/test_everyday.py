@@ -252,7 +252,7 @@ def test_a_misspelt_name_is_answered_with_the_one_that_was_meant(client: Client,
     assert "did you mean same-text?" in told("jobs", "create", "-e", "sametext", "-d", "capitals")
     assert "did you mean capitals?" in told("datasets", "delete", "Capitals")
     assert "there is no same-text@9; its newest version is same-text@1" in told("evaluators", "show", "same-text@9")
-    assert "`evaluator-host datasets list` has their names" in told("datasets", "show", "zzz")
+    assert "`evaluator-host datasets list` lists the names" in told("datasets", "show", "zzz")
     upload = told("jobs", "create", "-e", "same-text", "-d", str(file))
     assert "upload it first: evaluator-host datasets upload" in upload
     assert command(url, "datasets", "upload", str(file)).startswith("my-towns-v1: 1 row")

@@ -26,9 +26,9 @@ def create_alert(
     metric: Annotated[Metric, typer.Option(help="The figure to watch.")] = Metric.MEAN,
     below: Annotated[float | None, typer.Option(help="Fire when the figure is below this.")] = None,
     above: Annotated[float | None, typer.Option(help="Fire when the figure is above this.")] = None,
-    window_minutes: Annotated[int, typer.Option(min=1, help="With --live: traces of the last minutes.")] = 60,
-    min_rows: Annotated[int, typer.Option(min=1, help="Fire for no fewer rows than this.")] = 1,
-    secret: Annotated[str | None, typer.Option(help="Secret that signs the messages.")] = None,
+    window_minutes: Annotated[int, typer.Option(min=1, help="With --live: minutes of traces to look back on.")] = 60,
+    min_rows: Annotated[int, typer.Option(min=1, help="Fire only if there are at least so many rows.")] = 1,
+    secret: Annotated[str | None, typer.Option(help="Name of the secret that signs the messages.")] = None,
     client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
@@ -131,5 +131,5 @@ def _rule(rule: AlertRule) -> str:
 
 def _state(one: AlertReport) -> str:
     firing = "acknowledged" if one.acknowledged else "firing"
-    is_paused = one.paused and one.rule.job is None  # an alert on one job has nothing left to watch
+    is_paused = one.paused and one.rule.job is None  # an alert on a single job stops by itself once that job has ended
     return ", ".join([firing] * one.firing + ["paused"] * is_paused) or "ok"

@@ -45,7 +45,7 @@ class AlertResource(Resource):
         return (Task("the alerts", self._alerts.run),)
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return the alerts that watch a thing, or sign with a secret."""
+        """Return the alerts that watch an object, or that sign with a secret."""
         if (named := _USES.get(used.kind)) is None:
             return []
         alerts = await self._alerts.list_alerts(workspace_id)

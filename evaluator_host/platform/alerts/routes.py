@@ -43,7 +43,9 @@ class AlertChangeIn(Wire):
     """Body of `PATCH /v1/alerts/{name}`: the fields to change."""
 
     paused: bool | None = None
-    acknowledged: bool | None = Field(None, description="Seen by somebody: pages count it no longer as firing.")
+    acknowledged: bool | None = Field(
+        None, description="Somebody has seen the alert: pages no longer count it as firing."
+    )
 
 
 def alerts_api(service: Alerts, access: Access) -> APIRouter:
@@ -52,7 +54,7 @@ def alerts_api(service: Alerts, access: Access) -> APIRouter:
 
     @router.post("", status_code=201, response_model=AlertReport, responses=_REFUSED)
     async def create(body: AlertIn, caller: CallerOf) -> Response:
-        """Tell when a figure of a job, a schedule or live traces goes out of bounds."""
+        """Create an alert: it fires when a figure of a job, a schedule or live traces goes out of bounds."""
         with AuditedCall(access, caller, "alerts.create", body.name):
             made = await service.add_alert(caller.workspace, body.name, body.to_rule())
         return json_response(made, 201, {"Location": f"/v1/alerts/{made.name}"})
@@ -65,7 +67,7 @@ def alerts_api(service: Alerts, access: Access) -> APIRouter:
 
     @router.post("/{name}/test", response_model=AlertReport, responses=MISSING)
     async def test(name: str, caller: CallerOf) -> Response:
-        """Make a test message; the newest delivery says how sending it went."""
+        """Send a test message; the newest delivery of the answer says whether it arrived."""
         with AuditedCall(access, caller, "alerts.test", name):
             return json_response(await service.test_alert(caller.workspace, name))
 

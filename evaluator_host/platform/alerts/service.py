@@ -39,15 +39,15 @@ from evaluator_host.types.json_values import decode_json, encode_json
 
 KIND: Final = "alert"
 PUBLIC: Final = "public"  # word in EVALUATOR_HOST_WEBHOOK_HOSTS for every host whose addresses are public
-_MOST: Final = 100  # alerts of a workspace
+_MOST: Final = 100  # most alerts of a workspace
 _LOOK_EVERY_S: Final = 5.0
 _JOBS_AT_ONCE: Final = 100
-_KEPT: Final = 20  # newest messages that are kept, even if they are sent
-_WAITING: Final = 100  # messages kept in all, with those that wait to be sent
+_KEPT: Final = 20  # newest messages to keep after they were sent
+_WAITING: Final = 100  # most messages to keep, sent or not
 _WAITS_S: Final = (10, 60, 300, 1800, 7200)  # seconds between two attempts to send a message
 _SEND_S: Final = 10.0
 _NOT_SENT: Final = "the host ended before it sent the message"
-_RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)  # a run counts by its scheduled time, which is before the look
+_RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)  # a run is dated before its job, by its scheduled time
 _OVERLAP: Final = timedelta(minutes=1)  # a job is stored a moment after it ended
 _AT_ONCE: Final = 8
 _LOCALHOST: Final = re.compile(r"(?:.+\.)?localhost\.?", re.IGNORECASE)  # loopback by its name (RFC 6761)
@@ -58,7 +58,7 @@ _refused = partial(InvalidRequest.of, what="alert")
 
 @dataclass(frozen=True, slots=True)
 class _Delivery:
-    """A message. `next_at` is None once it was sent, after the last attempt, and without a webhook."""
+    """A message; `next_at` is None when no further attempt to send it follows, or without a webhook."""
 
     id: str
     type: str
@@ -75,17 +75,17 @@ class _Alert:
     """An alert as it is stored."""
 
     rule: AlertRule
-    since: datetime  # jobs that ended before are not looked at
-    seen_at: datetime | None = None  # the end of the newest job that was looked at
-    seen: tuple[str, ...] = ()  # ids of the last jobs that were looked at
-    missed_at: datetime | None = None  # the newest run of its schedule that is known to have made no job
+    since: datetime  # jobs that ended earlier are not checked
+    seen_at: datetime | None = None  # the end of the newest job that was checked
+    seen: tuple[str, ...] = ()  # ids of the last jobs that were checked
+    missed_at: datetime | None = None  # time of the newest run of the schedule that made no job
     paused: bool = False
     firing: bool = False
     acknowledged: bool = False
     value: float | None = None
     checked_at: datetime | None = None
     deliveries: tuple[_Delivery, ...] = ()
-    unsent: int = 0  # messages that were dropped while they waited
+    unsent: int = 0  # messages that were dropped before they were sent
 
 
 _STORED: Final = Adapter(_Alert)
@@ -93,7 +93,7 @@ _STORED: Final = Adapter(_Alert)
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """A figure with facts about it for a message. `out`: whether it is out of bounds; None if rows are too few."""
+    """A figure, and the facts that a message gives about it; `out`: out of bounds, or None for too few rows."""
 
     out: bool | None
     value: float | None
@@ -158,7 +158,7 @@ class Alerts:
         self._settings = settings
         self._names = names  # looks up the addresses of webhooks
         self._wake = asyncio.Event()
-        self._resting: dict[tuple[str, str], float] = {}  # by receiver, when to send again after a failure
+        self._resting: dict[tuple[str, str], float] = {}  # when to send again after a failure, by receiver
 
     async def add_alert(self, workspace_id: str, name: str, rule: AlertRule) -> AlertReport:
         """Store an alert; it watches jobs that end from now on, and a job that its rule names even if that has ended.
@@ -188,7 +188,7 @@ class Alerts:
     ) -> AlertReport:
         """Pause, resume or acknowledge an alert; None leaves a field unchanged.
 
-        Jobs that ended during a pause are never checked. A pause acknowledges too; the next message ends that.
+        Jobs that ended during a pause are never checked. A pause also acknowledges the alert, until its next message.
         """
         now = await self._objects.now()
 
@@ -201,7 +201,7 @@ class Alerts:
         return _report(await self._change(workspace_id, name, changed))
 
     async def test_alert(self, workspace_id: str, name: str) -> AlertReport:
-        """Send a message of the type `alert.test`, and return the alert; its newest delivery says how that went."""
+        """Send a message of the type `alert.test`, and return the alert; its newest delivery says if it arrived."""
         text = f"alert {name}: this is a test"
         stored = await self._change(
             workspace_id, name, lambda kept: _with_message(kept, name, "alert.test", {"text": text})
@@ -259,13 +259,16 @@ class Alerts:
             return
         if dropped := new.unsent - kept.unsent:
             _log.warning(
-                "alert %s: dropped %d messages before they were sent, as %d are waiting", stored.name, dropped, _WAITING
+                "alert %s: dropped %d messages before they were sent, because %d are waiting",
+                stored.name,
+                dropped,
+                _WAITING,
             )
         if new.deliveries != kept.deliveries:
             self._wake.set()
 
     def due(self, every: Sequence[StoredObject]) -> dict[tuple[str, str], list[StoredObject]]:
-        """Return the alerts with messages to send by workspace and receiver, without receivers that rest."""
+        """Return the alerts with messages to send, by workspace and receiver; leave out receivers that just failed."""
         now, by_receiver = datetime.now(UTC), dict[tuple[str, str], list[StoredObject]]()
         self._resting = {key: until for key, until in self._resting.items() if until > time.monotonic()}
         for stored in every:
@@ -276,7 +279,7 @@ class Alerts:
         return by_receiver
 
     async def send(self, receiver: tuple[str, str], alerts: Sequence[StoredObject]) -> None:
-        """Send the messages of alerts that are due to one receiver, the oldest first; after a failure it rests."""
+        """Send the messages for one receiver, the oldest first; after a failure, wait before the next one."""
         now = datetime.now(UTC)
         messages = [(one, stored) for stored in alerts for one in _STORED.read_json(stored.content).deliveries]
         due = [(one, stored) for one, stored in messages if one.next_at is not None and one.next_at <= now]
@@ -302,7 +305,7 @@ class Alerts:
                     about = {"job": job.id, "job_name": job.name, "status": job.status, "schedule": job.schedule}
                     about |= {"dataset": job.dataset_name, "evaluator": score.evaluator}
                     samples.append(_sample(rule, score, about))
-            for sample in [one for one in samples if one.out] or samples:  # a job is good if all its evaluators are
+            for sample in [one for one in samples if one.out] or samples:  # all evaluators have to be within bounds
                 kept = _told(kept, stored.name, sample, each=True)
             assert job.finished_at is not None  # noqa: S101 - it has ended
             seen_at = max(kept.seen_at or kept.since, job.finished_at)
@@ -339,7 +342,7 @@ class Alerts:
         )
 
     async def _send_message(self, stored: StoredObject, message: _Delivery) -> bool:
-        """Send a message, claimed first by moving its next attempt; return whether its receiver may get another one."""
+        """Claim a message, and send it; return whether its receiver may get another one."""
         wait = _WAITS_S[message.attempts] if message.attempts < len(_WAITS_S) else None
         next_at = None if wait is None else datetime.now(UTC) + timedelta(seconds=wait)
         claimed = replace(message, attempts=message.attempts + 1, next_at=next_at, error=_NOT_SENT)
@@ -369,7 +372,7 @@ class Alerts:
             host, port = httpx.URL(to).host, parts.port or PORTS[parts.scheme]
             dial = partial(self._dial, workspace=workspace_id, listed=is_listed(parts, self._settings.webhook_hosts))
             async with asyncio.timeout(2 * _SEND_S):
-                if proxy_for(self._settings, host) is not None:  # otherwise only the proxy would look up the name
+                if proxy_for(self._settings, host) is not None:  # else the proxy would look it up unchecked
                     await dial(host, port)
                 client = make_http_client(self._settings, to, timeout_s=_SEND_S, at_once=1, dial=dial)
                 async with client:
@@ -396,7 +399,7 @@ class Alerts:
         return {**headers, "webhook-signature": f"v1,{base64.b64encode(digest).decode()}"}
 
     def _require_form(self, given: str) -> SplitResult:
-        """Check the URL of a webhook without a look-up of its name, and return its parts.
+        """Check the URL of a webhook without looking up its name, and return its parts.
 
         Raises:
           InvalidRequest: it is not valid, or the operator does not allow the host.
@@ -414,7 +417,7 @@ class Alerts:
         """Return the addresses at which a webhook may be called.
 
         Raises:
-          LookupFailed: it has no address, or only some that are not public and the operator does not list it.
+          LookupFailed: the host has no address, or none that is public, and the operator does not list the host.
         """
         found = await self._names.look_up(host, port, workspace=workspace)
         if listed:
@@ -424,7 +427,7 @@ class Alerts:
         return public
 
     async def _require(self, workspace_id: str, rule: AlertRule) -> None:
-        """Check a rule, and that the job, schedule or evaluator exists that it watches."""
+        """Check a rule, and that the job, schedule or evaluator that it watches exists."""
         if sum(one is not None for one in (rule.job, rule.schedule, rule.live)) != 1:
             raise _refused(
                 "job", "an alert watches a job, a schedule or live traces", "give exactly one of job, schedule and live"
@@ -448,7 +451,7 @@ class Alerts:
 
 
 def _not_allowed(host: str) -> InvalidRequest:
-    hint = f'the operator allows it by EVALUATOR_HOST_WEBHOOK_HOSTS=\'["public", "{host}"]\''
+    hint = f'the operator can allow it with EVALUATOR_HOST_WEBHOOK_HOSTS=\'["public", "{host}"]\''
     return _refused("url", f"alerts may not call {host}", hint)
 
 
@@ -456,7 +459,7 @@ def _signing_key(secret: str) -> bytes:
     """Return the key in a secret that signs messages.
 
     Raises:
-      InvalidRequest: the secret begins with `whsec_`, and goes on with what is not base64.
+      InvalidRequest: the secret begins with `whsec_`, but the rest is not base64.
     """
     try:
         return base64.b64decode(secret.removeprefix("whsec_")) if secret.startswith("whsec_") else secret.encode()
@@ -467,7 +470,7 @@ def _signing_key(secret: str) -> bytes:
 
 
 def _told(kept: _Alert, name: str, sample: _Sample, *, each: bool) -> _Alert:
-    """Return an alert after a look, with a message when it begins or ends firing; `each`: for every bad job."""
+    """Return an alert after a check, with a message if it starts or stops firing, or with `each` for every bad job."""
     if sample.out is None:
         return kept
     seen = kept.acknowledged and sample.out and not each

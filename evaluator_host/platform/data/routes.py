@@ -52,7 +52,7 @@ def data_api(files: DataFiles, usage: StorageUsage, users: Users, access: Access
         get,
         delete,
         "data.delete",
-        "Show a data file by its digest: its size, and when it came.",
+        "Show a data file by its digest: its size, and when it was stored.",
         "Delete a data file. Jobs that still need it fail.",
     )
     used_routes(router, things, access, users, "data file", _MISSING)

@@ -15,7 +15,7 @@ _DECODED_BYTES: Final = 64 << 10  # bytes of a large row's inputs that are decod
 _GIVE: Final = 'give each row its outputs; outputs "none" beside the rows says that they have none'
 
 Outputs: TypeAlias = Literal["none"] | None
-"""`none` says that the rows have no outputs, and that this is meant."""
+"""`none` says that the rows have no outputs on purpose."""
 
 
 async def require_outputs(
@@ -24,7 +24,7 @@ async def require_outputs(
     """Check that one of several rows has outputs if the evaluator reads them.
 
     Raises:
-      InvalidRequest: it reads them, and no row has any.
+      InvalidRequest: the evaluator reads outputs, and no row has any.
       HostError: as `Service.outputs_read`.
     """
     if len(rows) < 2 or any(map(_gives_any, rows)):

@@ -104,11 +104,11 @@ def search(
         list[str] | None,
         typer.Option(metavar="CONDITION", help="A condition: city=Rome, answer~paris, score>=0.5. Repeatable."),
     ] = None,
-    sort: Annotated[str | None, typer.Option(help="A column; `-` before it: descending.")] = None,
+    sort: Annotated[str | None, typer.Option(help="Column to sort by; `-` before it: descending.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of rows.")] = 20,
     client: ClientOption,
 ) -> None:
-    """Print the rows that contain a text and meet all conditions, one per line after its number."""
+    """Print the rows that contain a text and meet all conditions: a line each, with the number of the row first."""
     found = client.datasets.search(name, text, where=where or (), sort=sort, limit=limit)
     for one in found.rows:
         print_json_lines([one.row], prefix=f"{one.index}\t")
@@ -131,7 +131,7 @@ def scores(
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show each stored evaluator over the newest completed jobs, and how to compare two jobs if a score fell."""
+    """Show the scores of each stored evaluator in the newest jobs, and how to compare two jobs if a score fell."""
     found = client.datasets.scores(name, limit=limit)
     if as_json or found.evaluators:
         print_found(found, history_table, as_json=as_json)

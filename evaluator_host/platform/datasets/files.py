@@ -1,7 +1,7 @@
 """Stores files in a data directory, by id: the rows of data sets, and uploaded files kept unchanged.
 
 A folder of rows holds `rows.jsonl`, one JSON line each, and `rows.index`: the place of every 64th row, as 8
-little-endian bytes each. No file is ever whole in memory; each appears whole or not at all.
+little-endian bytes each. Files are never read into memory whole; a file appears complete or not at all.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _SETTLED_S: Final = 3600.0
 _READ_BYTES: Final = 256 << 10  # bytes of one read, so that a long line takes few reads
 STRIDE: Final = 64  # rows from one place in the index to the next; finding a row reads at most that many lines
 _BAD_LINES_KEPT: Final = 100
-_NAMES_CHARS: Final = 200_000  # characters of their names together
+_NAMES_CHARS: Final = 200_000  # characters of the names of all columns together
 _PAGE_BYTES: Final = 16 << 20
 PLACE: Final = struct.Struct("<Q")
 FILES: Final = "filesets"  # folder of the files that dialects keep, in a data directory
@@ -107,7 +107,7 @@ class RowsFolder:
         return self.path / dataset_id
 
     def page(self, dataset_id: str, first: int, *, limit: int) -> list[bytes]:
-        """Return at most `limit` rows as JSON lines, from row `first` on; fewer once they have 16 MB."""
+        """Return at most `limit` rows as JSON lines, from row `first` on; fewer if these have 16 MB."""
         return [line for _, line in next(line_chunks(self.lines(dataset_id, first=first), limit, _PAGE_BYTES), [])]
 
     def some(

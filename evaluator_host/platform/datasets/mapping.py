@@ -51,7 +51,7 @@ class Mapping:
 
     @classmethod
     def parse(cls, pairs: Iterable[str]) -> "Mapping":
-        """Parse `FIELD=SOURCE` texts. Their templates are compiled in this process, so it is for the user's own texts.
+        """Parse `FIELD=SOURCE` texts of the user, not of a caller: their templates are compiled in this process.
 
         Raises:
           InvalidRequest: a text has another form, or sets an unknown field, or a template is not valid.
@@ -245,7 +245,7 @@ def _problems(field: str, source: str, named: str) -> list[Problem]:
     if not (bool(key) and name in _KEYED if dot else name in ROW_FIELDS) or not source:
         hint = (
             f"FIELD must be one of {', '.join(ROW_FIELDS)}, correct_answer, "
-            "inputs.NAME or variables.NAME; outputs=answer"
+            "inputs.NAME or variables.NAME, as in outputs=answer"
         )
         meant = nearest(name, _MEANT) if source else None
         if meant is not None and field != meant:

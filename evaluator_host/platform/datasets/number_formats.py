@@ -1,6 +1,6 @@
-"""Tells by the number format of an Excel cell whether its number is a date, and writes that as ISO 8601.
+"""Tells by the number format of an Excel cell whether its number is a date, and writes dates as ISO 8601.
 
-A date with a format that shows no time, and without a time of day, is a date alone. Rules: ECMA-376, part 1, 18.8.30
+A value without a time of day, whose format shows none, is written as a date alone. Rules: ECMA-376, part 1, 18.8.30
 (number formats) and 18.17.4 (serial numbers of dates).
 """
 
@@ -29,7 +29,7 @@ _BUILT_IN: Final = {
     **dict.fromkeys((22, 34, 35, 55, 56), Shows.DATE | Shows.TIME),
     46: Shows.ELAPSED,
 }
-_CODE_CHARS: Final = 1000  # characters that are looked at; Excel takes 255
+_CODE_CHARS: Final = 1000  # characters of a format that are read; Excel allows 255
 _DAY_MS: Final = 86_400_000
 _DAYS: Final = 2_958_466  # days of Excel's calendar, which ends with the year 9999
 _DAYS_1904: Final = 1462  # days between the first days of both calendars

@@ -15,7 +15,7 @@ from evaluator_host.engine.system.tree import remove
 from evaluator_host.platform.datasets.files import INDEX, PLACE, ROWS, STRIDE, RowsFolder
 from evaluator_host.types.errors import Misconfigured, StoreUnavailable
 
-_CACHED_BYTES: Final = 64 << 20  # a larger data set is read by ranges, and not kept
+_CACHED_BYTES: Final = 64 << 20  # a larger data set is read in ranges, without a local copy
 _RANGE_BYTES: Final = 4 << 20
 # seconds in which a refused request is retried; one without an answer for 30 s fails
 _AGAIN_WITHIN: Final = timedelta(seconds=20)

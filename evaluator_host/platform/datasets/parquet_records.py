@@ -64,7 +64,7 @@ def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any] | BadRow]:
 
 
 def _records(batch: Any) -> list[dict[str, Any] | BadRow]:
-    """Return the rows of a batch; each alone where one of them cannot be written."""
+    """Return the rows of a batch; convert them one by one if one of them cannot be written."""
     names = batch.schema.names
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -121,7 +121,7 @@ def _by_number(scalar: Any) -> Any:
     """Return a moment or a duration that Python's types cannot hold.
 
     Raises:
-      ValueError: it is another value, or its calendar has no such day.
+      ValueError: the value is neither, or the calendar has no such day.
     """
     import pyarrow as pa  # noqa: PLC0415 - as above
 
@@ -189,7 +189,7 @@ def _from_python(value: Any) -> Any:
 
 
 def _number(value: Decimal) -> int | float | str:
-    """Return a decimal as a number, or as text if the nearest number is another."""
+    """Return a decimal as a number, or as text if a float would change its value."""
     if value == value.to_integral_value():
         return int(value)
     near = float(value)

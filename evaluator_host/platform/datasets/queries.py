@@ -108,7 +108,7 @@ def search_rows(
 def compare_rows(file: Path, other: Path, first: int, limit: int) -> RowChanges:
     """Return how the rows of `other` differ from those of `file`, in the order of `other`.
 
-    A row that was removed where one was added counts as changed. The first `first` differences are left out. At most
+    A removed row with an added one in its place counts as changed. The first `first` differences are left out. At most
     `limit` are returned, fewer once their rows have 4 MB.
     """
     old, new = _Lines.of(file), _Lines.of(other)

@@ -52,7 +52,7 @@ def modules_of(formats: Collection[Format]) -> tuple[str, ...]:
 def read_records(
     file: BinaryIO, format_: Format, *, max_row_bytes: int, note: Note = lambda _: None
 ) -> Iterator[Record]:
-    """Yield `(line, record)` of a file. `note` gets a sentence for each thing that is not as its format says.
+    """Yield `(line, record)` of a file. `note` gets a sentence for each deviation from the format.
 
     Columns that are fields of a row, and hold JSON as text, hold what it says (`mapping.with_json`).
 
@@ -264,7 +264,7 @@ def _empty_cells(empty: Counter[str]) -> str:
 
 
 def _delimiter(head: bytes, given: str) -> str:
-    """Return the delimiter of a header: the given one, unless that leaves one column where another makes several."""
+    """Return the delimiter of a header: the given one, unless only another one splits the header."""
     text = head.removeprefix(_BOM).decode("utf-8", "replace")
 
     def columns(delimiter: str) -> int:
@@ -313,7 +313,7 @@ def _table_record(header: list[str], cells: list[Any], line: int, note: Notes) -
 
 
 def _cell(text: str, where: str, note: Notes) -> Any:
-    """Return the value of a cell that holds JSON, such as a number, None for an empty one, and else its text."""
+    """Return the value of a cell: None if it is empty, decoded if it holds JSON such as a number, else its text."""
     value = _decoded(text.encode("utf-8", "replace"), where, note) if text.strip() else None
     return text if isinstance(value, BadRow) else value
 

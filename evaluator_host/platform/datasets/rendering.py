@@ -23,7 +23,7 @@ async def require_templates(processes: LimitedProcesses, workspace: str, templat
     """Check templates, each given with the path of its field in the request.
 
     Raises:
-      InvalidRequest: one cannot be parsed, or uses a construct that is not allowed.
+      InvalidRequest: a template cannot be parsed, or uses a construct that is not allowed.
       HostError: as `LimitedProcesses.call`.
     """
     if not templates:
@@ -105,7 +105,7 @@ def _decoded_lines(answer: bytes) -> list[Any]:
 
 
 def names_in_templates(templates: Sequence[str]) -> dict[str, list[str]]:
-    """Return the columns that each template needs; none for one that asks whether a column is there."""
+    """Return the columns that each template needs; none for a template that tests whether a column exists."""
     return {one: names_needed(one) for one in templates}
 
 

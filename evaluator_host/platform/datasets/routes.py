@@ -56,7 +56,7 @@ class TraceRowsIn(Wire):
     """Scored live traces, to add to a data set as rows."""
 
     evaluator: str = Field(min_length=1, max_length=100, description="Name of the evaluator that scored them.")
-    traces: _Numbers = Field(min_length=1, max_length=100, description="`number` of the traces.")
+    traces: _Numbers = Field(min_length=1, max_length=100, description="Traces to add, by their `number`.")
 
 
 class EditIn(Wire):
@@ -81,7 +81,7 @@ class TraceRows(Protocol):
     """The part of a host that stores live traces."""
 
     async def rows_of_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        """Return traces of an evaluator as rows, by their numbers; raise `NotFound` for one that there is not."""
+        """Return traces of an evaluator as rows, by their numbers; raise `NotFound` if one does not exist."""
 
 
 @runtime_checkable
@@ -89,7 +89,7 @@ class JobRows(Protocol):
     """The part of a host that stores jobs."""
 
     async def dataset_of_job(self, workspace_id: str, job_id: str) -> str:
-        """Return the data set of a job; raise `NotFound` for one that there is not."""
+        """Return the data set of a job; raise `NotFound` if the job does not exist."""
 
 
 def datasets_api(
@@ -178,8 +178,10 @@ def _queries(shelf: DatasetService) -> APIRouter:
         where: Annotated[
             list[str] | None, Query(max_length=20, description="Conditions: city=Rome, answer~paris, score>=0.5.")
         ] = None,
-        sort: Annotated[str | None, Query(max_length=200, description="A column; `-` before it: descending.")] = None,
-        first: Annotated[WholeNumber, Query(ge=0, description="How many of the found rows to leave out.")] = 0,
+        sort: Annotated[
+            str | None, Query(max_length=200, description="Column to sort by; `-` before it: descending.")
+        ] = None,
+        first: Annotated[WholeNumber, Query(ge=0, description="Number of matching rows to skip.")] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """Find rows of a data set by a text and by conditions on columns, and sort them."""
@@ -193,7 +195,7 @@ def _queries(shelf: DatasetService) -> APIRouter:
         name: str,
         workspace: WorkspaceOf,
         to: Annotated[str, Query(max_length=100, description="A later version, `qa@3`, or any other data set.")],
-        first: Annotated[WholeNumber, Query(ge=0, description="How many of the changes to leave out.")] = 0,
+        first: Annotated[WholeNumber, Query(ge=0, description="Number of changes to skip.")] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """Show which rows differ between two versions of a data set."""

@@ -51,7 +51,7 @@ class Shard:
         return index % self.of == self.number
 
     def indexes(self, rows: int) -> range:
-        """Return the indexes, of a file's `rows` rows, that are in this shard."""
+        """Return the indexes that are in this shard, for a file of `rows` rows."""
         return range(self.number, rows, self.of)
 
     def closing_line(self, *, rows: int, bad_lines: int) -> bytes:
@@ -76,10 +76,10 @@ class RowFile:
         *,
         max_row_bytes: int,  # size limit of a row
         limit: int | None,  # most rows to read; None for all
-        report: Callable[[int, str], None],  # called with line and fault of each bad record
+        report: Callable[[int, str], None],  # called with the line and the fault of each bad record
         shard: Shard = Shard(),  # shard of the rows to yield
         format_: Format | None = None,  # format of the file; None: by its suffix
-        note: Note = lambda _: None,  # called with how the file was read, where that is not what its format says
+        note: Note = lambda _: None,  # called with a sentence for each deviation of the file from its format
     ) -> None:
         self._path = path
         self._mapping = mapping

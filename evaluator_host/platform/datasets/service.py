@@ -26,7 +26,7 @@ from evaluator_host.types.stored import ColumnFacts, DatasetFacts, DatasetReport
 _MB: Final = 1 << 20
 _UPLOAD: Final = "upload"
 _HELD_BYTES: Final = 1 << 20  # bytes of an upload that wait for the thread that writes them
-_CPU_S: Final = 30  # seconds of processor time for any file; each MB of it adds one
+_CPU_S: Final = 30  # seconds of processor time for any file, plus one for each MB
 _MEMORY_MB: Final = 512
 _MEMORY_PER_ROW: Final = 32  # bytes of memory for a byte of JSON: an empty list, two bytes with its comma, takes 64
 _read_facts: Final = Adapter(DatasetFacts).read
@@ -155,7 +155,7 @@ class DatasetService:
         try:
             return _report(await self.store.add_dataset(dataset_id, workspace_id, name, facts, replace=replace))
         except Exception as error:
-            # after a failure the rows may still be stored; a sweep finds out
+            # without an answer of the database, the rows may be stored: a later sweep decides
             if not isinstance(error, StoreUnavailable):
                 await asyncio.to_thread(self.folder.remove, dataset_id)
             raise
@@ -187,7 +187,7 @@ class DatasetService:
         return [_report(dataset) for dataset in await self.store.list_datasets(workspace_id)]
 
     async def lines(self, workspace_id: str, name: str, first: int, *, limit: int) -> list[bytes]:
-        """Return at most `limit` rows of a data set as JSON lines, from row `first` on; fewer once they have 16 MB."""
+        """Return at most `limit` rows of a data set as JSON lines, from row `first` on; fewer if these have 16 MB."""
         dataset = await self.store.get_dataset(workspace_id, name)
         return await asyncio.to_thread(self.folder.page, dataset.id, first, limit=limit)
 
@@ -280,7 +280,7 @@ class DatasetService:
         Raises:
           InvalidRequest: there is no such row, or none is left.
           TooLarge: the data set is too large to be edited.
-          InUse: it has a newer version than `version`, or is edited again and again meanwhile.
+          InUse: the data set has a newer version than `version`, or others keep editing it meanwhile.
         """
         await self.usage.require_room(workspace_id)
         for _ in range(_TRIES):

@@ -38,8 +38,8 @@ _OF_THE_ROW: Final = frozenset(
 )
 _TEXT_CHARS: Final = 20  # characters, on average, of a text that a model may have written
 _CHARS: Final = 1000  # characters of a value that are compared
-MOST_COLUMNS: Final = 1000  # columns of a data set that are known by name
-_NAME_CHARS: Final = 200  # characters of a name that may have been meant by another
+MOST_COLUMNS: Final = 1000  # most columns of a data set whose names are used
+_NAME_CHARS: Final = 200  # longest name to compare with a misspelt one
 _SHOWN: Final = 12
 _SHOWN_CHARS: Final = 80
 
@@ -51,7 +51,7 @@ def listed(columns: Sequence[str]) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the name that was probably meant by another; None where none is close."""
+    """Return the one of `names` that is closest to an unknown name; None if none is close."""
     known = {plain(one): one for one in islice(names, MOST_COLUMNS) if len(one) <= _NAME_CHARS}
     wanted = plain(name[:_NAME_CHARS])
     found = [wanted] if wanted in known else get_close_matches(wanted, known, 1, 0.6)
@@ -95,7 +95,7 @@ def expected_column(columns: Sequence[str]) -> str | None:
 
 
 def _by_values(free: Sequence[str], expected: Sequence[str], rows: Sequence[dict[str, Any]]) -> str | None:
-    """Return the column whose values are sometimes the expected ones, or the only one of long texts."""
+    """Return the column whose values sometimes equal the expected ones, or else the only column of long texts."""
     agreeing = {
         one: sum(any(_text(row.get(one)) == _text(row.get(truth)) for truth in expected) for row in rows)
         for one in free

@@ -155,7 +155,7 @@ class Datasets(Repository):
                 DatasetTable.workspace_id == workspace_id, DatasetTable.name.is_not(None)
             )
             raise await self._not_found(
-                "data set", name, names, otherwise="`evaluator-host datasets list` has their names"
+                "data set", name, names, otherwise="`evaluator-host datasets list` lists the names"
             )
         return _dataset(row)
 
@@ -190,7 +190,7 @@ class Datasets(Repository):
 
         The newest `VERSIONS_KEPT` versions of a name stay.
 
-        If a job is just being made for one of them, nothing is deleted.
+        Nothing is deleted while a job over one of them is being created.
         """
         own: Any = DatasetTable.__table__
         users = [

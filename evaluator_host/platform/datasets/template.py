@@ -34,7 +34,7 @@ _TESTS: Final = (
     *("le", "lt", "mapping", "ne", "none", "number", "odd", "sequence", "string", "true", "undefined"),
 )
 _ASKING: Final = ("d", "default", "defined", "undefined")
-"""Filters and tests, and a condition, by which a template may do without a column."""
+"""Filters and tests with which a template can handle a missing column."""
 _ALLOWED: Final = (
     *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For),
     *(nodes.Name, nodes.Const, nodes.Getattr, nodes.Getitem, nodes.Slice, nodes.Filter, nodes.Test),
@@ -49,7 +49,7 @@ class BadTemplate(Exception):
 
 
 class _CodeGenerator(CodeGenerator):
-    """Joins values by the environment, and leaves constants to be computed when a template is rendered."""
+    """Generates code that joins values through the environment, and computes constants only when it is rendered."""
 
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802 - Jinja calls it by this name
         self.write("environment.concatenate((")
@@ -116,7 +116,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 
 def names_needed(text: str) -> list[str]:
-    """Return the columns that a template needs; none for one that asks whether a column is there, or is not valid."""
+    """Return the columns that a template needs; none if it tests whether a column exists, or is not valid."""
     try:
         tree = _Environment().parse(text)
     except (TemplateSyntaxError, RecursionError, OverflowError, ValueError, MemoryError):
@@ -230,7 +230,7 @@ def _is_one_expression(tree: nodes.Template) -> bool:
 
 
 def _require_bounded(tree: nodes.Template) -> None:
-    """Raise BadTemplate with the line of a construct that the record does not bound."""
+    """Raise BadTemplate, with the line, for a construct whose cost the record does not bound."""
     for node in tree.find_all(nodes.Node):
         if not isinstance(node, _ALLOWED):
             _refuse(node, f"{type(node).__name__.lower()} is not allowed in a template")

@@ -54,7 +54,7 @@ Cells: TypeAlias = tuple[int, list[Any] | BadRow]
 
 
 def sheet_rows(file: BinaryIO, note: Notes) -> Iterator[Cells]:
-    """Yield the rows of a sheet that have a cell. Empty cells are None; numbers with a format of dates ISO 8601.
+    """Yield the rows of a sheet that have a cell. Empty cells are None; numbers formatted as dates are ISO 8601.
 
     Raises:
       InvalidRequest: it is not a workbook, is damaged, or would take too much memory.
@@ -177,7 +177,7 @@ def _parser() -> expat.XMLParserType:
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     parser.buffer_size = _CHUNK_BYTES
-    parser.StartDoctypeDeclHandler = _refuse_doctype  # no office program writes one, and entities can fill memory
+    parser.StartDoctypeDeclHandler = _refuse_doctype  # its entities could fill the memory; office programs write none
     return parser
 
 
@@ -213,7 +213,7 @@ def _elements(source: IO[bytes]) -> Iterator[tuple[str, str, dict[str, str]]]:
 
 
 class _Text:
-    """The text of `<t>` and `<v>`, without the phonetic one (`<rPh>`) beside it."""
+    """The text of `<t>` and `<v>`, without the phonetic text (`<rPh>`) beside it."""
 
     def __init__(self, parser: expat.XMLParserType) -> None:
         self._parser = parser

@@ -17,7 +17,7 @@ from evaluator_host.platform.store.tables import ApiKeyTable, Size, Table, Works
 from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import HostError, InvalidRequest, NameTaken, NotFound, Problem
 
-LISTED: Final = "`evaluator-host evaluators list` has their names"
+LISTED: Final = "`evaluator-host evaluators list` lists the names"
 
 
 class EvaluatorTable(Table):

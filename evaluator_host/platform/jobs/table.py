@@ -641,7 +641,7 @@ def _has(column: Any, text: str) -> ColumnElement[bool]:
 
 
 def _not_found(job_id: str) -> NotFound:
-    return NotFound(f"there is no job {job_id[:80]}; `evaluator-host jobs list` has their ids")
+    return NotFound(f"there is no job {job_id[:80]}; `evaluator-host jobs list` lists the ids")
 
 
 _READ_WARNINGS: Final = Adapter(tuple[WarningCount, ...]).read_json

@@ -158,7 +158,7 @@ class Labels(Repository):
         if found is None:
             names = select(table.name).where(table.workspace_id == workspace_id)
             raise await self._not_found(
-                "label queue", name, names, otherwise="`evaluator-host labels list` has their names"
+                "label queue", name, names, otherwise="`evaluator-host labels list` lists the names"
             )
         return StoredQueue(*found)
 

@@ -86,7 +86,7 @@ class Objects(Repository):
         found = await self._database.fetch_first(query)
         if found is None:
             names = select(EntityTable.name).where(_of(kind), _in(workspace_id))
-            listed = f"`evaluator-host {_noun(kind)}s list` has their names"
+            listed = f"`evaluator-host {_noun(kind)}s list` lists the names"
             raise await self._not_found(_noun(kind), name, names, otherwise=listed)
         return StoredObject(*found)
 

@@ -5,7 +5,7 @@ import { call } from "./http";
 export interface Search {
   text: string;
   where: readonly string[];
-  /** A column; `-` before it: descending. */
+  /** Column to sort by; `-` before it: descending. */
   sort: string | null;
 }
 
