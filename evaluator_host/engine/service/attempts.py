@@ -105,7 +105,7 @@ class ModelCalls(Protocol):
     async def answer(self, ask: Ask, workspace: str) -> dict[str, Json] | EvaluationError:
         """Return `{"response": …}`, or `{"error": text, "status": int | None}` when the model does not answer.
 
-        An `EvaluationError` fails the row: the workspace has used its models of the day.
+        An `EvaluationError` fails the row: the workspace has spent its budget of the day.
 
         Raises:
           HostError: the evaluator may not use the model, or its key is missing.

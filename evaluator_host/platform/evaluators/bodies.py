@@ -62,7 +62,7 @@ class SettingsIn(Wire):
 
 @fields_of(ModelBudget)
 class BudgetIn(Wire):
-    """The most that may be used of granted models. Default of each: no limit, or the operator's."""
+    """Limits for the use of granted models. Default: the operator's limits, or none."""
 
     def to_model(self) -> ModelBudget:
         """Return the budget that the service takes."""
@@ -100,10 +100,10 @@ class EvaluatorIn(Wire):
     files: dict[str, str] = Field(
         default_factory=dict,
         max_length=_FILES,
-        description="Further files that the code imports or reads, by path: helpers/text.py. They count as code.",
+        description="Further files that the code imports or reads, by path: helpers/text.py. Part of the code.",
     )
     path: str | None = Field(
-        None, description="Where the code lies among its files: evals/score.py. Default: evaluator.py in their root."
+        None, description="Path of the code among its files: evals/score.py. Default: evaluator.py in their root."
     )
     data: dict[str, str] = Field(
         default_factory=dict,
@@ -115,7 +115,7 @@ class EvaluatorIn(Wire):
         max_length=32,
         description="Registered models that the code may ask: judge-small, or gpt-4o=judge-small for its own name.",
     )
-    budget: BudgetIn = Field(BudgetIn(), description="What one row may use of these models.")
+    budget: BudgetIn = Field(BudgetIn(), description="Limits for one row's use of these models.")
     network: list[GrantName] = Field(
         default_factory=list,
         max_length=32,
@@ -137,7 +137,7 @@ class EvaluatorIn(Wire):
         """Return the evaluator that the service takes."""
         made = self._to_model()
         if self.judge is not None and self.code:
-            problem = Problem("evaluator.judge", "there is code beside it", "give one of the two")
+            problem = Problem("evaluator.judge", "the evaluator has both `code` and `judge`", "give only one of them")
             raise InvalidRequest("the evaluator has both code and a judge; give only one of them", problems=(problem,))
         return made if self.judge is None else self.judge.to_model(made)
 
@@ -213,7 +213,8 @@ class RowIn(Wire):
 
 
 ReplayField: TypeAlias = Annotated[
-    Replay, Field(description="Recorded answers of granted models. prefer: use and record them. require: ask no model.")
+    Replay,
+    Field(description="Recorded answers of granted models. prefer: use them, record others. require: use only these."),
 ]
 
 
@@ -247,13 +248,13 @@ class BatchIn(Wire):
     )
     outputs: Literal["none"] | None = Field(
         None,
-        description="none: that no row has outputs is meant. Else code that reads them is refused over such rows.",
+        description="none: the rows have no outputs on purpose. Otherwise code that reads outputs is refused.",
     )
     replay: ReplayField = Replay.OFF
 
     @property
     def may_lack_outputs(self) -> bool:
-        """Whether rows are meant to have no outputs: `outputs` says so, or a row gives null."""
+        """Whether rows have no outputs on purpose: `outputs` says so, or a row gives null."""
         return self.outputs is not None or any(row.gives_outputs for row in self.rows)
 
     def given(self) -> list[Row | EncodedRow]:
@@ -287,7 +288,7 @@ def case_dicts(cases: list[CaseIn]) -> list[dict[str, Any]]:
 
 
 CasesIn: TypeAlias = Annotated[
-    list[CaseIn] | None, Field(max_length=MOST_CASES, description="Rows with what it has to make of them.")
+    list[CaseIn] | None, Field(max_length=MOST_CASES, description="Rows with the result that the evaluator must give.")
 ]
 
 
@@ -297,7 +298,7 @@ class CheckIn(Wire):
     model_config = example(evaluator={"code": EXACT_MATCH})
 
     evaluator: _EvaluatorField
-    cases: CasesIn = Field(None, description="Default: those of a stored evaluator.")
+    cases: CasesIn = Field(None, description="Default: the cases of the stored evaluator.")
 
 
 class EditorIn(Wire):
@@ -310,5 +311,5 @@ class EditorIn(Wire):
     line: int = Field(1, ge=1, le=MOST, description="Line of the cursor, from 1.")
     column: int = Field(1, ge=1, le=MOST, description="Column of the cursor, from 1: `json.|` is column 6.")
     given: dict[str, Any] = Field(
-        default_factory=dict, description="Values of the function's parameters by name; their types are known then."
+        default_factory=dict, description="Values of the function's parameters by name, which tell their types."
     )

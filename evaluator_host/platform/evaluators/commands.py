@@ -28,7 +28,10 @@ _LAST_JOB: Final = ("LAST JOB", "MEAN")
 _DescriptionOption = Annotated[str | None, typer.Option(help="Description for people.")]
 _SamplingOption = Annotated[float | None, typer.Option(min=0, max=1, help="Fraction of live traces to score.")]
 _TagOption = Annotated[
-    list[str] | None, typer.Option("--tag", metavar="TAG", help="Word to find it by. Repeatable; replaces the tags.")
+    list[str] | None,
+    typer.Option(
+        "--tag", metavar="TAG", help="Tag to find the evaluator by. Repeatable; replaces the tags that it has."
+    ),
 ]
 _ReferenceArgument = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="Default: the newest version.")]
 
@@ -43,7 +46,7 @@ def store(
     description: _DescriptionOption = None,
     sampling: _SamplingOption = None,
     tag: _TagOption = None,
-    message: Annotated[str, typer.Option("--message", "-m", help="Why this version is made.")] = "",
+    message: Annotated[str, typer.Option("--message", "-m", help="Reason for this version.")] = "",
     language: options.LanguageOption = None,
     contract: options.ContractOption = Contract.AUTO,
     entry: options.EntryOption = None,
@@ -70,7 +73,8 @@ def store(
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Store it even if it does not load.")] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="update: keep no pins, limits, grants or settings of the version before.")
+        bool,
+        typer.Option("--fresh", help="With `update`: keep no pins, limits, grants or settings of the version before."),
     ] = False,
     client: ClientOption,
     as_json: options.JsonOption = False,
@@ -109,7 +113,7 @@ def store(
 
 @app.command()
 def judges(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Print the form of this one.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Print the form of this judge.")] = None,
     *,
     model: Annotated[str, typer.Option(help="The registered model that judges.")] = "judge",
     client: ClientOption,
@@ -132,7 +136,7 @@ def judges(
 @app.command(name="list")
 def list_(
     *,
-    tag: Annotated[str | None, typer.Option(help="Only those that have this tag.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Only evaluators with this tag.")] = None,
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:

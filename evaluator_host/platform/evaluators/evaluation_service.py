@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EvaluationService: TypeAlias = "Service | RemoteService"
 """The service that evaluates for a command: one in this process, or a running host."""
 
-_NO_MODULE: Final = ("ModuleNotFoundError", "ImportError", "Error")  # the last one is the error of `require`
+_NO_MODULE: Final = ("ModuleNotFoundError", "ImportError", "Error")  # `Error` is what JavaScript's `require` throws
 
 
 @asynccontextmanager
@@ -53,7 +53,7 @@ async def open_evaluation_service(settings: Settings, url: str | None) -> AsyncI
 async def evaluate_in_order(
     target: EvaluationService, evaluator: Evaluator, rows: Sequence[Row], *, parallelism: int | None = None, **more: Any
 ) -> list[EvaluationResult]:
-    """Evaluate rows, each isolated from the others, and return results in order; `evaluate_rows` gets `more`."""
+    """Evaluate rows, each isolated from the others, and return results in order; `more` goes to `evaluate_rows`."""
     stream = target.evaluate_rows(evaluator, rows, isolation=Isolation.ROW, parallelism=parallelism, **more)
     async with aclosing(stream) as answers:
         results = {index: result async for index, result in answers}
@@ -96,7 +96,7 @@ async def prepare(target: EvaluationService, given: LoadedEvaluator, *, shown: b
 
 
 async def pins_to_add(target: EvaluationService, evaluator: Evaluator, result: EvaluationResult) -> str:
-    """Return which pins a result that failed by an import probably lacks, with versions; empty for any other."""
+    """Return the pins, with versions, that a failed import probably needs; empty for any other result."""
     if result.error is None or result.error.type not in _NO_MODULE:
         return ""
     report = await target.check(evaluator)

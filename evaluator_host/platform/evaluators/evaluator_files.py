@@ -60,7 +60,7 @@ _OPTIONS: Final = {"packages": "--package"}  # fields whose command-line option 
 
 @dataclass(frozen=True, slots=True)
 class LoadedEvaluator:
-    """An evaluator, the version of Python that its file requires, and what is said of its files."""
+    """An evaluator, the version of Python that its file requires, and notes on the files that go with it."""
 
     evaluator: Evaluator
     requires_python: str | None = None
@@ -136,9 +136,9 @@ def tell_files(given: LoadedEvaluator) -> None:
 
 
 def kept_from(before: Evaluator, evaluator: Evaluator) -> tuple[Evaluator, list[str]]:
-    """Return an evaluator with what the version before has and it does not say itself, and what that is, as text.
+    """Return an evaluator completed with settings of the version before, and a text that lists these settings.
 
-    Code, files and data are those of the new version, and nothing is kept of a judge or for another language.
+    Code, files and data are never kept, and nothing is if one of the versions is a judge or the language changed.
     """
     if before.judge is not None or evaluator.judge is not None or before.language is not evaluator.language:
         return evaluator, []
@@ -173,7 +173,7 @@ def read_judge(file: Path, language: Language | None, **fields: Any) -> LoadedEv
 
 
 def _project(file: Path, language: Language) -> Project:
-    """Return the project that a file lies in, whatever the platform."""
+    """Return the project that a file lies in: that of a platform that knows the file, or one found by its folders."""
     known = plugins().values() if language is Language.PYTHON else ()
     found = (one.find_project.load()(file) for one in known if one.find_project is not None)
     return next((project for project in found if project is not None), None) or find_project(file)

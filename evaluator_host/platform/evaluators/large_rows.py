@@ -34,13 +34,13 @@ from evaluator_host.types.outcome import EvaluationError
 
 _LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048, result_bytes=128 << 20)
 _DECODED_MB: Final = 512  # MB of the child process: more than a body of 32 MB of ordinary text can take
-_CUT_BYTES: Final = 8 << 20  # largest body that a thread of the host cuts: 40 ms at most, 8 of them at a stretch
+_CUT_BYTES: Final = 8 << 20  # largest body that a thread of the host cuts, in at most 40 ms
 _SHAPES: Final[dict[bytes, Any]] = {
     b"{": {},
     b"[": [0],
     b'"': "",
     b"n": None,
-}  # a stand-in for a value, by the first byte of its text
+}  # value that stands for another in a check, by the first byte of its text
 _PAGE_BYTES: Final = 2 << 20
 _MAPPED_BYTES: Final = _PAGE_BYTES // 2  # a smaller body would take more memory than is reserved for it
 _HEAD: Final = 4  # bytes that hold the length of the head
@@ -138,7 +138,7 @@ def _joined(
 async def _mapped(chunks: AsyncIterator[bytes], size: int) -> memoryview:
     """Return a body of at most `size` bytes in memory of its own, in pages of 2 MB where the kernel has them.
 
-    Each chunk is copied at once, so that the next one takes its memory: a list of them would touch all of it twice.
+    Each chunk is copied at once, so that its memory can be used again for the next one.
     """
     block = mmap.mmap(-1, -(-size // _PAGE_BYTES) * _PAGE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with suppress(OSError):  # the kernel may lack large pages

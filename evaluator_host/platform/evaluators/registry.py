@@ -31,7 +31,7 @@ _ENVIRONMENT: Final[Adapter[EnvironmentInfo | None]] = Adapter(EnvironmentInfo |
 
 
 Cases: TypeAlias = Sequence[dict[str, Any]]
-"""As `evaluators.cases` has them."""
+"""Test cases, in the form that `evaluators.cases` describes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,9 +47,9 @@ class NewVersionIn(EvaluatorIn):
     sampling: float | None = Field(
         None, ge=0, le=1, description="Fraction of live traces to score. Default: unchanged, 1 for a new evaluator."
     )
-    tags: TagsIn = Field(None, description="Words to find it by. Default: unchanged.")
-    message: str = Field("", max_length=1000, description="Why this version is made, for people.")
-    cases: CasesIn = Field(None, description="Rows with what it has to make of them. Default: unchanged.")
+    tags: TagsIn = Field(None, description="Tags to find the evaluator by. Default: unchanged.")
+    message: str = Field("", max_length=1000, description="Reason for this version, for people.")
+    cases: CasesIn = Field(None, description="Rows with the result that the evaluator must give. Default: unchanged.")
 
     def more(self) -> dict[str, Any]:
         """Return further arguments of the evaluator registry: `about`, `message`, and `cases` if they were sent."""
@@ -74,7 +74,7 @@ class EvaluatorFactsIn(Wire):
     sampling: float | None = Field(
         None, ge=0, le=1, description="Fraction of live traces to score. Default: unchanged."
     )
-    tags: TagsIn = Field(None, description="Words to find it by; [] removes all. Default: unchanged.")
+    tags: TagsIn = Field(None, description="Tags to find the evaluator by; [] removes all. Default: unchanged.")
 
 
 @runtime_checkable
@@ -105,7 +105,7 @@ def evaluators_api(
     @router.get("", response_model=list[EvaluatorReport])
     async def evaluators(
         workspace: WorkspaceOf,
-        tag: Annotated[str | None, Query(max_length=MOST_TAG, description="Only those that have this tag.")] = None,
+        tag: Annotated[str | None, Query(max_length=MOST_TAG, description="Only evaluators with this tag.")] = None,
     ) -> Response:
         """List the newest version of each evaluator, by name, with its last job."""
         found, scores = await registry.list_evaluators(workspace), jobs()

@@ -217,7 +217,7 @@ class Evaluators(Repository):
         """Return the error for an evaluator, or a version, that does not exist."""
         if "\n" in name or "(" in name:
             return InvalidRequest(
-                "the evaluator is given as a text, which names a stored evaluator, but the text is code",
+                "the evaluator is a text, which would be the name of a stored one, but the text is code",
                 problems=(Problem("evaluator", "is code", 'put the code into an object: {"code": "…"}'),),
             )
         names = select(EvaluatorTable.name).where(EvaluatorTable.workspace_id == workspace_id)

@@ -24,7 +24,7 @@ from evaluator_host.types.jobs import Target
 _OURS: Final = frozenset({"model", "messages", "stream", "stream_options", "n"})
 PORTS: Final = {"http": 80, "https": 443}
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-_ADDRESS_S: Final = 3.0  # seconds for one of several addresses of a host
+_ADDRESS_S: Final = 3.0  # seconds to connect to one address of a host
 _TARGET_EXAMPLE: Final = "write it as https://api.example.com/v1; the key goes into a secret"
 
 
@@ -57,7 +57,7 @@ class ModelAccess:
 
     @asynccontextmanager
     async def open(self, target: Target, workspace_id: str) -> AsyncIterator[Endpoint]:
-        """Check a job's model again, as settings and secrets change; yield its endpoint. Raises as `require` does."""
+        """Check a job's model again, since settings and secrets change; yield its endpoint. Raises as `require`."""
         key = await self.require(target, workspace_id)
         dial = partial(TENANT_NAMES.look_up, workspace=workspace_id)
         client = make_http_client(
@@ -72,7 +72,7 @@ class ModelAccess:
             return
         if not allowed and not await self._any_key():
             return
-        hint = f"the operator allows it by EVALUATOR_HOST_TARGET_HOSTS='[\"{host}\"]'"
+        hint = f"the operator can allow it with EVALUATOR_HOST_TARGET_HOSTS='[\"{host}\"]'"
         raise InvalidRequest.of("target.base_url", f"jobs may not call {host}", hint, what="target")
 
 
@@ -93,7 +93,7 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
       path_only: Refuse a query, and a path that ends in `/chat/completions`, which the host adds itself.
 
     Raises:
-      InvalidRequest: it is not valid.
+      InvalidRequest: the URL is not valid.
     """
     where, what = ("target.base_url", "target") if path_only else (field, "address")
     refused = partial(InvalidRequest.of, where, what=what)
@@ -103,7 +103,7 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
         whole = parts.scheme in PORTS and bool(parts.hostname) and parts.port != 0
         # httpx has to send to the host that is checked here
         whole = whole and httpx.URL(base_url).host == parts.hostname
-        _ = (parts.hostname or "").encode("idna")  # fails as the look-up would: a label has 1 to 63 characters
+        _ = (parts.hostname or "").encode("idna")  # raises for labels of over 63 characters, as a look-up would
     except (ValueError, httpx.InvalidURL) as error:
         raise refused("it is not an address", example) from error
     if not whole:
@@ -122,7 +122,7 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
 def _require_inference(target: Target) -> None:
     taken = sorted(_OURS & set(target.inference))
     if taken:
-        message = f"{', '.join(taken)} cannot be set there: the host asks for one whole answer per row"
+        message = f"{', '.join(taken)} cannot be set in `inference`: the host asks for one whole answer per row"
         raise InvalidRequest.of("target.inference", message, what="target")
 
 
@@ -174,7 +174,7 @@ class _Dialling:
 
 def _trusted(settings: Settings) -> ssl.SSLContext:
     file, changed_at = settings.ca_file, None
-    with suppress(OSError):  # reading the file later says what is wrong with it
+    with suppress(OSError):  # a fault of the file is reported when it is read later
         changed_at = file and file.stat().st_mtime_ns
     return _authorities(file, changed_at)
 

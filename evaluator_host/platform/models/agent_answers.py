@@ -108,7 +108,7 @@ def read_whole(answer: Any, *, path: str, field: str, trajectory_path: str | Non
     """Return the response in an agent's JSON answer.
 
     Raises:
-      ValueError: it has no output.
+      ValueError: the answer has no output.
     """
     value = str(extract(answer, path, field=field))
     found = None

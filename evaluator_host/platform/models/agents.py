@@ -85,7 +85,7 @@ def _rendered(value: Json, names: dict[str, Any]) -> Json:
 
 
 class AgentEndpoint(Endpoint):
-    """Calls one agent. Of an answer that is stored, `response` is `{"agent": …}`, `answer` the output."""
+    """Calls one agent. A stored answer has `{"agent": …}` as its `response`, and the output as its `answer`."""
 
     def __init__(self, target: Target, key: str | None, client: httpx.AsyncClient) -> None:
         super().__init__(target, key, client)

@@ -28,9 +28,11 @@ app = typer.Typer(name="models", no_args_is_help=True)
 _NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the model, as evaluators are granted it.")]
 
 _Url = typer.Option("--model-url", help="Base URL of its API: https://api.openai.com/v1")
-_Kind = Annotated[ModelKind | None, typer.Option(help="The API; openai (default) is that of compatible ones too.")]
-_Model = Annotated[str | None, typer.Option(help="Its name at the provider. Default: NAME.")]
-_Secret = Annotated[str | None, typer.Option(help="Secret that is its key (`evaluator-host secrets set`).")]
+_Kind = Annotated[ModelKind | None, typer.Option(help="Kind of API: openai (default) also for compatible ones.")]
+_Model = Annotated[str | None, typer.Option(help="Name of the model at the provider. Default: NAME.")]
+_Secret = Annotated[
+    str | None, typer.Option(help="Name of the secret with its API key (`evaluator-host secrets set`).")
+]
 _AllowHost = Annotated[
     bool, typer.Option("--allow-host", help="Let evaluators ask the URL's host, on a host without keys.")
 ]
@@ -86,7 +88,7 @@ def update(
     client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
-    """Change fields of a model of the workspace, from its next request on. Costs counted before stay as they are."""
+    """Change fields of a model of the workspace, from its next request on. Past costs stay as they were counted."""
     prices = _given(input_price=input_price, output_price=output_price)
     fields = _given(url=model_url, kind=kind, model=model, secret=secret, timeout_s=timeout_s, retries=retries)
     changes = dict.fromkeys(one.replace("-", "_") for one in unset or ()) | fields | prices
@@ -138,9 +140,9 @@ def hosts(*, client: ClientOption, as_json: JsonOption = False) -> None:
     for host in found.hosts:
         out.print(plain(host))
     if found.may_allow:
-        err.print("`models create --allow-host` allows another one")
+        err.print("`models create --allow-host` allows a further host")
     else:
-        err.print("the operator allows others by EVALUATOR_HOST_JUDGE_HOSTS")
+        err.print("the operator can allow others with EVALUATOR_HOST_JUDGE_HOSTS")
 
 
 @app.command(name="forbid-host")
@@ -161,7 +163,7 @@ def usage(
     client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what the workspace used of each model by day (UTC)."""
+    """Show the workspace's use of each model by day (UTC)."""
     found = client.models.usage(days=days)
     print_found(found, _usage_table, as_json=as_json, none="no model was asked in these days")
 
@@ -194,7 +196,7 @@ def import_answers(
 @app.command(name="forget")
 def delete_answers(
     *,
-    model: Annotated[str | None, typer.Option(help="Only those of this model.", show_default="all")] = None,
+    model: Annotated[str | None, typer.Option(help="Only recorded answers of this model.", show_default="all")] = None,
     client: ClientOption,
 ) -> None:
     """Delete the recorded answers of the workspace."""

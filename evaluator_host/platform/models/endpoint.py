@@ -60,7 +60,7 @@ def read_completion(body: Any) -> Completion:
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise BadAnswer("it has no choices[0].message; is the base URL that of an OpenAI-compatible API?")
+        raise BadAnswer("it has no choices[0].message; check that the base URL is that of an OpenAI-compatible API")
     facts = {"answered_by": body.get("model"), "finish_reason": choice.get("finish_reason")}
     known = {name: value[:200] for name, value in facts.items() if isinstance(value, str)}
     return Completion(_output(message, known.get("finish_reason")), {**known, **_usage(body.get("usage"))}, body)
@@ -76,7 +76,7 @@ def read_text(body: Any) -> Completion:
     choice = body["choices"][0]
     text = choice.get("text") if isinstance(choice, dict) else None
     if not isinstance(text, str):
-        raise BadAnswer("it has no choices[0].text; is the base URL that of an OpenAI-compatible API?")
+        raise BadAnswer("it has no choices[0].text; check that the base URL is that of an OpenAI-compatible API")
     return Completion(text, {**whole.facts, **_usage(body.get("usage"))}, body)
 
 
@@ -88,7 +88,7 @@ def read_whole(body: Any) -> Completion:
     """
     _require_answer(body)
     if not isinstance(body.get("choices"), list) or not body["choices"]:
-        raise BadAnswer("it has no choices; is the address that of an OpenAI-compatible API?")
+        raise BadAnswer("it has no choices; check that the address is that of an OpenAI-compatible API")
     return Completion(None, {}, body)
 
 
@@ -164,7 +164,7 @@ class Answer:
 
 
 class Fault(Exception):
-    """A failed attempt: its HTTP `status` (None without a response), and whether to try `again`, after `wait_s`."""
+    """A failed attempt: its HTTP `status` (None without a response), and whether to try `again` after `wait_s`."""
 
     def __init__(self, message: str, *, status: int | None = None, again: bool, wait_s: float = 0.0) -> None:
         super().__init__(message)

@@ -35,7 +35,7 @@ from evaluator_host.types.redaction import SHORTEST, Redactor
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
-_AT_ONCE: Final = 32  # requests under way, of all processes for calls
+_AT_ONCE: Final = 32  # most requests under way, of all processes for calls
 _NAME_CHARS: Final = 200
 _NAME: Final = r"([A-Za-z0-9_.\-]{1,255})"
 _REFERENCE: Final = re.compile(  # a reference to a model, or the address that NVIDIA's client makes from one
@@ -80,7 +80,7 @@ class Judges:
         found = {}
         for variable, secret in evaluator.secrets.items():
             if not allowed & {secret, "*"}:
-                hint = f"the operator allows it by EVALUATOR_HOST_CODE_SECRETS='[\"{secret}\"]'"
+                hint = f"the operator can allow it with EVALUATOR_HOST_CODE_SECRETS='[\"{secret}\"]'"
                 raise InvalidRequest.of("evaluator.secrets", f"code may not see the secret {secret!r}", hint)
             found[variable] = str(await self._key(secret, workspace))
             if len(found[variable]) < SHORTEST:
@@ -91,7 +91,7 @@ class Judges:
     async def answer(self, ask: Ask, workspace: str) -> dict[str, Json] | EvaluationError:
         """Return `{"response": …}`, or `{"error", "status"}` when the model does not answer.
 
-        An `EvaluationError` fails the row: the workspace has used its models of the day.
+        An `EvaluationError` fails the row: the workspace has spent its budget of the day.
 
         Raises:
           InvalidRequest: evaluators may not call this model.
@@ -100,7 +100,7 @@ class Judges:
         model = await self._model(ask, workspace)
         asked = model.registered
         if (why := await self.gateway.days.take(workspace, priced=model.cost(0, 0) is not None)) is not None:
-            return EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint="raise the budget, or ask models less")
+            return EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint="raise the budget, or ask models less often")
         used, target = Used(), Target(asked.url, asked.model, timeout_s=asked.timeout_s, retries=asked.retries)
         try:
             async with self._turns.turn(workspace), self._clients.lend(asked.url) as client:
@@ -162,10 +162,10 @@ async def open_judges(
 
 
 def _for_judge(model: GrantedModel, ask: Ask) -> GrantedModel:
-    """Return an operator's model as a judge asks it: within the time and the tries that the operator set."""
+    """Return an operator's model for a judge, with at most the time limit and the retries that the operator set."""
     known = model.registered
     if known.kind is not ModelKind.OPENAI:
-        hint = "choose a model with the API of openai, or write a judge that asks for this one by its `models`"
+        hint = "choose a model with the API of openai, or write code that asks this one by its `models`"
         raise InvalidRequest.of(
             "model", f"{known.name} has the API of {known.kind}, and a judge of this kind needs that of openai", hint
         )

@@ -14,7 +14,7 @@ from evaluator_host.platform.users import Used
 
 
 class ModelResource(Resource):
-    """Registered models. Secrets ask them which ones evaluators may use."""
+    """Registered models. The resource of secrets asks this one which secrets evaluators may use."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)

@@ -51,12 +51,12 @@ class ModelChangeIn(Wire):
     url: str = Field(  # no default, because generated clients would send it
         default_factory=str, min_length=1, max_length=2000, description="Base URL of the API: https://api.openai.com/v1"
     )
-    kind: ModelKind | None = Field(None, description="The API that it speaks. Default: openai, for compatible ones.")
+    kind: ModelKind | None = Field(None, description="Kind of API. Default: openai, also for compatible ones.")
     model: str | None = Field(
         None, min_length=1, max_length=200, description="Name of the model at the provider. Default: `name`."
     )
     secret: str | None = Field(
-        None, min_length=1, max_length=63, description="Secret that is its key. Default: no key."
+        None, min_length=1, max_length=63, description="Name of the secret with its API key. Default: no key."
     )
     input_price: float | None = Field(
         None, ge=0, allow_inf_nan=False, description="Price of a million tokens of requests."
@@ -94,7 +94,7 @@ class ModelIn(ModelChangeIn):
     name: str = Field(min_length=1, max_length=63, description="Letters, digits, dots, dashes and underscores.")
     url: str = Field(min_length=1, max_length=2000, description="Base URL of the API: https://api.openai.com/v1")
     key: SecretStr | None = Field(
-        None, description="Its key, in place of `secret`: becomes a secret of the model's name. No route returns it."
+        None, description="API key, in place of `secret`; stored as a secret of the model's name. No route returns it."
     )
 
 
@@ -104,7 +104,7 @@ def models_api(service: ModelService, users: Users, access: Access) -> APIRouter
 
     @asynccontextmanager
     async def allowed(asked: bool, url: str, caller: KeyHolder) -> AsyncIterator[None]:  # noqa: FBT001 - a field of the body
-        """Allow the host of a URL if the caller asks for it; nothing stays allowed for a request that is refused."""
+        """Allow the host of a URL if the caller asks for it; forbid it again if the request is refused."""
         is_new, hosts = False, service.directory.hosts
         if asked:
             with AuditedCall(access, caller, "models.allow_host"):
@@ -119,7 +119,7 @@ def models_api(service: ModelService, users: Users, access: Access) -> APIRouter
 
     @router.post("", status_code=201, response_model=RegisteredModel, responses=_REFUSED)
     async def add(body: ModelIn, caller: CallerOf) -> Response:
-        """Register a model. The operator decides on which hosts it may be."""
+        """Register a model. The operator decides which hosts it may be on."""
         key = body.key.get_secret_value() if body.key is not None else None
         async with allowed(body.allow_host, body.url, caller):
             with AuditedCall(access, caller, "models.create", body.name):
@@ -179,7 +179,7 @@ def model_answers_api(service: ModelService, access: Access) -> APIRouter:
     async def usage(
         workspace: WorkspaceOf, days: Annotated[int, Query(ge=1, le=3660, description="Today included.")] = 30
     ) -> Response:
-        """Show what the workspace used of each model by day (UTC), the newest day first."""
+        """Show the workspace's use of each model by day (UTC), the newest day first."""
         return json_response(await service.list_usage(workspace, days=days))
 
     @router.get("/v1/model-answers", response_model=RecordedAnswers)
@@ -195,14 +195,14 @@ def model_answers_api(service: ModelService, access: Access) -> APIRouter:
 
     @router.post("/v1/model-answers/import", response_model=RecordedAnswers, openapi_extra=_LINES, responses=_NO_ANSWER)
     async def import_(request: Request, caller: CallerOf) -> Response:
-        """Record the answers of an export, in place of those of the same requests."""
+        """Record the answers of an export; they replace recorded answers to the same requests."""
         with AuditedCall(access, caller, "models.import"):
             await service.recordings.import_lines(caller.workspace, _lines(request.stream()))
         return json_response(RecordedAnswers(*await service.store.count_answers(caller.workspace)))
 
     @router.delete("/v1/model-answers", status_code=204, response_class=Response)
     async def delete(
-        caller: CallerOf, model: Annotated[str | None, Query(description="Only those of this model.")] = None
+        caller: CallerOf, model: Annotated[str | None, Query(description="Only recorded answers of this model.")] = None
     ) -> None:
         """Delete the recorded answers of the workspace."""
         with AuditedCall(access, caller, "models.delete_answers", model):
@@ -217,6 +217,6 @@ async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         *lines, rest = (rest + chunk).split(b"\n")
         if len(rest) > _LINE_BYTES:
             raise InvalidRequest(f"a line is longer than {_LINE_BYTES >> 20} MB")
-        for line in filter(bytes.strip, lines):  # skips blank lines, of which a part may have a quarter of a million
+        for line in filter(bytes.strip, lines):  # skips blank lines, which may be a quarter of a million in one part
             yield line
     yield rest

@@ -57,7 +57,7 @@ class ModelService:
             return await self.directory.add(workspace, model)
         secrets = self._whole_store.secrets
         if model.secret is not None:
-            raise InvalidRequest.of("key", "there is a `secret` already", "give one of the two")
+            raise InvalidRequest.of("key", "the model has both `key` and `secret`", "give only one of them")
         if model.name in {one.name for one in await secrets.list_secrets(workspace)}:
             hint = "use it as the model's `secret`, or give the model another name"
             raise InvalidRequest.of("key", f"there is a secret {model.name} already", hint)
@@ -89,7 +89,7 @@ class ModelService:
         if "error" in answer:
             error = f"HTTP {answer['status']}: {answer['error']}"
         elif (said := _said(answer["response"])) is None:
-            error = "the answer has no message; is the URL that of the API?"
+            error = "the answer has no message; check that the URL is that of the API"
         return ModelTest(error is None, said, error, latency_ms, used.input_tokens, used.output_tokens, used.cost)
 
     async def list_usage(self, workspace: str, *, days: int) -> list[DayUsage]:

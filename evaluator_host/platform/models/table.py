@@ -15,7 +15,7 @@ from evaluator_host.types.errors import InUse, NotFound
 from evaluator_host.types.models import DayUsage
 
 _PAGE: Final = 200
-_MEASURED_EACH: Final = 16  # by a sixteenth of its limit, a workspace's answers may grow until they are summed again
+_MEASURED_EACH: Final = 16  # answers are summed again once they have grown by a sixteenth of the limit
 _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost")
 
 
@@ -45,7 +45,7 @@ class ModelDayTable(Table):
 
 
 class ModelHostTable(Table):
-    """Hosts that evaluators may ask for models, `api.example.com:443`, as the person at the machine allowed them."""
+    """Hosts, `api.example.com:443`, where the user of this machine lets evaluators ask for models."""
 
     __tablename__ = "model_hosts"
 
@@ -81,7 +81,7 @@ class Models(Repository):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self._unmeasured: dict[str, int] = {}  # bytes of answers by workspace, added here since they were summed
+        self._unmeasured: dict[str, int] = {}  # bytes of answers that were added since the last sum, by workspace
 
     async def list_hosts(self) -> list[str]:
         """Return the hosts that were allowed on the pages, by name."""

@@ -57,8 +57,8 @@ class RunReport(Wire):
     exit_code: int | None = Field(description="Exit code; None for a program that did not end by itself.")
     stdout: str = Field(description="Its standard output, cut at limits.log_kb.")
     stderr: str = Field(description="Its standard error, cut in the same way.")
-    truncated: bool = Field(description="Whether one of them was cut.")
-    error: dict[str, Any] | None = Field(description="Why it has no exit code, as in a result.")
+    truncated: bool = Field(description="Whether standard output or standard error was cut.")
+    error: dict[str, Any] | None = Field(description="Why there is no exit code, in the form of an error of a result.")
 
 
 def programs_api(service: Service, access: Access) -> APIRouter:

@@ -1,8 +1,8 @@
 """One connection of a row: reads one HTTP/1.1 request by h11, and writes one response.
 
 The row is untrusted. A connection carries one request and is closed after its response, so nothing can hide behind
-a request. Head, body, the bodies of all connections of a row together, what waits in a tunnel and what comes after a
-request are bounded; nothing of a request to a model but its method, path and JSON body reaches the provider.
+a request. Limits hold for the head, the body, the bodies of all connections of a row together, and data that waits in
+a tunnel or after a request. Of a request to a model, only method, path and JSON body reach the provider.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ from evaluator_host.platform.models.gateway.hosts import HTTPS, HostPort, host_p
 
 HEAD_BYTES: Final = 32 << 10
 BODY_BYTES: Final = 8 << 20
-UNREAD_BYTES: Final = 64 << 10  # bytes after a request that are kept unread: a client may send a second request
-TUNNEL_BYTES: Final = 1 << 20  # bytes in a tunnel that the host has not read: four reads of what a sandbox sends
+UNREAD_BYTES: Final = 64 << 10  # bytes that may follow a request unread, since a client may send a second request
+TUNNEL_BYTES: Final = 1 << 20  # bytes that may wait in a tunnel: four reads from a sandbox
 _PART_BYTES: Final = 64 << 10  # bytes of an answer that go to a sandbox at a time
 _HTTP: Final = 80
 _OWN_HOST: Final = re.compile(rb"(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?")
@@ -64,7 +64,7 @@ class RequestReader:
         *,
         # tells whether the row may reach a host; None if it may reach none
         admits: Callable[[HostPort], bool] | None = None,
-        # the host that the request must be for, since it came through a tunnel to that host
+        # host at the end of the tunnel that the request came through, which it must name
         within: HostPort | None = None,
     ) -> None:
         self._room = room
@@ -179,12 +179,12 @@ class Tunnel:
         await self._connection.send(data)
 
     async def request(self, first: bytes, to: HostPort) -> Request:
-        """Read the tunnel's bytes, of which `first` was read before, as one plain HTTP request; it takes no more then.
+        """Read the tunnel's bytes, after `first`, as one plain HTTP request; the tunnel then accepts no more bytes.
 
         Raises:
-          Refused: they are not a valid request, or it is for another host.
+          Refused: the bytes are not a valid request, or the request is for another host.
         """
-        self._connection.began = False  # a refusal is from here on sent as a response
+        self._connection.began = False  # from here on, a refusal is sent as a response
         reader = self._connection.reader(within=to)
         while (request := reader.feed(first)) is None:
             first = await self.read()
@@ -338,7 +338,7 @@ def _named(head: h11.Request) -> HostPort | None:
     """Return the host in the target of a request to a proxy; None for a path.
 
     Raises:
-      Refused: the target names none.
+      Refused: the target names no host.
     """
     target = head.target.decode("latin-1")
     if head.method == b"CONNECT":
@@ -357,14 +357,14 @@ def _check_head(head: h11.Request) -> None:
     """Refuse a request that is for another host, or that two readers could understand differently.
 
     Raises:
-      Refused: it is such a request.
+      Refused: the request is one of these.
     """
     hosts = [value for name, value in head.headers if name == b"host"]
     if head.method == b"CONNECT" or not head.target.startswith(b"/"):
         raise Refused(
             403,
             (
-                "this address is not a proxy, and leads to granted models only; grant other hosts in the "
+                "this address is not a proxy: it serves granted models only; grant other hosts in the "
                 "evaluator's `network`"
             ),
         )
@@ -372,7 +372,7 @@ def _check_head(head: h11.Request) -> None:
         raise Refused(
             421,
             (
-                "this address leads to granted models only, but the Host header names another host; use the base "
+                "this address serves granted models only, but the Host header names another host; use the base "
                 "URL as it is given"
             ),
         )

@@ -1,8 +1,8 @@
 """Keeps each workspace within its use of models a day, over all processes and hosts of one database.
 
-A process takes requests from the day's budget in the database before it makes them: those that wait, and a part beyond
-while much is left. It gives back what it has not used after a second. Where it is unknown whether the database took or
-gave, the requests count as made, so that the budget is never exceeded.
+Before a process makes requests, it takes them from the day's budget in the database: as many as wait, and some more
+while much is left. It gives unused ones back after a second. If it is unknown whether the database made such a change,
+the requests count as made, so that the budget is never exceeded.
 """
 
 import asyncio
@@ -21,19 +21,19 @@ from evaluator_host.types.models import DayUsage
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
-_PARTS: Final = 64  # a process takes requests for those that wait, and at most a 64th of the remaining ones beyond them
-_PART: Final = 64  # largest number that it takes, which the day loses if the process is killed
+_PARTS: Final = 64  # a process takes at most a 64th of the remaining requests, unless more wait
+_PART: Final = 64  # most requests taken in advance; the budget loses them if the process is killed
 _FLUSH_S: Final = 1.0  # seconds until counts are written, and unused requests given back
 _GIVEN_BACK_S: Final = 1.5 * _FLUSH_S  # seconds after which every other process has given back what it did not use
-_SPENT_S: Final = 5.0  # seconds until a spent day is asked again
+_SPENT_S: Final = 5.0  # seconds until a spent budget is asked again
 _FRESH_S: Final = 1.0  # seconds until tokens and cost of the other processes are read again
-_NEAR: Final = 0.9  # share of a budget in tokens or cost beyond which they are read for each request
+_NEAR: Final = 0.9  # share of a budget in tokens or cost above which both are read for each request
 _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost")
 
 
 @dataclass(slots=True)
 class _Day:
-    """The facts that this process has about a workspace's budget of the day."""
+    """What this process knows of a workspace's budget of the day."""
 
     workspace: str
     date: str
@@ -42,7 +42,7 @@ class _Day:
     held: int = 0  # requests taken from the budget, and not made yet
     waiting: int = 0  # requests that wait to be taken from the budget
     spent_until: float = float("-inf")
-    waited: bool = False  # whether it has waited for other processes to give requests back
+    waited: bool = False  # whether this process has waited for others to give requests back
     taking: asyncio.Task[None] | None = None
 
     @property
@@ -110,7 +110,7 @@ class DayBudgets:
         self._write_later()
 
     async def aclose(self) -> None:
-        """Give back what was not used, and write what is not written yet."""
+        """Give unused requests back, and write the remaining counts."""
         self._closed = True
         self._hurry.set()
         tasks = [day.taking for day in self._days.values() if day.taking is not None]
@@ -129,7 +129,7 @@ class DayBudgets:
         return known
 
     async def _read(self, store: "Store", day: _Day) -> None:
-        """Read tokens and cost of all processes, unless that was done a moment ago and much is left."""
+        """Read the tokens and cost of all processes, unless they were read a moment ago and much is left."""
         if self._budget.tokens is None and self._budget.cost is None:
             return
         now = asyncio.get_running_loop().time()
@@ -186,7 +186,7 @@ class DayBudgets:
                 await self._write()
 
     async def _write(self) -> None:
-        """Give back what was not used, and write what was."""
+        """Give unused requests back, and write the use of models."""
         if self._store is None:
             return
         async with self._turn:

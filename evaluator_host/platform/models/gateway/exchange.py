@@ -29,11 +29,11 @@ CHARACTERS_A_TOKEN: Final = 4  # characters of a token where a provider counts n
 class Told:
     """Callbacks by which a request to a provider reports to the gate of its row."""
 
-    used: Callable[[Used], None]  # called once with what the request used
-    # called with a good answer, before the row has the end of it: then the row may be over
+    used: Callable[[Used], None]  # called once with the tokens and cost of the request
+    # called with a good answer before the row gets its end, after which the row may be over
     answered: Callable[[Answer], Awaitable[None]]
     ready: Callable[[], Awaitable[None]]  # returns when the row may get the end of an answer
-    # waits for a place to keep a large answer in memory, and holds it during the block
+    # context that waits for memory for a large answer, and holds it during the block
     place: Callable[[], AbstractAsyncContextManager[None]]
     records: bool  # whether `answered` keeps the answer
 

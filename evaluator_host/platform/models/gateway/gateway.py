@@ -57,9 +57,9 @@ if TYPE_CHECKING:
 _DECODED_BYTES: Final = 128 << 20  # bytes that a decoded request may take in memory
 _CONNECTIONS: Final = 64  # connections of a row at once
 _ROW_BYTES: Final = 2 * BODY_BYTES  # bytes of the bodies of a row's unanswered requests
-_COPIES: Final = 5  # copies of a large answer, while it is read, masked, decoded and sent on
-_FEWEST_LARGE: Final = 4  # smallest number of large answers in memory, so that one workspace leaves a place for others
-MODELS_AT_ONCE: Final = 341  # requests to providers, of all processes for calls; at most 256 of one workspace
+_COPIES: Final = 5  # copies of a large answer in memory, while it is read, masked, decoded and sent on
+_FEWEST_LARGE: Final = 4  # fewest large answers to keep at once, so that one workspace leaves room for others
+MODELS_AT_ONCE: Final = 341  # most requests to providers, of all processes for calls; 256 of them for one workspace
 _NO_RETRY: Final = ("x-should-retry", "false")  # header that keeps the clients of OpenAI and Anthropic from retrying
 _FORWARDED: Final = ("anthropic-version", "anthropic-beta")
 _FORWARDED_CHARS: Final = 200
@@ -107,7 +107,7 @@ class Gateway:
 
 
 def large_answers(memory_mb: int) -> int:
-    """Return how many large answers of models may be in memory at once: they fill half of that for requests."""
+    """Return how many large answers of models may be in memory at once: half of the memory for requests holds them."""
     return max(_FEWEST_LARGE, (memory_mb << 20) // 2 // (_COPIES * ANSWER_BYTES))
 
 
@@ -174,11 +174,11 @@ class RowGate:
         return replace(used, connections=self._network_connections, network_bytes=self._network_bytes)
 
     def tell_waits(self, on_wait: Callable[[bool], None], resume: Callable[[], Awaitable[None]]) -> None:
-        """Tell from now on when the row waits for an answer; `resume` is awaited before it is given one."""
+        """Report from now on when the row waits for an answer, and await `resume` before giving it one."""
         self._on_wait, self._resume = on_wait, resume
 
     def open(self, wire: Wire) -> None:
-        """Begin to serve the row, whose sandbox is reached by `wire`."""
+        """Begin to serve the row; `wire` reaches its sandbox."""
         self._wire = wire
 
     def receive(self, connection: int, data: bytes, *, end: bool) -> None:
@@ -276,7 +276,7 @@ class RowGate:
             self._on_wait(False)  # noqa: FBT003 - as above
 
     async def _ready(self, number: int, limit: asyncio.Timeout | None = None) -> None:
-        """Return once the row may have an answer; if it waits for no other answer, that is once it may run again."""
+        """Return once the row may have an answer; if it waits for no other one, wait until it may run again."""
         if limit is not None and not limit.expired():
             limit.reschedule(None)
         if self._waiting == {number}:
@@ -438,7 +438,7 @@ class RowGate:
         """Count a request against the budgets of row, job and day.
 
         Raises:
-          Refused: it would be over one of them; then it counts against none.
+          Refused: the request would exceed one of them; then it counts against none.
         """
         grant, priced = self._grant, model.cost(0, 0) is not None
         for meter in self._meters:
@@ -455,7 +455,7 @@ class RowGate:
     def _require(self, why: str | None) -> None:
         """Refuse a request that is over a budget; `why` is None if it is not."""
         if why is not None:
-            hint = "raise the budget, or ask models less"
+            hint = "raise the budget, or ask models less often"
             self.problem = self.problem or EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint=hint)
             raise Refused(429, why, "budget_exceeded")
 
@@ -469,7 +469,7 @@ async def _decoded(data: bytes) -> dict[str, Json]:
     """Decode the body of a request.
 
     Raises:
-      Refused: it is not a JSON object, or would take too much memory.
+      Refused: the body is not a JSON object, or would take too much memory.
     """
     if memory_bytes(data) > _DECODED_BYTES:
         raise Refused(413, "the request has too many values for this host; send a smaller one", "too_large")

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
 ANY: Final = "*"
-_MOST: Final = 32  # models of one evaluator
-_REGISTERED: Final = 1000  # models of one workspace
-_KIND: Final = "registered model"  # kind of the object that stores it
+_MOST: Final = 32  # most models of one evaluator
+_REGISTERED: Final = 1000  # most models of one workspace
+_KIND: Final = "registered model"  # kind of the objects that store registered models
 _MODEL: Final = Adapter(RegisteredModel)
 
 

@@ -13,9 +13,9 @@ _LABELS: Final = r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-
 _ENTRY: Final = re.compile(
     rf"(?P<host>\*|(?:\*\.)?{_LABELS}|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{{1,5}}))?", re.IGNORECASE
 )
-_MOST: Final = 32  # hosts of one evaluator
-_TRIED: Final = 4  # addresses of a host
-_NOT_PUBLIC: Final = tuple(  # addresses that `is_global` of some or all versions of Python calls public
+_MOST: Final = 32  # most hosts of one evaluator
+_TRIED: Final = 4  # most addresses of a host to try
+_NOT_PUBLIC: Final = tuple(  # networks that Python's `is_global` calls public, though they are not
     map(
         ipaddress.ip_network,
         (
@@ -125,7 +125,7 @@ def granted_hosts(entries: Iterable[str], *, allowed: Iterable[str]) -> list[Hos
         if named is None or named.host == "*" or not named.port:
             raise refused(f"{entry[:200]!r} names no host", "write it as api.example.com:443 or *.example.com:443")
         if not any(one is not None and one.includes(named) for one in ceilings):
-            hint = f"the operator allows it by EVALUATOR_HOST_NETWORK_HOSTS='[\"{named}\"]'"
+            hint = f"the operator can allow it with EVALUATOR_HOST_NETWORK_HOSTS='[\"{named}\"]'"
             raise refused(f"evaluators may not reach {named}", hint)
         found.append(named)
     if len(found) > _MOST:

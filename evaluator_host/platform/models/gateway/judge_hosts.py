@@ -1,8 +1,8 @@
-"""Says which hosts evaluators may ask for models.
+"""Decides which hosts evaluators may ask for models.
 
-Those of EVALUATOR_HOST_JUDGE_HOSTS. Where the operator did not set it, also those that the person at the machine of a
-host without keys allowed on its pages: only programs of that machine reach such a host, and the middleware refuses
-requests of other origins. Where pasted code might reach the host itself, nobody but the setting allows a host.
+The setting EVALUATOR_HOST_JUDGE_HOSTS lists them. Without it, the user of a host without keys can allow more on its
+pages: only programs of the same machine reach such a host, and the middleware refuses requests of other origins. If
+pasted code might reach the host itself, only the setting allows hosts.
 """
 
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ from evaluator_host.types.models import ModelHosts
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
-_MOST: Final = 100  # hosts that are allowed on the pages
+_MOST: Final = 100  # most hosts to allow on the pages
 
 
 class JudgeHosts:
@@ -31,7 +31,7 @@ class JudgeHosts:
         self._store = store
 
     async def show(self) -> ModelHosts:
-        """Return the hosts, and whether the person at the machine may allow more."""
+        """Return the hosts, and whether the user of this machine may allow more."""
         if (store := await self._store_to_ask()) is not None:
             return ModelHosts(await Models(store.database).list_hosts(), may_allow=True)
         return ModelHosts(sorted(self._listed), may_allow=False)
@@ -45,9 +45,8 @@ class JudgeHosts:
         parts = require_url(url)
         if is_listed(parts, self._listed):
             return
-        hint = (
-            f"the operator allows it by EVALUATOR_HOST_JUDGE_HOSTS='[\"{parts.hostname}\"]' and starts the host again"
-        )
+        setting = f"EVALUATOR_HOST_JUDGE_HOSTS='[\"{parts.hostname}\"]'"
+        hint = f"the operator can allow it with {setting} and a restart of the host"
         if (store := await self._store_to_ask()) is not None:
             if host_of(parts) in await Models(store.database).list_hosts():
                 return
@@ -55,7 +54,7 @@ class JudgeHosts:
         raise InvalidRequest.of(field, f"evaluators may not ask {parts.hostname}", hint)
 
     async def allow(self, url: str) -> bool:
-        """Let evaluators ask models on the host of a URL, as the person at the machine of a host without keys.
+        """Let evaluators ask models on the host of a URL, as the user of a host without keys.
 
         Returns:
           Whether they could not ask it before.
@@ -76,7 +75,7 @@ class JudgeHosts:
 
     @asynccontextmanager
     async def kept_if_done(self, url: str, *, is_new: bool) -> AsyncIterator[None]:
-        """Undo what `allow` newly allowed if the block, which needs it, fails."""
+        """Forbid a host again that `allow` newly allowed, if the block fails."""
         try:
             yield
         except BaseException:

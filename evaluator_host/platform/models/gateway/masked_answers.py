@@ -1,7 +1,7 @@
 """Masks an evaluator's secrets in a model's answer that is to be stored: in JSON, and in the events of a stream.
 
-An answer is decoded before it is masked, so that a secret is found whichever of its characters the JSON escapes, and
-where a model sends it in pieces, one in each event.
+An answer is decoded before it is masked. So a secret is found even if the JSON escapes some of its characters, or if a
+model sends it in pieces, one in each event.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def _masked_json(redactor: Redactor, text: str) -> str:
 
 
 def _masked_events(redactor: Redactor, body: str) -> str:
-    """Mask each event; a text that holds a secret over several events stands masked in the first of them."""
+    """Mask each event; a secret that spans several events is masked in the first of them."""
     lines = [_masked_line(redactor, line) for line in body.split("\n")]
     events = {number: value for number, line in enumerate(lines) if (value := _value_of(line)) is not None}
     parts: dict[_Place, list[tuple[int, _Text]]] = {}
@@ -73,7 +73,7 @@ def _value_of(line: str) -> Any:
 
 
 def _texts(value: Any, place: _Place) -> Iterator[_Text]:
-    """Yield the texts in a JSON value; those of another choice, block or tool call (`index`) have another place."""
+    """Yield the texts in a JSON value; each choice, block or tool call (`index`) has a place of its own."""
     if isinstance(value, dict):
         place += tuple(one for name, one in value.items() if name.endswith("index") and isinstance(one, int))
     items = value.items() if isinstance(value, dict) else enumerate(value)

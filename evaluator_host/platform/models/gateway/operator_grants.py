@@ -1,6 +1,6 @@
-"""Says what the operator lets a workspace use: models, secrets in code, other hosts.
+"""Decides what the operator lets a workspace use: models, secrets in code, other hosts.
 
-Every door asks here: own routes, those of other platforms' clients, wires, jobs, judges. No other module reads the
+Own routes, those of other platforms' clients, wires, jobs and judges all ask this module. No other module reads the
 settings EVALUATOR_HOST_MODELS, EVALUATOR_HOST_CODE_SECRETS and EVALUATOR_HOST_NETWORK_HOSTS (a test holds that).
 """
 
@@ -45,7 +45,7 @@ class OperatorGrants:
         return granted_hosts(entries, allowed=_entries_for(self._settings.network_hosts, names))
 
     async def _names(self, workspace: str) -> frozenset[str]:
-        """Return the id and the name of a workspace: settings may have either."""
+        """Return the id and the name of a workspace; settings may use either."""
         name = await self._workspaces.name_of(workspace) if self._workspaces is not None else None
         return frozenset({workspace, name or workspace})
 

@@ -28,9 +28,9 @@ _KINDS_OF_ERRORS: Final = {
 _VOLATILE: Final = frozenset(
     {"user", "metadata", "safety_identifier", "prompt_cache_key", "stream_options", "service_tier", "store"}
 )
-_MAX_TOKENS: Final = 1024  # tokens to ask Anthropic for, which has no default
+_MAX_TOKENS: Final = 1024  # most tokens of an answer, which Anthropic's API requires and has no default for
 _SSE_DATA: Final = b"data:"
-_EVENT_BYTES: Final = 1 << 20  # longest event that is read; a longer one passes unread
+_EVENT_BYTES: Final = 1 << 20  # longest event that is read; longer ones are passed on unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +140,14 @@ class EventStream:
     """Splits the server-sent events of an answer that is passed on, and reads the token counts in them.
 
     Args:
-      hides_usage: Leave out the last event of a chat, which has the tokens only, since the caller did not ask for it.
+      hides_usage: Whether to leave out the last event of a chat, only tokens, which the caller did not ask for.
     """
 
     def __init__(self, *, hides_usage: bool) -> None:
         self._hides_usage = hides_usage
         self._rest = b""
         self.tokens: tuple[int, int] | None = None  # tokens of request and answer, as far as known
-        self.ended = False  # whether the last event has come, after which a client need not read on
+        self.ended = False  # whether the last event has arrived, after which clients may stop reading
 
     def feed(self, data: bytes) -> bytes:
         """Add bytes of the answer; return the complete events, to be passed on."""
@@ -173,7 +173,7 @@ class EventStream:
         except InvalidJson:
             return True
         if (found := tokens_of(body)) is not None:
-            # Anthropic tells both counts at the beginning, and the answer's again at the end
+            # Anthropic sends both counts in the first event, and that of the answer again in the last
             known = self.tokens or (0, 0)
             self.tokens = max(found[0], known[0]), max(found[1], known[1])
         return not (self._hides_usage and isinstance(body, dict) and body.get("choices") == [])

@@ -22,7 +22,7 @@ _CONNECT_S: Final = 10.0
 _HELLO_S: Final = 10.0  # seconds until the first bytes of a tunnel say what it is for
 _HELLO_BYTES: Final = 64 << 10
 _READ_BYTES: Final = 64 << 10
-_UNSENT_BYTES: Final = 8 << 20  # bytes that a row may have on their way to a slow host
+_UNSENT_BYTES: Final = 8 << 20  # bytes of a row that may wait for a slow host
 _HANDSHAKE: Final = 0x16
 _CLIENT_HELLO: Final = 1
 _SERVER_NAME, _ENCRYPTED_HELLO = 0, 0xFE0D
@@ -46,7 +46,7 @@ class Proxy:
     """Connects rows to hosts, for all evaluators of one host.
 
     Args:
-      private: Networks, `10.0.0.0/8`, in which granted hosts may be although they are not public.
+      private: Networks such as `10.0.0.0/8`: granted hosts may have addresses in them.
       names: Looks up the hosts.
     """
 
@@ -98,20 +98,20 @@ class Proxy:
 
 @dataclass(slots=True)
 class RowTraffic:
-    """The workspace of a row, and callbacks by which proxied traffic counts toward the row, and waits with it."""
+    """The workspace of a row, and callbacks that report its proxied traffic and its waits."""
 
     workspace: str
     count: Callable[[int], None]  # counts bytes; raises Refused when they are more than a row may carry
     waits: Waits  # called with whether the row waits for an answer
-    ready: Callable[[], Awaitable[None]]  # returns when the row may get its answer and no longer waits
-    remaining_s: Callable[[], float]  # returns the seconds that it may still wait
+    ready: Callable[[], Awaitable[None]]  # returns once the row may have its answer
+    remaining_s: Callable[[], float]  # returns the seconds that the row may still wait
 
 
 async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, to: HostPort, row: RowTraffic) -> None:
     """Serve one request of a row to another host that was granted: CONNECT or plain HTTP.
 
     Raises:
-      Refused: the host does not answer as it must, or the bytes in the tunnel name another host.
+      Refused: the host does not answer, or not in HTTP, or the bytes in the tunnel name another host.
       TimeoutError: the row has waited as long as it may.
     """
     async with proxy.connect(to, workspace=row.workspace) as (reader, writer):
@@ -174,7 +174,7 @@ def server_name(hello: bytes) -> str | None:
     """Return the name in the server_name extension of a ClientHello (RFC 6066, 3); None without one.
 
     Raises:
-      Refused: it is malformed, names several hosts, or is encrypted.
+      Refused: the ClientHello is malformed, names several hosts, or is encrypted.
     """
     try:
         rest = _Fields(hello[4:])
@@ -250,7 +250,7 @@ async def _pass_bytes(
 
 
 async def _read(reader: asyncio.StreamReader, row: RowTraffic) -> bytes:
-    """Return the next bytes of the other host; empty at its end, or when the row has waited as long as it may."""
+    """Return the next bytes of the other host; empty at the end, or when the row's time to wait is over."""
     while (left_s := row.remaining_s()) > 0:
         with suppress(TimeoutError):
             async with asyncio.timeout(left_s):
@@ -310,7 +310,7 @@ async def _next_event(http: h11.Connection, reader: asyncio.StreamReader, row: R
     """Return the next part of a response; `ConnectionClosed` or `PAUSED` when no more comes.
 
     Raises:
-      Refused: what came is not valid HTTP.
+      Refused: the response is not valid HTTP.
       TimeoutError: the row has waited as long as it may.
     """
     try:

@@ -105,7 +105,7 @@ def _masked(redactor: Redactor, request: dict[str, Json], answer: Answer) -> tup
 
 
 def _digest_in(line: dict[str, Any]) -> str:
-    """Return the digest of a line's request: the one that it names where secrets are masked in it, else its own."""
+    """Return the digest of a line's request: the one in the line if the request has masked secrets, else a new one."""
     request, named = line["request"], line.get("digest")
     if isinstance(named, str) and _DIGEST.fullmatch(named) and MASKED.encode() in encode_json(request):
         return named
