@@ -141,7 +141,7 @@ class JobVerbs(Verbs[TransportT]):
           shard: Which of them the job scores, as in `create`; the rows to score now are the first of all.
           isolation: `BATCH` lets rows share a process, for speed.
           replay: Whether answers of granted models are recorded and reused.
-          budget: What the whole job may use of granted models.
+          budget: Limits for the whole job's use of granted models.
           rows: Rows to score now.
         """
         config: dict[str, Any] = {

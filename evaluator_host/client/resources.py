@@ -146,7 +146,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         """Return the newest version of each evaluator, by name, with its last job.
 
         Args:
-          tag: Only those that have this tag.
+          tag: Only evaluators with this tag.
         """
         return await self._get(self._PATH + query(tag=tag), list[EvaluatorReport])
 

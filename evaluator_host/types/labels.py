@@ -34,8 +34,8 @@ class LabelTask:
 
     kind: Annotated[LabelKind, Doc("Kind of the labels.")] = LabelKind.PASSED
     choices: Annotated[tuple[str, ...], Doc("The labels of a queue of kind `choice`.")] = ()
-    min: Annotated[float, Doc("The least score.")] = 0.0
-    max: Annotated[float, Doc("The greatest score.")] = 1.0
+    min: Annotated[float, Doc("The lowest score.")] = 0.0
+    max: Annotated[float, Doc("The highest score.")] = 1.0
     instructions: Annotated[str, Doc("For the people.")] = ""
     show_results: Annotated[bool, Doc("Whether a waiting row shows the results of evaluators, which sway people.")] = (
         False

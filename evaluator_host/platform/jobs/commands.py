@@ -92,7 +92,7 @@ def create(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first N rows.")] = None,
     shard: Annotated[
-        str | None, typer.Option(metavar="K/N", help="Score only the rows whose index leaves K when divided by N.")
+        str | None, typer.Option(metavar="K/N", help="Score only the rows whose index modulo N is K.")
     ] = None,
     isolation: Annotated[
         Isolation, typer.Option(help="batch: rows may share a process (faster; state can leak).")
@@ -105,7 +105,7 @@ def create(
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the job, for people; of the schedule.")] = None,
     cron: Annotated[
-        str | None, typer.Option(help="With `schedule`: the times, as in '0 7 * * 1' (Mondays at 7).")
+        str | None, typer.Option(help="With `schedule`: when to run, as in '0 7 * * 1' (Mondays at 7).")
     ] = None,
     timezone: Annotated[str, typer.Option(help="Time zone of --cron: Europe/Berlin.")] = "UTC",
     failures: Annotated[
@@ -119,7 +119,7 @@ def create(
         str | None, typer.Option(help="Repeating a request with this key returns the first job instead of a new one.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Score a few rows only, and tell what the job would use of models.")
+        bool, typer.Option("--dry-run", help="Score a few rows only, and estimate how much the job would use models.")
     ] = False,
     sample: Annotated[int, typer.Option(min=1, max=100, help="Rows to score for --dry-run.")] = 3,
     wait: Annotated[
@@ -315,7 +315,7 @@ def agreement(
     job: _JobArgument,
     *,
     label: Annotated[str | None, typer.Option(help="Column of the data set with the labels of people.")] = None,
-    queue: Annotated[str | None, typer.Option(help="Label queue. Default: all that count for the job.")] = None,
+    queue: Annotated[str | None, typer.Option(help="Label queue. Default: all queues that apply to the job.")] = None,
     evaluator: _EvaluatorOption = None,
     client: ClientOption,
     as_json: options.JsonOption = False,
@@ -393,10 +393,10 @@ def delete(job: _JobArgument, *, force: options.ForceOption = False, client: Cli
 
 
 def _evaluators(client: Client, given: Sequence[str], **beside: Sequence[Any] | None) -> list[Evaluator | str]:
-    """Return the evaluators of a job; those in files with what goes along with them, of which the host gets the data.
+    """Return the evaluators of a job: names of stored ones, and those in files, whose data files are sent to the host.
 
     Raises:
-      InvalidRequest: there are files for evaluators, and all evaluators are stored ones.
+      InvalidRequest: options for evaluators in files are given, but all evaluators are stored ones.
     """
     paths = {one: Path(one) for one in given if Path(one).suffix and Path(one).is_file()}
     if any(beside.values()) and not paths:

@@ -40,12 +40,12 @@ class JobExecutor(Protocol):
         """Evaluate a chunk; yields `(number of the row, result)` in any order.
 
         Raises:
-          HostError: the rows without a result cannot be evaluated now, or not at all.
+          HostError: the remaining rows cannot be evaluated now, or cannot be evaluated at all.
         """
         ...
 
     async def close(self) -> None:
-        """Store what is left to store of the job; called before it is released."""
+        """Store what is not stored yet; called before the job is released."""
         ...
 
 
@@ -73,7 +73,7 @@ class LocalExecutor:
         )
 
     async def close(self) -> None:
-        """Do nothing: this executor has stored nothing."""
+        """Do nothing: this executor has nothing to store."""
 
 
 class RayExecutor:

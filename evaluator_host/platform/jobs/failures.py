@@ -10,7 +10,7 @@ from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult
 
-_ROW_PATIENCE: Final = 10  # rounds in which a row may fail through the host's fault before its failure is stored
+_ROW_PATIENCE: Final = 10  # rounds in which a row may fail by a fault of the host before its failure is stored
 
 _log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from evaluator_host.types.evaluator import Evaluator
 from evaluator_host.types.jobs import EvaluatorReads, MappingAdvice
 from evaluator_host.types.json_values import decode_json, encode_json
 
-_BYTES: Final = 8 << 20  # bytes of JSON that are looked at
+_BYTES: Final = 8 << 20  # bytes of JSON to read
 _CHECK_S: Final = 60.0  # seconds for loading all evaluators; packages may have to be installed first
 _ROWS: Final = "the data set"
 
@@ -45,7 +45,7 @@ class FirstRowsOfJobs:
         """Check the first rows of a job.
 
         Raises:
-          InvalidRequest: the mapping names no column, or an evaluator reads outputs and no row has any.
+          InvalidRequest: the mapping names an unknown column, or an evaluator reads outputs and no row has any.
           HostError: as `LimitedProcesses.call`.
         """
         if spec.mapping == dict([NO_OUTPUTS]):  # outputs=none alone needs no check
@@ -66,7 +66,7 @@ class FirstRowsOfJobs:
     async def advise(
         self, spec: JobSpec, evaluators: Sequence[JobEvaluator], dataset: Dataset | None, workspace_id: str
     ) -> MappingAdvice:
-        """Return the mapping that a job's data and evaluators suggest; the spec's own mapping plays no part."""
+        """Return the mapping that a job's data and evaluators suggest, whatever mapping the spec has."""
         found = await self.read(replace(spec, mapping={}), dataset, workspace_id)
         if found is None:
             return MappingAdvice((), {}, ())

@@ -181,7 +181,7 @@ class RayNodes:
 
 
 def _error(code: str, detail: str) -> HostError:
-    """Return the error that the driver reports by a code; any other code stands for a fault that may pass by itself."""
+    """Return the error for a code of the driver; an unknown code stands for a fault that may pass by itself."""
     kinds: dict[str, type[HostError]] = {one.code: one for one in (PackagesFailed, Misconfigured, HostBusy)}
     return kinds.get(code, SandboxUnavailable)(detail)
 

@@ -86,7 +86,7 @@ class JobQueue(Repository):
         return self._database.address.file is not None
 
     async def waiting(self, *, each: int, besides: Collection[str] = ()) -> list[Job]:
-        """Return queued jobs, oldest first, at most `each` per workspace, none over a data set (id) in `besides`."""
+        """Return queued jobs, oldest first, at most `each` per workspace; leave out data sets in `besides` (ids)."""
         place = func.row_number().over(partition_by=JobTable.workspace_id, order_by=JobTable.created_at).label("place")
         queued = (
             select(JobTable.id, place)
@@ -185,7 +185,7 @@ class JobQueue(Repository):
         return wanted
 
     async def save_together(self, job_id: str, owner: str, position: int, result: str) -> DesiredState | None:
-        """Store an evaluator's score over all rows, as JSON, unless there is one; return the desired state or None."""
+        """Store an evaluator's score over all rows, as JSON, unless it has one; return the desired state or None."""
         values = {"job_id": job_id, "position": position, "result": result}
         async with self._database.transaction() as connection:
             wanted = await _note(connection, job_id, owner, progress=True)
@@ -307,7 +307,7 @@ def _warnings_with(known: str, notes: Mapping[int, Sequence[Note]]) -> str:
 
 
 async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
-    """Note for each evaluator of a completed job the newest job before it that scored as many of the same rows."""
+    """Store, for each evaluator of a completed job, the newest earlier job that scored as many of the same rows."""
     table, earlier = JobEvaluatorTable, aliased(JobEvaluatorTable)
     job, data = aliased(JobTable), aliased(DatasetTable)
     this = (

@@ -34,7 +34,7 @@ from evaluator_host.types.jobs import (
 )
 
 _MISSING = describe_error(404, "No such job.")
-_STAYS = describe_error(409, "It has not ended, or something uses it; `detail` names its users.")
+_STAYS = describe_error(409, "The job has not ended, or something uses it; `detail` names its users.")
 _ENDED = {**_MISSING, **describe_error(409, "The state of the job does not allow this.")}
 _REFUSED = {
     **describe_error(404, "No such evaluator or data set."),
@@ -71,7 +71,7 @@ class JobConfigIn(Wire):
     """Parallelism and limits of a job."""
 
     replay: ReplayField = Replay.OFF
-    budget: BudgetIn = Field(BudgetIn(), description="What the whole job may use of granted models.")
+    budget: BudgetIn = Field(BudgetIn(), description="Limits for the whole job's use of granted models.")
 
     def to_model(self) -> JobConfig:
         """Return the configuration that the service takes."""
@@ -184,9 +184,9 @@ def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access:
     async def estimate(
         body: JobIn,
         caller: CallerOf,
-        rows: Annotated[int, Query(ge=1, le=100, description="Rows to score for it, from the first on.")] = 3,
+        rows: Annotated[int, Query(ge=1, le=100, description="Number of first rows to score for the estimate.")] = 3,
     ) -> Response:
-        """Score the first rows of a job, and tell what all of them would use of models."""
+        """Score the first rows of a job, and estimate how much the whole job would use models."""
         with AuditedCall(access, caller, "jobs.estimate"):
             found = await estimates.estimate_job(body.to_spec(), caller.workspace, rows=rows)
         return json_response(found)
@@ -273,7 +273,7 @@ def scores_api(service: JobService) -> APIRouter:
     async def history(
         name: str, workspace: WorkspaceOf, limit: Annotated[int, Query(ge=1, le=200, description="Jobs, at most.")] = 20
     ) -> Response:
-        """Show each stored evaluator against the newest completed jobs over a data set."""
+        """Show the scores of each stored evaluator in the newest completed jobs over a data set."""
         return json_response(await service.history_of(workspace, name, limit=limit))
 
     return router

@@ -50,7 +50,7 @@ _ROOM_EVERY_S: Final = 5.0  # seconds between two checks whether the workspace m
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
 _PATIENCE: Final = 40  # tries in a row without a result, about ten minutes; then the job fails
-_ROW_PATIENCE: Final = 10  # rounds in which a row may fail through the host's fault before its failure is stored
+_ROW_PATIENCE: Final = 10  # rounds in which a row may fail by a fault of the host before its failure is stored
 
 _log = logging.getLogger(__name__)
 
@@ -309,7 +309,7 @@ class JobRun:
     async def _run_chunks(
         self, kept: JobEvaluator, evaluator: Evaluator, chunks: AsyncGenerator[Chunk, None], *, parallelism: int
     ) -> AsyncGenerator[tuple[int, int], None]:
-        """Run chunks, one after the other or on several nodes at once; yield the rows of each, and those scored."""
+        """Run chunks, one after another or on several nodes; yield for each the numbers of rows and of scored rows."""
         running: dict[asyncio.Task[int], int] = {}
         try:
             async with aclosing(chunks):

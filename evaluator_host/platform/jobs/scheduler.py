@@ -29,14 +29,14 @@ from evaluator_host.platform.jobs.table import DesiredState, Job, JobEvaluator, 
 from evaluator_host.types.errors import StoreUnavailable
 from evaluator_host.types.jobs import Executor, JobStatus
 
-LOOK_EVERY_S: Final = 2.0  # seconds between two checks for jobs of other hosts; this host wakes its scheduler itself
+LOOK_EVERY_S: Final = 2.0  # seconds between two checks for jobs that other hosts stored
 SILENT_S: Final = 15.0  # an owner without a heartbeat for so long counts as dead
 
 TURN_S: Final = 60.0  # seconds after which a running job that has stored something may be queued again
 LONG_TURN_S: Final = 600.0  # seconds after which any running job may be queued again
 
-_ELSEWHERE_KEPT: Final = 1000  # data sets without rows here; each query of queued jobs names them
-_TRIES: Final = 2  # hosts that died in a row while they ran a job, without storing anything for it
+_ELSEWHERE_KEPT: Final = 1000  # most data sets without rows here that are remembered; each query for jobs names them
+_TRIES: Final = 2  # hosts in a row that may die while they run a job and store nothing for it
 _STOP_S: Final = 1.0  # seconds to store the results of running jobs when the host stops
 _TOOK_HOSTS_DOWN: Final = (
     f"{_TRIES} hosts ended one after the other while they ran this job, and nothing was stored for it in between, so "
@@ -70,7 +70,7 @@ class Scheduler:
         self._jobs = jobs
         self._at_once = at_once
         self._running: dict[str, tuple[Job, JobRun, asyncio.Task[None]]] = {}
-        self._served: dict[str, int] = {}  # by workspace, the number of its last claim
+        self._served: dict[str, int] = {}  # number of the last claim, by workspace
         self._claims = itertools.count(1)
         self._beats: dict[str, _Beat] = {}
         self._elsewhere: set[str] = set()  # data sets of waiting jobs whose rows are not here
@@ -95,7 +95,7 @@ class Scheduler:
                 self._wake.clear()
         finally:
             tasks = [task for _, _, task in self._running.values()]
-            for _ in range(2):  # first to stop the runs, then to stop their waiting for the store
+            for _ in range(2):  # cancels the runs, then their waits for the store
                 for task in tasks:
                     task.cancel()
                 if tasks:
@@ -193,7 +193,7 @@ class Scheduler:
         fewest = min((at_work[job.workspace_id] for job in waiting), default=most)
         if fewest == most or (fewest and most - fewest < 2):
             return
-        for job, run, _ in self._running.values():  # the job that was claimed first comes first
+        for job, run, _ in self._running.values():  # in the order of the claims
             if at_work[job.workspace_id] == most and run.had_its_turn(TURN_S, LONG_TURN_S):
                 _log.info("job %s waits while jobs of other workspaces run", job.id)
                 run.put_back()

@@ -127,7 +127,7 @@ class JobService:
                     name=spec.name,
                     schedule=spec.schedule,
                 )
-            except NotFound:  # a data set that has neither a name nor a job yet is removed with others of its kind
+            except NotFound:  # the data set has no name and no job yet, so a sweep may have removed it
                 continue
             self.runner.wake()
             return await self.get_job(workspace_id, job.id)
@@ -152,7 +152,7 @@ class JobService:
         """Return the mapping that the data and the evaluators of a job suggest, and what these read.
 
         Raises:
-          HostError: as `require_job`, but whatever mapping and target the spec has.
+          HostError: as for `require_job`, except that mapping and target are not checked.
         """
         evaluators: list[JobEvaluator] = []
         for given in spec.evaluators:
@@ -165,7 +165,7 @@ class JobService:
 
     async def _checked(self, spec: JobSpec, workspace_id: str) -> tuple[StoredSpec, list[JobEvaluator]]:
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
-        _ = stored.shard  # raises if the text is not a shard
+        _ = stored.shard  # raises for an invalid shard
         if spec.config.executor is Executor.RAY and self.service.settings.ray_address is None:
             message = "this host has no Ray cluster; its operator sets EVALUATOR_HOST_RAY_ADDRESS"
             raise InvalidRequest.of("config.executor", message, "leave it out")
@@ -179,8 +179,8 @@ class JobService:
             evaluators.append(await self._evaluator(given, workspace_id, before=evaluators))
             made = evaluator_of(evaluators[-1])
             if spec.config.executor is Executor.RAY and (made.models or made.network or made.secrets):
-                message = "evaluators with models, network or secrets run on hosts only, which grant these"
-                raise InvalidRequest.of("config.executor", message, "leave it out")
+                message = "evaluators with models, network or secrets cannot run on Ray: only a host grants these"
+                raise InvalidRequest.of("config.executor", message, "leave `executor` out")
         if not evaluators:
             raise InvalidRequest("a job needs an evaluator", problems=(Problem("evaluators", "the list is empty"),))
         return stored, evaluators
@@ -278,9 +278,9 @@ class JobService:
         return {job_id: found.get(job_id) for job_id in asked}
 
     async def set_desired_state(self, workspace_id: str, job_id: str, desired: DesiredState) -> JobReport:
-        """Ask a job to run, pause or stop, and return it; one that failed may run again.
+        """Ask a job to run, pause or stop, and return it; a failed job may run again.
 
-        One that failed by `max_failures` may then have as many failures once more.
+        A job that failed because of `max_failures` may then have as many failures again.
 
         Raises:
           InUse: the job has ended otherwise.

@@ -239,12 +239,12 @@ class Job:
     done: int  # results stored so far
     failed: int  # results stored so far whose status is `failed`
     running_s: float  # seconds during which a host ran the job
-    attempts: int  # how often a host has claimed the job since something was stored for it, or a host released it
+    attempts: int  # claims by hosts since a result was last stored, or the job was last released
     error: str | None  # `{"code", "message"}` as JSON, for a job that failed
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
-    # the nodes of a cluster that it has used, as a JSON list; None for a job that has used none
+    # nodes of a Ray cluster that the job has used, as a JSON list; None if it has used none
     nodes: str | None = None
 
 
@@ -296,11 +296,11 @@ class EvaluatorTally:
     together: bool = False  # whether it has a score over all rows together
 
     def doubt(self) -> str | None:
-        """Return why no score of its rows so far can be relied on; None where one can."""
+        """Return why none of its scores so far can be relied on; None if one can."""
         return self._doubt(self.tally)
 
     def compares(self) -> bool:
-        """Whether scores of the previous job can be relied on, so that the change since then says something."""
+        """Whether the scores of the previous job can be relied on, so that the change since then means something."""
         return self.previous is not None and self._doubt(self.previous) is None
 
     def _doubt(self, counts: Tally) -> str | None:
@@ -323,8 +323,8 @@ class JobOverview:
     job: Job
     evaluators: tuple[EvaluatorTally, ...]  # its evaluators, in order
     dataset: str  # name of its data set, or the id of one without a name
-    asked: int  # rows that its model was asked, failures included
-    silent: bool = False  # a host runs it, and has written nothing for a while
+    asked: int  # rows that were sent to its model, failures included
+    silent: bool = False  # whether the host that runs the job has written nothing for a while
 
 
 def read_warnings(stored: str) -> tuple[WarningCount, ...]:
@@ -591,7 +591,7 @@ class Jobs(Repository):
         return len(jobs)
 
     async def _delete(self, job: Job) -> None:
-        """Delete results in parts, so that no other writer waits long; a job that lost some is deleted again."""
+        """Delete a job, its results first, in parts, so that no other writer waits long."""
         for table in (ResultTable, OutputTable):
             for first in range(0, job.rows, _DELETED_AT_ONCE):
                 part = table.row.between(first, first + _DELETED_AT_ONCE - 1)
@@ -609,7 +609,7 @@ def _overviews(chosen: ColumnElement[bool]) -> Select[Any]:
     return query.join(DatasetTable, DatasetTable.id == JobTable.dataset_id).where(chosen)
 
 
-@cache  # building it takes a millisecond, as long as reading a job
+@cache  # takes a millisecond to build, as long as reading a job
 def _tallies() -> Select[Any]:
     """Return the query for evaluators of jobs with their tallies and those of the jobs before."""
     table, before = JobEvaluatorTable, aliased(JobEvaluatorTable)

@@ -14,7 +14,7 @@ async def evaluators_of(registry: EvaluatorRegistry, workspace_id: str, spec: Jo
     found = [one for one in spec.evaluators if isinstance(one, Evaluator)]
     for reference in references(spec):
         if "@" in reference:
-            with suppress(NotFound):  # the evaluator was deleted by force
+            with suppress(NotFound):  # the evaluator was deleted although a job uses it
                 found.append((await registry.resolve(workspace_id, reference)).evaluator)
     return found
 

@@ -41,9 +41,7 @@ def create(
 
     first = not with_store(settings, lambda store: store.keys.any_made())
     if first and not yes and sys.stdin.isatty():
-        question = (
-            "Once the first key exists, every request to this host needs a key, also those of the pages. Create it?"
-        )
+        question = "Once the first key exists, every request to this host needs a key, also from the pages. Create it?"
         typer.confirm(question, abort=True, err=True)
     key, token = with_store(settings, lambda store: store.keys.create_key(name, workspace, expires_at=expires_at))
     if as_json:
@@ -95,7 +93,7 @@ def revoke(
 def reset(
     *,
     open_: Annotated[
-        bool, typer.Option("--open", help="Confirm: afterwards hosts with this database need no key.")
+        bool, typer.Option("--open", help="Confirm that hosts with this database will need no key.")
     ] = False,
     data_dir: options.DataDirOption = None,
 ) -> None:

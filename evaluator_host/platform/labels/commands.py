@@ -17,7 +17,7 @@ app = typer.Typer(name="labels", no_args_is_help=True)
 _NameArgument = Annotated[str, typer.Argument(metavar="QUEUE")]
 _RowArgument = Annotated[int, typer.Argument(metavar="ROW", min=0, help="Number of the row.")]
 _ByOption = Annotated[
-    str | None, typer.Option("--by", envvar="EVALUATOR_HOST_PERSON", help="Who labels, on a host without keys.")
+    str | None, typer.Option("--by", envvar="EVALUATOR_HOST_PERSON", help="Person who labels, on a host without keys.")
 ]
 _NoteOption = Annotated[str, typer.Option(help="Text for people.")]
 _YES: Final = ("yes", "y", "true", "passed")
@@ -34,13 +34,15 @@ def create(
     choice: Annotated[
         list[str] | None, typer.Option(metavar="LABEL", help="A label of kind choice. Repeatable.")
     ] = None,
-    min_: Annotated[float, typer.Option("--min", help="The least score.")] = 0.0,
-    max_: Annotated[float, typer.Option("--max", help="The greatest score.")] = 1.0,
+    min_: Annotated[float, typer.Option("--min", help="The lowest score.")] = 0.0,
+    max_: Annotated[float, typer.Option("--max", help="The highest score.")] = 1.0,
     rows: Annotated[RowChoice, typer.Option(help="Which rows of the job.")] = RowChoice.ALL,
     evaluator: Annotated[str | None, typer.Option(help="The evaluator whose results choose the rows.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many rows, spread evenly.")] = 10_000,
-    instructions: Annotated[str, typer.Option(help="For the people who label.")] = "",
-    show_results: Annotated[bool, typer.Option("--show-results", help="Show results before there is a label.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of rows, spread evenly.")] = 10_000,
+    instructions: Annotated[str, typer.Option(help="Instructions for the people who label.")] = "",
+    show_results: Annotated[
+        bool, typer.Option("--show-results", help="Show results before a row has a label.")
+    ] = False,
     client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
@@ -76,7 +78,7 @@ def rows(
     name: _NameArgument,
     *,
     state: Annotated[str | None, typer.Option(help="waiting, labelled or skipped.")] = None,
-    after: Annotated[int, typer.Option(help="Begin behind this row.")] = -1,
+    after: Annotated[int, typer.Option(help="Begin after the row of this number.")] = -1,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of rows.")] = 100,
     client: ClientOption,
     as_json: JsonOption = False,
@@ -89,7 +91,7 @@ def rows(
 
 @app.command(name="next")
 def next_(name: _NameArgument, *, by: _ByOption = None, client: ClientOption, as_json: JsonOption = False) -> None:
-    """Print the next row that waits; nobody else gets it for 10 minutes. Exit code 1: none waits."""
+    """Print the next row to label; nobody else gets it for 10 minutes. Exit code 1: no row is left."""
     found = client.labels.next(name, by=by)
     if found is None:
         err.print("no row waits")
@@ -129,7 +131,7 @@ def skip(
 
 @app.command()
 def clear(name: _NameArgument, row: _RowArgument, *, client: ClientOption, as_json: JsonOption = False) -> None:
-    """Remove the label of a row, so that it waits for one again."""
+    """Remove the label of a row, so that the row waits for a label again."""
     _say(client.labels.set(name, row, None), as_json=as_json)
 
 

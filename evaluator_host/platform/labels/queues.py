@@ -110,7 +110,7 @@ class LabelQueues:
             chosen = sorted(set(rows))
             if chosen and not 0 <= chosen[0] <= chosen[-1] < count:
                 raise _refused(
-                    "rows", f"there is no such row; the rows are numbered 0 to {count - 1}", "leave out other numbers"
+                    "rows", f"a row does not exist; the rows are numbered 0 to {count - 1}", "leave out other numbers"
                 )
         if not chosen:
             raise _refused(

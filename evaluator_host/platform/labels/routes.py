@@ -35,7 +35,7 @@ class LabelIn(PersonIn):
     """Body of `PUT /v1/label-queues/{name}/rows/{index}`: a label, or `skip`."""
 
     label: bool | float | Annotated[str, Field(max_length=1000)] | None = Field(
-        None, description="A label of the queue's kind; null lets the row wait again."
+        None, description="A label of the queue's kind; null removes the label."
     )
     skip: bool = Field(default=False, description="Leave the row out.")
     note: str = Field("", max_length=10_000, description="Text for people.")
@@ -53,16 +53,16 @@ class LabelQueueIn(Wire):
     choices: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
         default_factory=list, max_length=50, description="The labels of kind `choice`."
     )
-    min: float = Field(0.0, allow_inf_nan=False, description="The least label of kind `score`.")
-    max: float = Field(1.0, allow_inf_nan=False, description="The greatest label of kind `score`.")
-    instructions: str = Field("", max_length=20_000, description="For the people who label.")
+    min: float = Field(0.0, allow_inf_nan=False, description="The lowest label of kind `score`.")
+    max: float = Field(1.0, allow_inf_nan=False, description="The highest label of kind `score`.")
+    instructions: str = Field("", max_length=20_000, description="Instructions for the people who label.")
     show_results: bool = Field(default=False, description="Show the evaluators' results before a row has a label.")
     evaluator: str | None = Field(None, max_length=200, description="The evaluator whose results choose the rows.")
     rows: RowChoice | Annotated[list[WholeNumber], Field(max_length=MOST_ROWS)] = Field(
         RowChoice.ALL, description="Which rows of the job, or the numbers of rows."
     )
     limit: int = Field(
-        MOST_ROWS, ge=1, le=MOST_ROWS, description="At most so many rows, spread evenly over the chosen ones."
+        MOST_ROWS, ge=1, le=MOST_ROWS, description="Maximum number of rows, spread evenly over the chosen ones."
     )
 
     def task(self) -> LabelTask:
@@ -85,14 +85,14 @@ def labels_api(service: LabelQueues, access: Access) -> APIRouter:
     @router.get("", response_model=list[LabelQueue], responses=_MISSING)
     async def queues(
         workspace: WorkspaceOf,
-        job: Annotated[str | None, Query(description="Only queues whose labels count for this job.")] = None,
+        job: Annotated[str | None, Query(description="Only queues whose labels apply to this job.")] = None,
     ) -> Response:
         """List label queues, newest first."""
         return json_response(await service.list_queues(workspace, job=job))
 
     @router.post("/{name}/next", response_model=LabelRow, responses={**_MISSING, **_NONE})
     async def next_(name: str, body: PersonIn, caller: CallerOf) -> Response:
-        """Return a row that waits, and hold it for the caller for 10 minutes."""
+        """Return the next row to label, and hold it for the caller for 10 minutes."""
         found = await service.next_row(caller.workspace, name, by=body.by, key_id=caller.key_id)
         return Response(status_code=204) if found is None else await large_json_response(found)
 
@@ -115,7 +115,7 @@ def labels_api(service: LabelQueues, access: Access) -> APIRouter:
 
     @router.put("/{name}/rows/{index}", response_model=LabelQueue, responses=_REFUSED)
     async def label(name: str, index: WholeNumber, body: LabelIn, caller: CallerOf) -> Response:
-        """Label a row, skip it, or let it wait again; the answer is the progress after it."""
+        """Label a row, skip it, or remove its label; return the queue with its progress."""
         with AuditedCall(access, caller, "label-queues.label", name, rows=1):
             who = {"by": body.by, "key_id": caller.key_id}
             changed = await service.label_row(

@@ -32,7 +32,7 @@ from evaluator_host.types.errors import NameTaken, NotFound
 HELD: Final = timedelta(minutes=10)
 _ROW_BYTES: Final = 64  # bytes of a row in a queue, besides its label and note
 _HELD: Final = text("held_by IS NOT NULL")
-_TRIES: Final = 20  # tries to take a row while others take rows of the same queue
+_TRIES: Final = 20  # tries to take a row, while others take rows of the same queue
 
 
 class LabelQueueTable(Table):
@@ -100,7 +100,7 @@ class StoredQueue:
     created_at: datetime
 
     def counts_for(self, job_id: str) -> bool:
-        """Return whether the labels apply to a job over the same data set, because people saw the outputs it scores."""
+        """Return whether the labels apply to a job over the same data set, which scores the outputs that people saw."""
         return self.job_id == job_id or not self.own_outputs
 
 

@@ -84,9 +84,9 @@ def environments_api(service: Service, access: Access) -> APIRouter:
 
 
 async def _seen(environments: Environments, access: Access, caller: KeyHolder, name: str) -> EnvironmentReport:
-    """Return a set that the caller sees.
+    """Return a package set that the caller may see.
 
-    A set of others is not looked up: the time that this takes would tell that there is one.
+    Sets of other workspaces are not looked up: the time of a look-up would reveal that such a set exists.
 
     Raises:
       NotFound: there is no such set, or the caller's workspace has not requested it.
@@ -94,7 +94,7 @@ async def _seen(environments: Environments, access: Access, caller: KeyHolder, n
     if await access.package_visibility.sees(caller, name):
         with suppress(NotFound):
             return await environments.find_report(name)
-    else:  # it may be the digest of a set that was requested by its key, before the digest was known
+    else:  # the name may be the digest of a set that was requested by its key
         for report in await access.package_visibility.filtered(caller, await environments.reports()):
             if name in (report.key, report.digest):
                 return report

@@ -26,8 +26,8 @@ from evaluator_host.types.errors import HostError, InvalidRequest, NotFound, Sto
 from evaluator_host.types.jobs import JobReport
 
 KIND: Final = "schedule"
-_MOST: Final = 100  # schedules of a workspace
-_MOST_BYTES: Final = 256 << 10  # largest job of a schedule, which is read at each look
+_MOST: Final = 100  # most schedules of a workspace
+_MOST_BYTES: Final = 256 << 10  # largest job of a schedule, since each check reads it
 _LOOK_EVERY_S: Final = 5.0
 _MISSED_COUNTED: Final = 1000
 _SHOWN: Final = 3
@@ -83,13 +83,13 @@ class Schedules:
         if first is None:
             raise _refused(
                 "cron",
-                f"no date ever fits {cron!r}, just as no date is 31 February",
+                f"no date ever matches {cron!r}, as no date matches 31 February",
                 "write a time that exists, such as '0 7 * * 1'",
             )
         await self._jobs.require_job(spec, workspace_id)
         made = _Schedule(spec, cron, timezone, first)
         if len(_json(made)) > _MOST_BYTES:
-            message = f"its job has over {_MOST_BYTES >> 10} KB"
+            message = f"the job of a schedule may have at most {_MOST_BYTES >> 10} KB"
             raise _refused(
                 "job",
                 message,
@@ -173,7 +173,7 @@ class Schedules:
                 for stored in await self._objects.list_every(KIND):
                     await self.look(stored, datetime.now(UTC))
             except StoreUnavailable as error:
-                _log.warning("no schedule is looked at: %s", error.detail)
+                _log.warning("schedules are not checked: %s", error.detail)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), _LOOK_EVERY_S)
             self._wake.clear()
@@ -182,13 +182,13 @@ class Schedules:
         """Create the job of one stored schedule if its time has come.
 
         Raises:
-          StoreUnavailable: the database does not answer; the next look tries again.
+          StoreUnavailable: the database does not answer; the next check tries again.
         """
         kept = _STORED.read_json(stored.content)
         if kept.paused or kept.next_at is None:
             return
         following = next(_times(kept.cron, kept.timezone, now), None)
-        if kept.next_at > now:  # it was set while the clock was ahead, unless an earlier time has no run yet
+        if kept.next_at > now:  # an earlier time without a run means that the clock was ahead
             if following is not None and following < kept.next_at and following != kept.last_at:
                 await self._objects.swap_object(stored, _json(replace(kept, next_at=following)))
             return

@@ -48,7 +48,7 @@ def delete(name: _NameArgument, *, force: ForceOption = False, client: ClientOpt
 def rotate(
     *,
     drop_old: Annotated[
-        bool, typer.Option("--drop-old", help="Make no new key; remove the old ones from the key file.")
+        bool, typer.Option("--drop-old", help="Make no new key; remove all but the newest from the key file.")
     ] = False,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
@@ -64,7 +64,7 @@ def rotate(
         print_json(done)
         return
     for name in done.closed:
-        err.print(plain(f"{name} stays as it is: no key of this host opens it; set it again"))
+        err.print(plain(f"{name} was not encrypted again: no key of this host opens it; set it again"))
     again = "; the old keys stay, for backups: --drop-old removes them" if done.added else ""
     made = "a new key was made; " if done.added else ""
     dropped = f"; {done.dropped} old keys were removed" if drop_old else ""

@@ -30,7 +30,7 @@ _PASSES: Final = 16  # passes over all results
 _BINS: Final = 10
 _PERCENTILES: Final = tuple(range(10, 101, 10))
 CONFIDENCE: Final = 0.95
-FEWEST_ROWS: Final = 10  # fewest rows for an interval; with fewer, people look at the rows themselves
+FEWEST_ROWS: Final = 10  # fewest rows for an interval; people can look at fewer themselves
 POINTS: Final = 2000
 _CELLS: Final = 40  # cells along each axis of a grid, so 1,600 points at most
 
@@ -193,7 +193,7 @@ def _with_levels(metric: Aggregate, rubric: list[str] | None, labels: Counter[tu
 def paired_difference(metric: str, pairs: Iterable[tuple[float, float]]) -> Difference:
     """Compare a metric over pairs (before, after): means, difference, interval. Skip pairs that are not finite.
 
-    Where every value is from 0 to 1, so is the metric taken to be, and the interval ends at -1 and 1.
+    If every value is from 0 to 1, the metric counts as one with this range, and the interval is cut at -1 and 1.
     """
     before, after = array("d"), array("d")
     for old, new in pairs:

@@ -420,7 +420,7 @@ class JobResults:
 
 
 def _names(evaluators: Iterable[EvaluatorFigures]) -> int:
-    """Return the number of metrics that have figures."""
+    """Return the number of metrics with figures, of all evaluators."""
     return sum(len(one.metrics) for one in evaluators)
 
 
@@ -451,7 +451,7 @@ def _share(count: int, rows: int) -> float | None:
 
 
 async def _usage(results: AsyncIterable[StoredResult]) -> ModelUsage:
-    """Return what all these results used of models; the cost is None where one of them has none."""
+    """Return the use of models by all these results; the cost is None if one of them has none."""
     total = ModelUsage()
     async for one in results:
         used = (await decode_large(one.result.encode())).get("usage")
@@ -518,7 +518,7 @@ class _Gathered:
 
 
 def _metrics(one: Figures) -> dict[str, float]:
-    """Return a row's metrics, and its score, which is that of one evaluator of several under a name of its own."""
+    """Return a row's metrics, and its score under the name `score`, unless a metric has this name."""
     found: dict[str, Any] = ({} if one.score is None else {"score": one.score}) | orjson.loads(one.metrics)
     return {name: as_float(value) for name, value in found.items()}
 

@@ -119,7 +119,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
             str | None, Query(min_length=1, max_length=200, description="Column with the labels of people.")
         ] = None,
         queue: Annotated[
-            str | None, Query(description="A label queue. Default, without `label`: all that count for the job.")
+            str | None, Query(description="A label queue. Default, without `label`: all queues that apply to the job.")
         ] = None,
         evaluator: str | None = None,
     ) -> Response:

@@ -123,7 +123,7 @@ class RowReader:
         # only rows with this text in a value. One call searches 5,000 results, so a page may have fewer rows than
         # `limit`, or none, although there is a next page
         text: str | None = None,
-        total: bool = False,  # also count all rows that the filter lets through, whatever their text
+        total: bool = False,  # also count all rows that match the filter, whatever their text
         brief: bool = False,  # return short forms (`row_preview`); of a large result only the beginning is read
         memory: Reservation | None = None,  # reserves the memory that the page takes
     ) -> JobRowPage:

@@ -125,7 +125,7 @@ class Results(Repository):
         return _Order(Sort.ROW).cursor(_Place(row, sys.maxsize))
 
     async def count(self, job_id: str, which: Filter) -> int:
-        """Return how many results match the filter; of a filter by status the tallies of the job know it."""
+        """Return how many results match the filter; for a filter by status, the tallies of the job give the number."""
         if which == Filter(which.position, which.status):
             statuses = [status for status in Status if which.status in (None, status)]
             tallied = sum((getattr(JobEvaluatorTable, status.value) for status in statuses), start=literal(0))
@@ -178,7 +178,7 @@ class Results(Repository):
             page = [Figures(*row) for row in rows]
             for number, one in enumerate(page):
                 if number % _BETWEEN == 0:
-                    await asyncio.sleep(0)  # gives way, because the reader works on the event loop
+                    await asyncio.sleep(0)  # lets other tasks run, because the reader works on the event loop
                 if one.metrics is None:
                     long = await self._database.fetch_value(select(table.metrics).where(chosen, table.row == one.row))
                     one = replace(one, metrics=long)  # noqa: PLW2901 - the same, complete
@@ -280,7 +280,7 @@ class _Look:
     bounded: bool  # whether the database merges only parts that have a limit each
 
     async def page(self, limit: int, last: _Place | None) -> list[Any]:
-        """Return the first results after the last one: of its value, of further values, without a value."""
+        """Return the first results after the last one: those with its value, with further values, and without one."""
         column, down = self.order.column, self.order.down
         if column is None:
             return await self._first(limit, after=last)
@@ -301,7 +301,7 @@ class _Look:
     async def _upwards(self, read: list[Any]) -> list[Any]:
         """Return results that were read downwards, with equal values in the order of their rows.
 
-        Those of the last value are read again: some that come first by row may not be among the ones read.
+        Results with the last value are read again: the first of them, by row, may not be among those that were read.
         """
         if not read:
             return []
