@@ -10,7 +10,7 @@ from evaluator_host.types.errors import HostError, Misconfigured, refusal_of
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
-_NAMED: Final = 3  # secrets that a message names, of those that no key opens
+_NAMED: Final = 3  # most names of secrets in a message
 
 
 async def database_findings(settings: Settings) -> list[Finding]:
@@ -47,7 +47,7 @@ async def database_findings(settings: Settings) -> list[Finding]:
 
 
 async def _secrets_finding(settings: Settings, store: "Store | None") -> Finding:
-    """Return the finding about the keys of the secrets: whether they can be read, and open what the database has."""
+    """Return the finding about keys of secrets: whether they can be read, and open all stored secrets."""
     from evaluator_host.platform.store.secrets import SecretBox  # noqa: PLC0415 - as above
 
     try:

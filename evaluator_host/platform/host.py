@@ -50,7 +50,7 @@ class Host:
             self.resources[name] = self.resource(kind)
 
     def resource(self, kind: type[_R]) -> _R:
-        """Return the resource of a class that this host cannot be without; it is opened when first asked for."""
+        """Return a resource that every host has, by its class; it is opened when first asked for."""
         if kind not in self._opened:
             self._opened[kind] = kind(self)
         found = self._opened[kind]
@@ -84,7 +84,7 @@ async def open_host(service: Service, store: Store, *given: object) -> AsyncIter
     ]
     tasks = (
         Task("the watch of the database", store.watch.run),
-        Task("the deletion of what is old", partial(_delete_old, kept)),
+        Task("the deletion of old data", partial(_delete_old, kept)),
         *(task for one in resources for task in one.tasks()),
     )
     async with AsyncExitStack() as running:
@@ -96,10 +96,10 @@ async def open_host(service: Service, store: Store, *given: object) -> AsyncIter
 
 
 async def _delete_old(kept: Iterable[Kept]) -> None:
-    """Delete what is older than a number of days, now and every hour; 0 keeps it for ever."""
+    """Delete data older than a number of days, now and every hour; with 0 days it is kept for ever."""
     while True:
         for name, days, delete_before in kept:
             with suppress(StoreUnavailable):  # the watch of the database reports the outage
                 if days and (deleted := await delete_before(datetime.now(UTC) - timedelta(days=days))):
-                    _log.info("deleted %d %s from over %d days ago", deleted, name, days)
+                    _log.info("deleted %d %s that were older than %d days", deleted, name, days)
         await asyncio.sleep(_DELETE_EVERY_S)

@@ -58,7 +58,7 @@ class Resource:
         return ()
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:  # noqa: ARG002 - for subclasses
-        """Return a thing of this resource with all its names; None if it has one name, or belongs elsewhere."""
+        """Return an object of this resource with all its names; None if it has one name, or is not of this resource."""
         return None
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:  # noqa: ARG002 - for subclasses

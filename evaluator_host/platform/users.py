@@ -14,10 +14,10 @@ class Used:
     """A stored thing that somebody wants to delete.
 
     Attributes:
-      kind: evaluator, dataset, data file, schedule, secret, model, job, or what another resource calls its own.
+      kind: evaluator, dataset, data file, schedule, secret, model, job, or a kind of another resource.
       name: Its name, or id.
-      names: The names that others may have for it: of a data set also those of its versions.
-      ids: Of a data set, the ids of the versions that go.
+      names: Names by which others may refer to it; for a data set, also those of its versions.
+      ids: For a data set, the ids of the versions to delete.
     """
 
     kind: str
@@ -27,7 +27,7 @@ class Used:
 
 
 class Asked(Protocol):
-    """A part of the host that keeps things, and that may use things of other parts."""
+    """A part of the host that stores objects, and that may use those of other parts."""
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
         """Return a thing of this part by all its names; None if it has only one name, or belongs to another part."""

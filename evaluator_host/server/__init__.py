@@ -1,1 +1,1 @@
-"""Creates a running service from settings; the only package that names concrete classes."""
+"""Creates a running host from settings; the only package that chooses concrete classes."""

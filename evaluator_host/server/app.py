@@ -64,7 +64,7 @@ def described_host(settings: Settings) -> tuple[Host, Access]:
 
 
 def create_calls_app(service: Service, settings: Settings, access: Access, evaluators: EvaluatorRegistry) -> FastAPI:
-    """Return the application of a process that answers calls, and needs no stored resource but the evaluators."""
+    """Return the application of a process that answers calls; of all stored resources it needs only evaluators."""
     app = _new_app(service, settings)
     app.router.routes += calls_api(service, access, evaluators).routes
     app.get("/healthz")(healthz)
@@ -91,7 +91,7 @@ def _new_app(service: Service, settings: Settings) -> DescribedApi:
         version=__version__,
         description=_DESCRIPTION,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
-        docs_url=None,  # the workbench serves its own, which loads nothing from other sites
+        docs_url=None,  # the workbench serves a /docs page that loads nothing from other sites
         redoc_url=None,
     )
     app.state.max_rows = settings.max_rows_per_batch

@@ -35,9 +35,9 @@ from evaluator_host.types.errors import HostError, SandboxUnavailable
 from evaluator_host.types.evaluator import EncodedRow, Evaluator, Row
 from evaluator_host.types.outcome import EvaluationResult
 
-_CALLS_AHEAD: Final = 4  # calls of one evaluator, for each sandbox that it may have in the process that has it warm
+_CALLS_AHEAD: Final = 4  # calls of one evaluator to send to its process, for each sandbox that it may have there
 _CALLS: Final = frozenset({"/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/healthz"})
-_PART_BYTES: Final = 1 << 16  # bytes of an answer that are passed on at once
+_PART_BYTES: Final = 1 << 16  # bytes of an answer to pass on at once
 _OF_CONNECTIONS: Final = frozenset({b"connection", b"keep-alive", b"expect"})
 
 
@@ -116,7 +116,7 @@ class CallOwners(Peers):
         self._most = _CALLS_AHEAD * settings.max_sandboxes_per_evaluator
 
     async def evaluate(self, evaluator: Evaluator, row: Row | EncodedRow, caller: Caller) -> EvaluationResult | None:
-        """Evaluate a row in the process that has its evaluator; None if this one should, or the other is too busy."""
+        """Evaluate a row in the process that has its evaluator; None if that is this one, or it is too busy."""
         code = crc32(evaluator.code.encode(), crc32(caller.workspace.encode()))
         owner = code % self._count
         if owner == self._number or self._under_way[code] >= self._most:
@@ -126,7 +126,7 @@ class CallOwners(Peers):
             channel = await self._channel_to(owner)
             headers = spans.carrier() if (spans := recorder()) is not None else None
             result: EvaluationResult = await channel.call("evaluate", headers, evaluator, row, caller)
-        except (OSError, ChannelClosed, RecursionError):  # it has ended or not begun, or the values nest too deeply
+        except (OSError, ChannelClosed, RecursionError):  # the process does not run, or the values nest too deeply
             return None
         else:
             return result
@@ -139,7 +139,7 @@ class CallOwners(Peers):
         if (known := self._channels.get(owner)) is None or known.ended.is_set():
             path = str(self._sockets / str(owner))
             _, made = await asyncio.get_running_loop().create_unix_connection(lambda: Channel(_nothing), path)
-            if self._channels.get(owner) is known:  # unless another call was faster
+            if self._channels.get(owner) is known:  # a faster call may have connected meanwhile
                 self._channels[owner] = made
             else:
                 made.close()
@@ -194,7 +194,7 @@ class _OwnCalls:
 class _PassedOn:
     """ASGI application that answers calls here, and has the first process of the host answer everything else.
 
-    A request reaches it as it came: the checks there see what they would see without this process.
+    Requests are passed on unchanged, so that the checks there see them as if there were no other process.
     """
 
     def __init__(self, app: ASGIApp, inner: int) -> None:
@@ -225,7 +225,7 @@ async def _pass_request(scope: Scope, receive: Receive, writer: asyncio.StreamWr
     target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
     lines = [b"%b %b HTTP/1.1" % (scope["method"].encode(), target), *map(b"%b: %b".__mod__, headers), b"", b""]
     writer.write(b"\r\n".join(lines))
-    with suppress(OSError):  # the answer says why the rest of the body is not wanted
+    with suppress(OSError):  # the first process may answer without reading the rest of the body
         while (message := await receive())["type"] == "http.request":
             body = message.get("body", b"")
             if chunked and body:
@@ -238,7 +238,7 @@ async def _pass_request(scope: Scope, receive: Receive, writer: asyncio.StreamWr
 
 
 class _PassedAnswer:
-    """The parts that a parser has found of an answer that is passed on."""
+    """The parts of an answer to pass on, as a parser finds them."""
 
     def __init__(self) -> None:
         self.headers: list[tuple[bytes, bytes]] = []
@@ -264,7 +264,7 @@ async def _pass_answer(reader: asyncio.StreamReader, send: Send, *, has_body: bo
     """Send an answer on while it arrives; return whether there was one.
 
     Raises:
-      CutOff: it broke off.
+      CutOff: the answer broke off.
     """
     answer = _PassedAnswer()
     parser = HttpResponseParser(answer)

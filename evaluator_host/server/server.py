@@ -1,7 +1,8 @@
 """Serves a service over HTTP with uvicorn, from the first sandbox to a clean shutdown.
 
-At the stop running calls finish, new ones get 503, and the rest is cut off after a while: every call gets exactly one
-response. A program can embed it: `serve_http(settings, listener)` needs a listening socket and no command line.
+When the host stops, new calls get 503, and running ones have a while to finish before they get 503 too: every call
+gets exactly one response. A program can embed a host: `serve_http(settings, listener)` needs a listening socket and no
+command line.
 """
 
 import asyncio
@@ -50,9 +51,9 @@ from evaluator_host.server.app import create_app
 from evaluator_host.types.entry_point import EntryPoint
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
-_OWN_DESCRIPTORS: Final = 224  # descriptors, of 1,024: sixteen sandboxes of six each, logs, database, engine, builds
+_OWN_DESCRIPTORS: Final = 224  # descriptors for sixteen sandboxes of six each, logs, database, engine, builds
 _FEWEST_CONNECTIONS: Final = 64
-_THREAD_TURN_S: Final = 0.0005  # seconds that a thread keeps the interpreter, a tenth of the usual: threads read rows
+_THREAD_TURN_S: Final = 0.0005  # seconds for which a thread keeps the interpreter: a tenth of the default
 _CUT_S: Final = 2.0  # seconds to answer the calls under way with 503 and stop their rows
 _FLUSH_S: Final = 1  # seconds to send the last responses
 _WIRES: Final[EntryPoint[Callable[..., ASGIApp]]] = EntryPoint("evaluator_host.platform.wires.routes:mount_wires")
@@ -169,7 +170,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 class _State(ServerState):
-    """The state of a server without a clock: it computes the date when it is asked for it."""
+    """The state of a server without a clock: computes the date of a response when it is needed."""
 
     @property
     def default_headers(self) -> list[tuple[bytes, bytes]]:
@@ -182,7 +183,7 @@ class _State(ServerState):
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that prints a greeting and stops in two steps. Idle, it never wakes.
+    """A uvicorn server that prints a greeting, stops in two steps, and never wakes while it is idle.
 
     The first signal refuses new calls and gives those under way some time; a second one ends them immediately.
     Uvicorn's own handlers would end the process before the sandboxes.
@@ -378,7 +379,7 @@ def base_url(listener: socket.socket) -> str:
 def greeting(url: str, backend: str, access: Access) -> tuple[str, ...]:
     """Return the lines to print once a host listens: its address, its backend, a call to try."""
     body = {
-        # double quotes, because a single quote would end the shell's
+        # double quotes, because a single one would end the argument in the shell
         "evaluator": {"code": EXACT_MATCH.replace("'", '"')},
         "inputs": {"correct_answer": "Paris"},
         "outputs": "Paris",

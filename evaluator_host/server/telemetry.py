@@ -47,8 +47,8 @@ from evaluator_host.types.errors import HostError, Misconfigured
 
 _SCOPE: Final = "evaluator_host"
 _PROTOCOL: Final = "http/protobuf"
-_PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})  # paths that are asked every few seconds
-_LAST_S: Final = 2.0  # seconds to export at the end what was not exported yet
+_PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})  # paths that are requested every few seconds
+_LAST_S: Final = 2.0  # seconds for the last export
 _NS: Final = 1_000_000_000
 _CUMULATIVE: Final = AggregationTemporality.CUMULATIVE
 
@@ -98,7 +98,7 @@ def _exported(signal: str) -> bool:
     """Return whether the variables of OpenTelemetry want a signal exported.
 
     Raises:
-      Misconfigured: by an exporter or a protocol that this host does not have.
+      Misconfigured: they name an exporter or a protocol that this host does not have.
     """
     if otel_variable("OTEL_SDK_DISABLED", "false").lower() == "true":
         return False
@@ -258,7 +258,7 @@ def metrics_data(text: bytes, resource: Resource, since_ns: int) -> MetricsData:
 
 
 def _distributions(family: Family, since_ns: int, now_ns: int) -> list[HistogramDataPoint]:
-    """Return the points of a histogram, with counts by bucket; Prometheus counts what is in smaller ones too."""
+    """Return the points of a histogram with counts by bucket; in Prometheus each count includes smaller buckets."""
     kinds: dict[tuple[tuple[str, str], ...], dict[str, Any]] = {}
     for one in family.samples:
         labels = tuple((name, value) for name, value in one.labels.items() if name != "le")

@@ -1,7 +1,7 @@
 """The processes of a host besides its first: one that runs its jobs while there are any, and more that answer calls.
 
-Each has its own sandboxes, a part of the host's limits, and its own connections to the database. A process that dies is
-started again; its jobs continue after the results that were stored last.
+Each process has its own sandboxes, a part of the host's limits, and its own connections to the database. A process
+that dies is started again; its jobs continue after the results that were stored last.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ from evaluator_host.types.outcome import EvaluationResult
 
 _NICE: Final = 5  # nice value of the process of jobs: calls go first
 _IDLE_S: Final = 60.0  # seconds without a job after which the process that runs jobs ends
-_JOB_PARTS: Final = 2  # parts of the host's sandboxes and memory while there are jobs: one for calls, one for jobs
+_JOB_PARTS: Final = 2  # parts of the host's sandboxes and memory while jobs run: one for calls, one for jobs
 _CHORES_S: Final = 1.0
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
@@ -67,7 +67,7 @@ class _Worker:
         self.channel = Channel(self._take)
         self.metrics = b""  # metrics that the process sent last
         self.left = False  # whether the process ended as it should
-        self.refusal = ""  # why the process could not work
+        self.refusal = ""  # reason why the process could not work
 
     async def ask(self, within_s: float, name: str, *args: object) -> Any:
         """Return the process's answer, or None if there is none in time."""
@@ -262,7 +262,7 @@ class Workers(Part):
         self._stopping = False
         self._owners = CallOwners(settings, self._folder, 0)
         self.peers = self._others = _Others(self._owners if self.count > 1 else Peers())
-        if self.count > 1:  # a port for requests that the other processes pass on
+        if self.count > 1:  # port for the requests that other processes pass on
             self.listeners = (socket.create_server(("127.0.0.1", 0)),)
 
     @asynccontextmanager
@@ -322,9 +322,9 @@ def run_calls(
     async def serve() -> None:
         part = CallProcess(settings, backend, *place)
         await part.connect(channel)
-        # Its own socket, which listens once the service is open: of a shared one, one process takes most connections.
+        # A socket of its own, opened with the service: of a shared socket, one process would take most connections.
         with socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET) as listener:
-            for option in (socket.SO_REUSEPORT, socket.SO_REUSEADDR):  # the latter holds for its connections, too
+            for option in (socket.SO_REUSEPORT, socket.SO_REUSEADDR):  # the second option also holds for connections
                 listener.setsockopt(socket.SOL_SOCKET, option, 1)
             listener.bind(address)
             await part.leave(await _refusal_of(serve_http(settings, listener, stop=part.stopping, part=part)))
@@ -340,7 +340,7 @@ def _run(work: Callable[[], Coroutine[Any, Any, None]], *, debug: bool) -> None:
             runner.get_loop().set_exception_handler(log_loop_fault)
             runner.run(work())
     except Exception as error:  # noqa: BLE001 - told without a caller's data
-        _log.error("a fault ends a process of this host", exc_info=error)
+        _log.error("a fault of this host ends one of its processes", exc_info=error)
     finally:
         logging.shutdown()
 
@@ -359,7 +359,7 @@ async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoi
 
 
 async def _refusal_of(work: Coroutine[Any, Any, None]) -> str | None:
-    """Return why a process could not do its work: the host says it, and starts the process again."""
+    """Return why a process could not do its work; the host logs it, and starts the process again."""
     try:
         await work
     except HostError as error:

@@ -42,10 +42,10 @@ _NOT_BUILT: Final = (
 )
 _POLICY: Final = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'{scripts}; connect-src 'self'; font-src 'self'; "
-    "style-src 'self' 'nonce-{nonce}'; "  # of the frame, and the editor's own
-    "img-src 'self' data: blob:; "  # data: the editor's squiggles; blob: a plot that is downloaded
+    "style-src 'self' 'nonce-{nonce}'; "  # styles of the frame, and those of the editor
+    "img-src 'self' data: blob:; "  # `data:` for the editor's squiggles, `blob:` for the download of a plot
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types worker"  # one policy, for the address of TypeScript's worker
+    "require-trusted-types-for 'script'; trusted-types worker"  # for the address of TypeScript's worker alone
 )
 
 
@@ -65,7 +65,7 @@ class _Asset:
 
 @dataclass(frozen=True, slots=True)
 class _Built:
-    """A build that was read; `stamp` changes with every build, `policy` allows the scripts inside of `page`."""
+    """A build in memory; `stamp` changes with every build, `policy` allows the scripts in `page`."""
 
     stamp: int
     page: str
@@ -75,7 +75,7 @@ class _Built:
 
 
 def is_page(path: str) -> bool:
-    """Whether a path belongs to the workbench. Anybody may load its pages: they contain no data."""
+    """Whether a path belongs to the workbench. Anybody may load its pages, since they contain no data."""
     first = path[1:].split("/", 1)[0]
     return path in ("/", _DOCS) or path.startswith(_ASSETS) or (first != "" and first in PAGES)
 
@@ -86,7 +86,7 @@ def _wants_page(scope: Scope) -> bool:
 
 
 def shows_page(scope: Scope, routes: Iterable[BaseRoute]) -> bool:
-    """Whether a GET gets a page: its path is one of the workbench, or a browser asks for a path without a route."""
+    """Whether a GET returns a page: for a path of the workbench, or for any unknown path that a browser requests."""
     if is_page(scope["path"]):
         return True
     return _wants_page(scope) and all(route.matches(scope)[0] is Match.NONE for route in routes)
@@ -168,7 +168,7 @@ def _read(dist: Path, before: _Built | None) -> _Built | None:
 
 
 def _hashes(page: str) -> str:
-    """Return the sources of a policy that allow the scripts inside of a page, and no other ones."""
+    """Return the sources of a policy that allow the scripts in a page, and no others."""
     digests = [hashlib.sha256(script.encode()).digest() for script in _SCRIPT.findall(page)]
     return "".join(f" 'sha256-{base64.b64encode(one).decode()}'" for one in digests)
 

@@ -155,7 +155,7 @@ def test_doctor_says_that_a_server_is_read_only_or_silent_before_a_host_has_used
         silent = command("doctor", url=url, EVALUATOR_HOST_DATA_DIR=data)
     finally:
         postgresql.thaw()
-    assert (silent.returncode, "see why the server does not answer" in silent.stdout) == (3, True)
+    assert (silent.returncode, "find out why the server does not answer" in silent.stdout) == (3, True)
 
 
 @pytest.mark.long

@@ -33,7 +33,7 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def _not_below(number: int) -> int:
-    """Check the lower bound apart: a `ge` here would replace the `ge` of a field."""
+    """Check the lower bound in a function: a `ge` of the type would replace the `ge` of a field."""
     if number < -MOST:
         raise PydanticCustomError("too_small", "it is below {least}", {"least": -MOST})
     return number
@@ -54,7 +54,7 @@ def require_small(value: Any) -> Any:
     """
     if not is_small(value, values=_SMALL_VALUES, characters=_SMALL_CHARACTERS):
         limits = {"values": _SMALL_VALUES, "mb": _SMALL_CHARACTERS >> 20}
-        raise PydanticCustomError("too_many_values", "it has over {values} values or {mb} MB of text", limits)
+        raise PydanticCustomError("too_many_values", "the value has over {values} values or {mb} MB of text", limits)
     return value
 
 

@@ -21,7 +21,7 @@ HEAD_TIMEOUT_S: Final = 20.0
 READ_TIMEOUT_S: Final = 60.0  # seconds for a client to read what it was sent
 LINGER_S: Final = 2.0  # seconds for a client to read why its body is refused; the rest of that body is thrown away
 LINGER_BYTES: Final = 16 << 20
-PIPELINED: Final = 32  # requests of a connection that wait for the answer to one before them
+PIPELINED: Final = 32  # most requests of a connection that wait for earlier answers
 CONNECTIONS: Final = 800  # leaves room for sandboxes among the 1,024 descriptors that a process usually has
 _CONTINUE: Final = b"HTTP/1.1 100 "
 
@@ -105,7 +105,7 @@ class ConnectionLimits(HttpToolsProtocol):
         Raises:
           BufferError: too many requests wait for earlier ones; the parser ends, and with it the connection.
         """
-        if len(self.pipeline) >= PIPELINED:  # one read has room for thousands, each of kilobytes in memory
+        if len(self.pipeline) >= PIPELINED:  # one read may bring thousands of requests, each of which takes kilobytes
             raise BufferError(PIPELINED)
         super().on_message_begin()
         self._responding = False

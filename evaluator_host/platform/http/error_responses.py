@@ -57,7 +57,7 @@ _OTHER_NAMES: Final = {
     "scorer": "evaluator",
     "metrics": "evaluators",
 }
-"""Names that people give to fields elsewhere, with ours."""
+"""Names of fields in other products, with the name here."""
 
 _FIELDS: Final = (
     "code", "language", "contract", "packages", "threshold", "settings", "limits", "policy", "python", "files", "path",

@@ -37,7 +37,7 @@ class EventStreams:
     def respond(self, key_id: str | None, events: AsyncGenerator[tuple[str, object], None]) -> Response:
         """Return `(event name, value)` pairs as server-sent events of a key.
 
-        Sending it raises `Busy` when the key has its streams open already.
+        Sending the response raises `Busy` if the key has as many streams open as it may.
         """
         return _EventResponse(self, key_id, self._lines(events))
 
@@ -45,12 +45,12 @@ class EventStreams:
         """Check that a key may open another stream, before anything is read for it.
 
         Raises:
-          Busy: the key has its streams open already.
+          Busy: the key has as many streams open as it may.
         """
         if self._open[key_id] >= self._most:
             raise Busy(
                 f"this key has {self._most} event streams open, as many as it may have "
-                "(EVALUATOR_HOST_EVENT_STREAMS); close one, or ask for the state from time to time",
+                "(EVALUATOR_HOST_EVENT_STREAMS); close one, or poll the state instead",
                 retry_after_s=2,
             )
 
@@ -79,7 +79,7 @@ class EventStreams:
             finally:
                 for wait in waits:
                     wait.cancel()
-                # Starlette cancels repeatedly, and `named` closes only when nothing is running
+                # shielded, because Starlette cancels repeatedly, and `named` can be closed only while it is not running
                 with CancelScope(shield=True):
                     await asyncio.wait(waits)
 

@@ -37,8 +37,8 @@ from evaluator_host.types.json_values import (
 from evaluator_host.types.names import what_was_meant
 
 _OWN: Final = "/v1/"  # beginning of the paths of the host's own API
-_NAMED: Final = 50  # unknown parameters named in an error
-_LETTERS: Final = 80  # characters of each
+_NAMED: Final = 50  # most unknown parameters that an error names
+_LETTERS: Final = 80  # characters of each of these names
 DECODED_MB: Final = 128  # MB of a decoded body: a million small objects, which take 25 ms to free
 
 
@@ -105,7 +105,7 @@ class JsonRequest(Request):
 class LateRoute(APIRoute):
     """A route that FastAPI builds at its first call: building all of them takes 0.4 s of processor time.
 
-    It is built without the models of its responses, which handlers have made; OpenAPI has them (`DescribedApi`).
+    Responses are not checked against models, because handlers build them from these; OpenAPI has them (`DescribedApi`).
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:

@@ -185,7 +185,7 @@ class AccessMiddleware:
 
         async def bounded() -> Message:
             nonlocal seen
-            if _ARRIVED in scope:  # the next message tells that the caller hung up
+            if _ARRIVED in scope:  # the next message says that the caller hung up
                 return await receive()
             try:
                 async with asyncio.timeout_at(deadline + seen / BYTES_PER_S):
@@ -199,7 +199,7 @@ class AccessMiddleware:
                 if seen > ceiling:
                     raise _too_large(ceiling)
                 if memory is not None:
-                    memory.reserve(BODY_COPIES * seen)  # reserves more than at first if the headers have no length
+                    memory.reserve(BODY_COPIES * seen)  # grows with the body if the headers have no length
             return message
 
         return bounded

@@ -148,7 +148,7 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
     refused = {
         **describe_error("401", "The host needs a key, and the request has none that works."),
         **describe_error("403", "The Origin or Host is not allowed."),
-        **describe_error("429", "The key calls too often, or too many calls wait; see Retry-After."),
+        **describe_error("429", "The key calls too often, or too many calls are waiting; see Retry-After."),
     }
     names: set[str] = set()
     for path, methods in document["paths"].items():
@@ -167,7 +167,7 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe_files(responses: Iterable[dict[str, Any]]) -> None:
-    """Give files and event streams a schema: generated clients leave out what has none."""
+    """Give files and event streams a schema: generated clients leave out responses without one."""
     for response in responses:
         for media_type, content in response.get("content", {}).items():
             if media_type == "text/event-stream":

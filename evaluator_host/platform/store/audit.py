@@ -16,10 +16,10 @@ from evaluator_host.platform.store.database import Repository, row_values
 from evaluator_host.platform.store.tables import ApiKeyTable, AuditTable, WorkspaceTable
 from evaluator_host.types.errors import StoreUnavailable
 
-KEPT: Final = 20_000  # entries in memory, a few megabytes
+KEPT: Final = 20_000  # most entries in memory, a few megabytes
 _BATCH: Final = 1_000
 
-_PRUNED_AT_ONCE: Final = 10_000  # entries removed at once, so that a writer never waits long
+_PRUNED_AT_ONCE: Final = 10_000  # entries to remove at once, so that no writer waits long
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class AuditEntry:
     failed: int  # rows that failed
     outcome: str  # `scored`, or the most frequent error code
     duration_ms: float  # milliseconds of the whole call
-    # what its evaluators were granted, as `Evaluator.grants`, with spaces between; None for nothing
+    # grants of its evaluators, as `Evaluator.grants`, separated by spaces; None without any
     grants: str | None = None
     subject: str | None = None  # name or id of what was made, changed or deleted; None for calls of evaluators
 

@@ -55,9 +55,9 @@ from evaluator_host.types.names import what_was_meant
 _WAIT_S: Final = 15.0  # seconds for another process's write, or for a free connection
 _CONNECTIONS: Final = 8
 _VACUUMED_PAGES: Final = 2000
-_NAMES: Final = 1000  # names that a misspelt one is compared with
-_KEPT: Final = 2  # connections for keys and for the watch, however many calls wait for the others
-_ANSWERING: Final = {  # parameters of a connection to PostgreSQL: a server that is gone is noticed within half a minute
+_NAMES: Final = 1000  # most names to compare with a misspelt one
+_KEPT: Final = 2  # connections of their own for keys and for the watch, since calls may occupy all others
+_ANSWERING: Final = {  # parameters of a PostgreSQL connection that reveal a lost server within half a minute
     "connect_timeout": 10,
     "application_name": "evaluator-host",
     "keepalives_idle": 10,
@@ -65,19 +65,19 @@ _ANSWERING: Final = {  # parameters of a connection to PostgreSQL: a server that
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
-_TICK_S: Final = 2.0  # the coarsest step in which a file system notes times
+_TICK_S: Final = 2.0  # coarsest resolution of times in a file system
 _WRITES: Final = "evaluator_host_writes"
 FILE_NAME: Final = "evaluator-host.db"
-_POSTGRESQL: Final = ("postgres", "postgresql")  # spellings of the scheme; several platforms use the first one
-_SECRET: Final = ("password", "sslpassword")  # a URL may have these as parameters
+_POSTGRESQL: Final = ("postgres", "postgresql")  # schemes of a URL; several platforms write the first one
+_SECRET: Final = ("password", "sslpassword")  # parameters of a URL that are secret
 
 _MORE_CONNECTIONS: Final = "raise max_connections of the server, or let fewer programs connect to it"
 _TO_DO: Final = (  # remedies by words in a driver's error
-    ("unable to open database file", "see that its folder exists and that the user of this host may write to it"),
+    ("unable to open database file", "check that its folder exists, and that the user of this host may write to it"),
     ("readonly database", "let the user of this host write to the file, its folder, and the -wal and -shm beside it"),
     ("disk is full", DISK_FULL),
     ("database is locked", "try again; if this machine is not busy, end the process that holds it"),
-    ("timeout expired", "see why the server does not answer, or correct EVALUATOR_HOST_DATABASE_URL"),
+    ("timeout expired", "find out why the server does not answer, or correct EVALUATOR_HOST_DATABASE_URL"),
     ("too many clients", _MORE_CONNECTIONS),
     ("connection slots are reserved", _MORE_CONNECTIONS),
     ("No space left on device", "make room on the disk of the database's server, then try again"),
@@ -149,7 +149,7 @@ class Database:
     """Connections to one database. Bound to one event loop.
 
     Attributes:
-      lost: Why nothing is read or written any more: the SQLite file was removed or replaced. None if it was not.
+      lost: Why the database is no longer used: its SQLite file was removed or replaced. None otherwise.
     """
 
     def __init__(self, address: Address, *, connections: int = _CONNECTIONS) -> None:
@@ -159,7 +159,7 @@ class Database:
         self._writing = asyncio.Lock() if address.engine is Engine.SQLITE else None
 
     def with_kept_connections(self) -> "Database":
-        """Return the same database with a few connections of its own; writers on either wait for each other."""
+        """Return the same database on separate connections; writers on all connections wait for each other."""
         kept = Database(self.address, connections=_KEPT)
         kept._writing = self._writing
         return kept
@@ -199,7 +199,7 @@ class Database:
     def mark(self) -> tuple[Any, ...] | None:
         """Return a value that changes with every write to the database, by any process; None when unknown.
 
-        It is unknown for PostgreSQL, and for a SQLite file written a moment ago: two writes may have the same time.
+        The value is unknown for PostgreSQL, and for a SQLite file written a moment ago: two writes may have one time.
         """
         if (file := self.address.file) is None:
             return None
@@ -230,7 +230,7 @@ class Database:
             return await connection.scalar(query)
 
     async def now(self) -> datetime:
-        """Return the time by the database's clock, one for all hosts; that of SQLite is the machine's."""
+        """Return the time of the database's clock, which all hosts share; SQLite has the clock of the machine."""
         if self.address.engine is Engine.SQLITE:
             return datetime.now(UTC)
         found: datetime = await self.fetch_value(text("SELECT clock_timestamp()"))
@@ -286,7 +286,7 @@ class Repository:
         self._database = database
 
     async def _not_found(self, what: str, given: str, names: Select[Any], *, otherwise: str) -> NotFound:
-        """Return the error for a name that does not exist: it names the nearest of those that a query selects."""
+        """Return the error for a name that does not exist, with the nearest of the names that a query selects."""
         known = [str(row[0]) for row in await self._database.fetch_all(names.limit(_NAMES))]
         return NotFound(f"there is no {what} {given[:80]}; {what_was_meant(given, known, otherwise=otherwise)}")
 
@@ -305,7 +305,7 @@ def translated(address: Address) -> Iterator[None]:
         raise
     except (DataError, OverflowError) as error:
         raise InvalidRequest(
-            "the database cannot store or compare a value: it holds a NUL character, or too large a number"
+            "the database cannot store or compare a value: it contains a NUL character or too large a number; change it"
         ) from error
     except (DBAPIError, PoolTimeout, OSError, sqlite3.Error) as error:
         raise _unavailable(address, error) from error
@@ -338,7 +338,7 @@ def clock(connection: AsyncConnection, *, before: timedelta = timedelta()) -> Co
 
 def insert_unless_there(connection: AsyncConnection, table: type[DeclarativeBase]) -> Any:
     """Return an INSERT that does nothing where the row exists already (`ON CONFLICT DO NOTHING`)."""
-    dialect: Any = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # the one that the engine loaded
+    dialect: Any = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # loaded by the engine already
     return dialect.insert(table).on_conflict_do_nothing()
 
 
@@ -421,7 +421,7 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
         )
         refuse_bytes(made.sync_engine)
         return made
-    there = {"mode": "rw", "uri": "true"}  # without this, a removed file would be created again, empty
+    there = {"mode": "rw", "uri": "true"}  # fails for a removed file, which would otherwise be created empty
     engine = create_async_engine(
         address.url.set(database=address.file.as_uri(), query=there) if address.file else address.url,
         **pool,
@@ -442,7 +442,7 @@ class _Connection(aiosqlite.Connection):
         # `_begin_sqlite` sends BEGIN, not the driver
         connect = partial(sqlite3.connect, file, timeout=_WAIT_S, isolation_level=None, **options)
         super().__init__(connect, iter_chunk_size=64)
-        self._thread.daemon = True  # a host that ends does not wait for it
+        self._thread.daemon = True  # so that a host can end without waiting for it
 
     def stop(self) -> "asyncio.Future[Any] | None":
         """Stop its thread; the base class would wait for ever for a thread that has ended."""
@@ -457,14 +457,14 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 
 
 def _roll_back(connection: Any, _: Any, error: BaseException | None) -> None:
-    """Roll back what a cancelled caller began; SQLite keeps the lock of a closed connection while its cursors live."""
+    """Roll back the transaction of a cancelled caller: SQLite keeps its lock as long as a cursor lives."""
     if error is not None:
         with suppress(Exception, asyncio.CancelledError):  # the connection is closed next
             connection.rollback()
 
 
 def _replace_connections(failed: Any) -> None:
-    """Replace all connections after a refused write: one opened while its file was read-only would never write."""
+    """Replace all connections after a refused write: those opened while the file was read-only can never write."""
     failed.is_disconnect |= "readonly database" in str(failed.original_exception)
 
 

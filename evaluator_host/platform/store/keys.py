@@ -21,7 +21,7 @@ from evaluator_host.platform.store.tables import ApiKeyTable, WorkspaceTable
 from evaluator_host.platform.store.workspaces import ensure_workspace, require_name
 from evaluator_host.types.errors import InvalidRequest, NameTaken, NotFound
 
-_AT_ONCE: Final = 500  # ids in one query
+_AT_ONCE: Final = 500  # most ids in one query
 _ALPHABET: Final = string.ascii_lowercase + string.digits
 _ID_LENGTH: Final = 12
 _TOKEN: Final = re.compile(rf"eh_([a-z0-9]{{{_ID_LENGTH}}})_[A-Za-z0-9_-]{{43}}")
@@ -169,7 +169,7 @@ class Keys(Repository):
         return bool(await self._database.fetch_value(select(exists(usable))))
 
     def mark(self) -> tuple[object, ...] | None:
-        """Return a value that stays the same as long as no key changes; None when changes cannot be detected so."""
+        """Return a value that changes with the keys; None if the database has no such value."""
         return self._database.mark()
 
     async def credentials(self, ids: Collection[str]) -> dict[str, Credential]:
@@ -187,7 +187,7 @@ class Keys(Repository):
     async def used(self, moments: Mapping[str, datetime]) -> None:
         """Store the times, by key id, at which keys were last used."""
         async with self._database.transaction() as connection:
-            for key_id, moment in sorted(moments.items()):  # always in this order, so that two hosts never deadlock
+            for key_id, moment in sorted(moments.items()):  # sorted, so that two hosts never deadlock
                 await connection.execute(
                     update(ApiKeyTable).where(ApiKeyTable.id == key_id).values(last_used_at=moment)
                 )

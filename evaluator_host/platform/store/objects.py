@@ -39,7 +39,7 @@ class Objects(Repository):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        # by kind, each with the mark of the file
+        # objects by kind, with the mark that the file had when they were read
         self._every: dict[str, tuple[tuple[Any, ...], list[StoredObject]]] = {}
 
     async def add_object(self, kind: str, workspace_id: str, name: str, content: str, *, most: int) -> StoredObject:
@@ -101,7 +101,7 @@ class Objects(Repository):
     ) -> StoredObject:
         """Replace an object's content by `change(content)`, and return the object.
 
-        When another host changes it meanwhile, `change` is called again; after several such tries it stays unchanged.
+        If another host changes the object meanwhile, `change` is called again; after several tries nothing is changed.
         """
         for _ in range(_TRIES):
             before = await self.get_object(kind, workspace_id, name)

@@ -47,9 +47,9 @@ _VERSIONS: Final = SchemaTable(
     VERSION_TABLE, MetaData(), Column("package", Text, primary_key=True), Column("revision", Text, nullable=False)
 )
 _FIRST: Final = "0001"
-_ADVISORY_LOCK: Final = 0x6576_616C_686F_7374  # an arbitrary number, so that other programs do not use it
+_ADVISORY_LOCK: Final = 0x6576_616C_686F_7374  # a random number that no other program is likely to use
 _WAIT_S: Final = 600.0  # seconds for another process, which may be writing a lot
-_QUIET_S: Final = 2.0  # seconds of waiting that are not logged
+_QUIET_S: Final = 2.0  # seconds of waiting before it is logged
 
 _log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class TableGroup:
         return _number(self.migrations[-1]) if self.migrations else _FIRST
 
     def knows(self, revision: str) -> bool:
-        """Return whether this version made such tables, or can bring them to its own revision."""
+        """Return whether this version can use tables of this revision, or can migrate them to its own."""
         return revision in (_FIRST, *map(_number, self.migrations))
 
 
@@ -171,7 +171,7 @@ def _upgrade(connection: Connection, address: Address) -> None:
         connection.execute(insert(_VERSIONS).values(package=group.package, revision=group.head))
     _check_references(connection, address)
     made = ", ".join(f"{group.package} {group.head}" for group in (*missing, *older))
-    _log.info("the database %s has the tables of this version now: %s", address, made)
+    _log.info("the tables of the database %s were migrated to this version: %s", address, made)
 
 
 def _run_migrations(connection: Connection, group: TableGroup, current: str) -> None:
@@ -200,7 +200,7 @@ def _require_known(revisions: Mapping[str, str], address: Address) -> None:
     if not newer:
         return
     kept = newest_backup(address.file)
-    restore = f"restore what it was before ({kept})" if kept else "restore a backup from before"
+    restore = f"restore the copy from before ({kept})" if kept else "restore a backup from before"
     raise Misconfigured(
         f"the database {address} is at {newer}: a newer Evaluator Host has used it. Start that version again, or "
         f"{restore}, or give this version another EVALUATOR_HOST_DATA_DIR or EVALUATOR_HOST_DATABASE_URL"

@@ -321,7 +321,7 @@ def _this(workspace_id: str, name: str) -> ColumnElement[bool]:
 
 
 def _require_possible(name: str) -> None:
-    """Raise NotFound for a text that is not a name, since not every database takes every text."""
+    """Raise NotFound for a text that is not a name, since some databases refuse such texts."""
     if NAME.fullmatch(name) is None:
         raise _not_found(name)
 
@@ -332,7 +332,7 @@ def _require_value(value: str, shortest: int) -> None:
         raise InvalidRequest(f"a secret must have {shortest} to {LONGEST} characters, not {len(value)}")
     if not (value.isascii() and value.isprintable()) or value != value.strip():
         raise InvalidRequest(
-            "a secret may have only letters, digits and signs of ASCII, on one line, and no space at either end"
+            "a secret may only contain printable ASCII characters, on one line, and no space at either end"
         )
 
 

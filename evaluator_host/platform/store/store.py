@@ -89,7 +89,7 @@ async def open_read_only(database_url: str | None, data_dir: Path) -> AsyncItera
       StoreUnavailable: the database does not answer, or cannot write.
     """
     address = address_of(database_url, data_dir)
-    if address.file is not None and not address.file.exists():  # because connecting would create the file
+    if address.file is not None and not address.file.exists():  # connecting would create the file
         yield None
         return
     database = Database(address)

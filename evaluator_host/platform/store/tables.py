@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mapped_column
 
 _DEFAULT: Final = "default"
-_JSON: Final = JSON().with_variant(Text(), "sqlite")  # text on SQLite, where a cast to JSON would make a number of it
+_JSON: Final = JSON().with_variant(Text(), "sqlite")  # text on SQLite, where a cast to JSON would turn it into a number
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -81,7 +81,7 @@ class Table(DeclarativeBase):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the sizes of what workspaces store in this table; nothing where that is little."""
+        """Yield the sizes of the data of workspaces in this table; nothing for tables that stay small."""
         return ()
 
 
@@ -110,7 +110,7 @@ def _name_database(_: Any, connection: Connection, **__: Any) -> None:
 
 @event.listens_for(WorkspaceTable.__table__, "after_create")
 def _make_default(_: Any, connection: Connection, **__: Any) -> None:
-    """Make the workspace that everything belongs to while there are no keys."""
+    """Make the workspace that owns everything as long as there are no keys."""
     connection.execute(insert(WorkspaceTable).values(id=_DEFAULT, name=_DEFAULT, created_at=datetime.now(UTC)))
 
 

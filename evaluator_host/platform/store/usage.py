@@ -18,8 +18,8 @@ from evaluator_host.types.errors import OverQuota
 from evaluator_host.types.stored import UsageReport
 
 _KINDS: Final = [one.name for one in fields(UsageReport) if one.name.endswith("_bytes") and one.default == 0][1:]
-_MEASURED_S: Final = 5.0  # a measurement is used for so long; a workspace may go over its quota by what it stores then
-_REFUSED_S: Final = 0.5  # seconds until a workspace over its quota is counted again; it may have deleted something
+_MEASURED_S: Final = 5.0  # seconds for which a measurement is used, in which a workspace may exceed its quota
+_REFUSED_S: Final = 0.5  # seconds until a workspace over its quota is measured again, since it may have deleted data
 _CHECKED_BYTES: Final = 16 << 20  # bytes of an upload between two checks
 _MB: Final = 1 << 20
 
@@ -99,7 +99,7 @@ class StorageUsage:
         most = self._quota.workspace_bytes
         if not most:
             return
-        async with self._measuring[workspace_id]:  # one long query serves all who ask at the same time
+        async with self._measuring[workspace_id]:  # one long query serves all callers that wait
             at, held = self._measured.get(workspace_id, (-_MEASURED_S, 0))
             if time.monotonic() - at > (_MEASURED_S if held + more_bytes <= most else _REFUSED_S):
                 at, held = time.monotonic(), (await self.get_usage(workspace_id)).total_bytes

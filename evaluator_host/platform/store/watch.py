@@ -11,9 +11,9 @@ from typing import Any, Final
 from evaluator_host.platform.store.database import Address, Database, damaged, file_facts, translated
 from evaluator_host.types.errors import StoreUnavailable
 
-NOTES: Final = "databases"  # folder of a data directory where each that used it is noted, see `datasets.orphan_files`
+NOTES: Final = "databases"  # folder with a note for each database of a data directory, see `datasets.orphan_files`
 _LOOK_EVERY_S: Final = 2.0
-_LOOK_S: Final = 30.0  # seconds for which a busy machine may keep this host or the database from the processor
+_LOOK_S: Final = 30.0  # seconds for a check: a busy machine may delay the host or the database
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class DatabaseWatch:
         """Check that the database worked at the last check of `run`.
 
         Raises:
-          StoreUnavailable: it did not.
+          StoreUnavailable: the database did not work.
         """
         if self.problem is not None:
             raise StoreUnavailable(self.problem)
@@ -113,14 +113,14 @@ def require_not_emptied(address: Address, data_dir: Path) -> None:
         return
     for note in (data_dir / NOTES).glob("[!.]*"):
         if note.read_text(errors="replace") == str(address):
-            raise damaged(file, "it is empty, though a host has used it (to begin with a new one, remove it)")
+            raise damaged(file, "the file is empty, though a host has used it (remove the file to begin anew)")
 
 
 def require_usable(address: Address) -> None:
     """Check that a SQLite file can be read and written, or created. Blocking; does nothing for PostgreSQL.
 
     Raises:
-      StoreUnavailable: it cannot be; the detail says what to do.
+      StoreUnavailable: the file cannot be used; the detail says what to do.
     """
     if (file := address.file) is None:
         return

@@ -110,7 +110,7 @@ def run_command(command: Callable[[], None]) -> None:
         if _NO_THREAD in str(error):  # Python raises a RuntimeError with this text
             error = OSError(errno.EAGAIN, _NO_THREAD)
         if isinstance(error, OSError):
-            err.print(plain(f"error: this machine refused something: {refusal_of(error)}"))
+            err.print(plain(f"error: this machine refused a request of the program: {refusal_of(error)}"))
             err.print("  `evaluator-host doctor` checks this machine; --debug shows the traceback")
         else:
             err.print(plain(f"error: {type(error).__name__}: {error}"))

@@ -59,7 +59,7 @@ def print_json_lines(values: Iterable[Any], *, prefix: str = "") -> None:
 
 
 def _print_line(text: str) -> None:
-    """Print JSON; its control characters stand in strings, which mean the same when these are escaped."""
+    """Print JSON with its control characters escaped: they are within strings, whose meaning stays the same."""
     safe = _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
     sys.stdout.buffer.write(safe.encode("utf-8", "replace") + b"\n")
 

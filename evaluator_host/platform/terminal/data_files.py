@@ -14,7 +14,7 @@ _TEXT_BYTES: Final = 512 << 10
 
 
 def split_files(given: Sequence[Path], root: Path) -> tuple[list[Path], dict[str, Path]]:
-    """Return those that go along as texts, and the data files by their paths in the sandbox.
+    """Return the files that are sent as texts, and the data files by their paths in the sandbox.
 
     A file that is not UTF-8, or large, is data, and so is every file of a folder. A path is that from the root of the
     project; a folder or file from elsewhere keeps its name.
@@ -59,5 +59,5 @@ def _is_text(file: Path, shown: str) -> bool:
     try:
         start.decode()
     except UnicodeDecodeError:
-        return file.suffix in {".py", ".js", ".ts"}  # these declare their encoding, or are refused for what they are
+        return file.suffix in {".py", ".js", ".ts"}  # code declares its encoding, or is refused as code
     return True

@@ -116,7 +116,7 @@ def schedule_facts(one: ScheduleReport) -> object:
 
 
 def history_table(history: ScoreHistory) -> Text:
-    """Return a table of evaluators with their scores job by job, and how to compare the jobs of each that fell last."""
+    """Return a table of evaluators with their scores job by job, and how to compare jobs where a score fell."""
     header = ("EVALUATOR", "JOBS", "TREND", "FIRST", "MEAN", "CHANGE")
     made = table(header, [_history_cells(line) for line in history.evaluators])
     for line in history.evaluators:
@@ -142,7 +142,7 @@ def _history_cells(line: ScoreLine) -> tuple[object, ...]:
 
 
 def _bars(line: ScoreLine) -> str:
-    """Return a bar for each job, from the lowest to the highest mean; a dot where there is none to rely on."""
+    """Return a bar for each job, from the lowest to the highest mean; a dot for a mean that cannot be relied on."""
     means = [None if score is None or score.doubt else score.mean for score in line.scores]
     known = [mean for mean in means if mean is not None]
     low, span = (min(known), max(known) - min(known)) if known else (0.0, 0.0)
@@ -153,7 +153,7 @@ def _bars(line: ScoreLine) -> str:
 
 
 def _score_text(score: JobScore, *, zero: bool) -> str | None:
-    """Return the mean of an evaluator with the number of rows that it is over, which may be few of all."""
+    """Return the mean of an evaluator with the number of rows behind it, which may be a small part."""
     if score.mean is None:
         return None
     rate = "" if score.pass_rate is None else f", {score.pass_rate:.1%} passed"

@@ -1,4 +1,4 @@
-"""What `login` saved: the host that commands call by default, and a key for each host, which no other host gets."""
+"""Stores logins: the host that commands call by default, and a key for each host, sent to that host alone."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def login_file() -> Path:
 
 
 def read_logins() -> Logins:
-    """Return what was saved; nothing if there is no such file, or it is damaged."""
+    """Return the saved logins; none if the file does not exist or is damaged."""
     try:
         kept = json.loads(login_file().read_bytes())
         keys = {str(url): str(key) for url, key in kept["keys"].items()}

@@ -45,7 +45,7 @@ FileOption = Annotated[
     typer.Option(
         "--file",
         metavar="PATH",
-        help="A file, or a folder of data, that the code reads. Repeatable. Imports come by themselves.",
+        help="A file, or a folder of data, that the code reads. Repeatable. Imported files are sent anyway.",
     ),
 ]
 FilesOption = Annotated[
@@ -53,7 +53,7 @@ FilesOption = Annotated[
     typer.Option(
         "--files",
         metavar="DIR",
-        help="A folder whose files are sent too, by their paths from it if FILE lies in it. Repeatable.",
+        help="A folder whose files are sent too; if it contains FILE, paths start from it. Repeatable.",
     ),
 ]
 PythonOption = Annotated[str | None, typer.Option(help="Minor version of Python to run on: 3.13.")]
@@ -84,18 +84,20 @@ CodeSecretOption = Annotated[
         help="A variable of the code that holds a secret: API_TOKEN=crm. Repeatable.",
     ),
 ]
-ReplayOption = Annotated[Replay, typer.Option(help="Recorded answers of granted models. require: ask no model.")]
+ReplayOption = Annotated[Replay, typer.Option(help="Recorded answers of granted models. require: use only these.")]
 RequestsOption = Annotated[
-    int | None, typer.Option("--budget-requests", min=0, help="Most requests to models.", show_default="the host's")
+    int | None,
+    typer.Option("--budget-requests", min=0, help="Maximum number of requests to models.", show_default="the host's"),
 ]
-TokensOption = Annotated[int | None, typer.Option("--budget-tokens", min=0, help="Most tokens of models.")]
-CostOption = Annotated[float | None, typer.Option("--budget-cost", min=0, help="Most that models may cost.")]
+TokensOption = Annotated[int | None, typer.Option("--budget-tokens", min=0, help="Maximum number of tokens of models.")]
+CostOption = Annotated[float | None, typer.Option("--budget-cost", min=0, help="Maximum cost of models.")]
 UrlOption = Annotated[
     str | None,
     typer.Option(envvar="EVALUATOR_HOST_URL", help="Use the running host at this URL instead of this process."),
 ]
 AllWorkspacesOption = Annotated[
-    bool, typer.Option("--all-workspaces", help="Of every workspace, from the database on this machine; needs no key.")
+    bool,
+    typer.Option("--all-workspaces", help="Include every workspace, from the database on this machine; needs no key."),
 ]
 DataDirOption = Annotated[Path | None, typer.Option(help="Directory for data and prepared tools.", show_default=False)]
 SandboxOption = Annotated[

@@ -73,7 +73,7 @@ def login(
         str | None, typer.Option(envvar="EVALUATOR_HOST_KEY", help="Key of the host; a terminal asks for it.")
     ] = None,
 ) -> None:
-    """Save the address and the key of a host: commands use this host by default, and send the key to no other one."""
+    """Save the address and the key of a host: commands then use this host by default, and send the key only to it."""
     if key is None and sys.stdin.isatty():
         key = typer.prompt("Key (empty for a host without keys)", default="", hide_input=True, show_default=False)
     url = host_url(url)

@@ -22,7 +22,7 @@ from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.stored import DataFile
 
 _BATCH_ROWS: Final = 200
-_BATCH_BYTES: Final = 4 << 20  # far below the default limit of a host
+_BATCH_BYTES: Final = 4 << 20  # bytes of a batch, far below the default limit of a host
 _BATCHES: Final = 2  # batches in parallel by default
 _DATA: Final = "data:"
 _read_event: Final = Adapter(BuildEvent).read_json
@@ -129,7 +129,7 @@ async def open_remote_service(url: str, key: str | None) -> AsyncIterator[Remote
     """Open an evaluation service on the running host at a URL.
 
     Raises:
-      HostUnreachable: none answers there.
+      HostUnreachable: no host answers there.
       Unauthorized: the host needs a key, and this one does not work there.
     """
     options = http_options(url, key=key, timeout_s=None)

@@ -15,8 +15,8 @@ from evaluator_host.types.json_values import InvalidJson, decode_json, encode_js
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
 from evaluator_host.types.warnings import RowWarnings, WarningCount
 
-_ROWS_SHOWN: Final = 5  # rows that are shown of those that did not pass
-_METRICS_KEPT: Final = 200  # metrics of a run, by name
+_ROWS_SHOWN: Final = 5  # most rows to show of those that did not pass
+_METRICS_KEPT: Final = 200  # most metrics of a run
 _METRICS_SHOWN: Final = 20
 _NAME_CHARS: Final = 60
 _UNIT: Final = 1 << 1074  # every float is a whole number of 1 / _UNIT

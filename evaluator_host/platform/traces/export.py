@@ -19,7 +19,7 @@ from evaluator_host.types.errors import InvalidRequest, TooLarge
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, nests_within
 
 PROTOBUF: Final = "application/x-protobuf"
-REQUEST_SPANS: Final = 10_000  # spans of one request; exporters send 512
+REQUEST_SPANS: Final = 10_000  # most spans of one request; exporters send 512
 _GROWTH: Final = 4  # JSON has up to four times the bytes of protobuf; resources are repeated for each trace
 _SESSION: Final = tuple(
     re.compile(rf"(?:.+[._])?{name}") for name in (r"session[._]id", r"conversation[._]id", "thread_id")
@@ -36,7 +36,7 @@ class TraceSpans:
 
     trace_id: str  # id in hex, or as it was sent
     spans: int  # number of spans
-    rooted: bool  # whether one of them is a root
+    rooted: bool  # whether one of the spans is a root
     groups: bytes  # one or more elements of `resourceSpans`, as JSON with commas between
     traces: tuple[str, ...] = ()  # ids of the traces of a session; empty for a trace
 

@@ -32,7 +32,7 @@ from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.stored import TraceReport
 
-QUIET_S: Final = 1.0  # seconds after the root in which spans of other processes may still arrive
+QUIET_S: Final = 1.0  # seconds to wait after the root for spans of other processes
 SILENT_S: Final = 15.0  # seconds without a new span after which a trace that has no root is scored
 SESSION_QUIET_S: Final = 60.0  # seconds after the last span of a session
 _LOOK_EVERY_S: Final = 0.25
@@ -64,7 +64,7 @@ class _Pending:
     size: int = _OF_EACH_BYTES
     spans: int = 0
     rooted: bool = False
-    refused: bool = False  # whether it has become too large, so that its spans are dropped
+    refused: bool = False  # whether the trace has become too large, so that its spans are dropped
     last: float = 0.0
     quiet_s: float | None = None  # for a session: seconds without a span after which it is complete
     traces: set[str] = field(default_factory=set)  # ids of the session's traces
@@ -97,7 +97,7 @@ class Traffic:
         self._usage = usage
         self._arrived = asyncio.Event()
         self._pending: dict[_Key, _Pending] = {}
-        self._sessions: dict[_Key, str] = {}  # pending session of each trace
+        self._sessions: dict[_Key, str] = {}  # session of each pending trace
         self._due: dict[str, deque[tuple[_Key, _Pending]]] = {}
         self._held: Counter[str] = Counter()  # bytes by workspace
         self._turns = Turns(_AT_ONCE)
@@ -135,7 +135,7 @@ class Traffic:
           NotFound: there is no such evaluator.
           InvalidRequest: the body is not an OTLP export.
           TooLarge: the body is over the ceiling, `EVALUATOR_HOST_TRACES_MB`, or has over 10,000 spans.
-          Busy: the waiting spans of this workspace, or of all workspaces, use the memory that they may.
+          Busy: the waiting spans of this workspace, or of all workspaces, use all the memory that they may.
           OverQuota: the workspace stores as much as it may.
         """
         await self._usage.require_room(workspace_id)
@@ -165,7 +165,7 @@ class Traffic:
         return refused
 
     def _require_room(self, workspace: str, size: int) -> None:
-        """Check that a workspace may hold that many more bytes: at most three times what stays free, or one request."""
+        """Check that a workspace may hold more bytes: at most three times as many as stay free, or one request."""
         own, free = self._held[workspace], _HELD_BYTES - self._held.total() - size
         if own and own + size > SANDBOXES_PER_FREE * free:
             raise Busy("too many spans wait to be scored; send them later, or a smaller sample", retry_after_s=2.0)
@@ -176,7 +176,7 @@ class Traffic:
         return key if spans.traces else key._replace(trace_id=self._sessions.get(key, spans.trace_id))
 
     def _join(self, key: _Key, session: _Pending, traces: Iterable[str]) -> None:
-        """Add to a session the spans that came before the span that names it."""
+        """Add the spans to a session that arrived before the span that names it."""
         for trace_id in traces:
             own = key._replace(trace_id=trace_id)
             self._sessions[own] = key.trace_id
@@ -248,7 +248,7 @@ class Traffic:
         return [{"inputs": {}, "trace": orjson.loads(found[number])} for number in numbers]
 
     async def run(self) -> None:
-        """Score complete traces until cancelled, then the waiting ones until the host's grace ends; drop the rest."""
+        """Score complete traces until cancelled, then waiting ones until the host has to stop; drop the rest."""
         try:
             while True:
                 if not self._pending and not self._untold:
@@ -340,7 +340,7 @@ class Traffic:
 
 
 async def _patiently(work: Callable[[], Awaitable[_T]]) -> _T:
-    """Run work and return its result; repeat it for up to 90 s while the host lacks something for it (429, 503)."""
+    """Run work and return its result; repeat it for up to 90 s while the host is busy or lacks something (429, 503)."""
     for pause_s in _PAUSES_S:
         try:
             return await work()

@@ -17,7 +17,7 @@ from evaluator_host.types.jobs import JobScore
 
 
 class TraceResource(Resource):
-    """Live traces. Alerts ask for their scores, and data sets for their rows."""
+    """Live traces. The resource of alerts reads their scores, that of data sets their rows."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)

@@ -22,9 +22,9 @@ class TraceTable(Table):
 
     __tablename__ = "traces"
     __table_args__ = (
-        Index("ix_traces_evaluator_id_id", "evaluator_id", "id"),  # pages, newest first
+        Index("ix_traces_evaluator_id_id", "evaluator_id", "id"),  # index for pages, newest first
         Index("ix_traces_evaluator_id_received_at", "evaluator_id", "received_at"),
-        Index("ix_traces_evaluator_id_stored_bytes", "evaluator_id", "stored_bytes"),  # sums without reading traces
+        Index("ix_traces_evaluator_id_stored_bytes", "evaluator_id", "stored_bytes"),  # index for sums of sizes
     )
 
     id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)

@@ -22,7 +22,7 @@ from evaluator_host.types.evaluator import Evaluator, Language, Row
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, EvaluationResult
 
 _ANY: Final = "*"
-_PATIENCE_S: Final = 4.0  # seconds that a caller waits after the time limit that its request asks for
+_PATIENCE_S: Final = 4.0  # seconds for which a caller waits beyond the time limit in its request
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class WireCalls:
         lock: str | None = None,
         timeout_s: float | None = None,
     ) -> EvaluationResult | EvaluationError:
-        """Evaluate one row before the platform gives up; return an error for code that did not finish loading.
+        """Evaluate one row, and answer before the platform gives up: with an error if the code has not loaded by then.
 
         Args:
           request: The platform's request.
@@ -175,12 +175,12 @@ class WireCalls:
         return found
 
     def _late(self) -> Busy | EvaluationError:
-        """Return why there is no result when the caller's clock ends: calls wait, or the code does not load."""
+        """Return why there was no result in the caller's time: no sandbox was free, or the code did not load."""
         within = f"within the {self.wire.clock_s:g} s that the caller waits"
         if self.host.service.pool.waiting:
             return HostBusy(f"no sandbox was free {within}; try again", retry_after_s=1.0)
         message = f"the evaluator did not load and run {within}; its packages may still be installing"
-        return EvaluationError(ErrorCode.TIMEOUT, message, hint="try again, or do less while the code is loaded")
+        return EvaluationError(ErrorCode.TIMEOUT, message, hint="try again, or let the code do less while it loads")
 
 
 async def _hung_up(request: Request) -> None:

@@ -1,4 +1,4 @@
-"""`wires list` and `wires check`: which wires there are, and what a running host answers to their platforms."""
+"""`wires list` and `wires check`: lists the wires, and tests the answers of a running host to their platforms."""
 
 from typing import Annotated, Any, Final
 
@@ -44,7 +44,7 @@ def check(
     ] = "http://127.0.0.1:8710",
     as_json: options.JsonOption = False,
 ) -> None:
-    """Send what the platform sends, and print the answers. Exit 3 when an answer is not what the platform needs."""
+    """Send the requests of the platform, and print the answers. Exit 3 if an answer is not what the platform needs."""
     require_known((name,), "NAME")
     settings, wire = load_settings(), wires()[name].load()
     base = url.rstrip("/")

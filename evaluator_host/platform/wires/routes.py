@@ -92,7 +92,7 @@ class WireRequests:
         inner[FOREIGN] = WireRequest(calls.wire, calls.options, calls.workspace_id, inner, key)
         note = partial(self._note, calls.wire.name, perf_counter())
         await self._app(inner, receive, _watched(send, note))
-        scope["route"] = inner.get("route", calls.wire)  # both have the `path` that spans are named by
+        scope["route"] = inner.get("route", calls.wire)  # both have a `path`, which names the span
 
     def _find(self, path: str) -> tuple[WireCalls, str, str | None] | None:
         """Return the wire of a path, the path without a key, and the key: `/wires/NAME/key/eh_…/v1/private`."""

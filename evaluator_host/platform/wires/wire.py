@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evaluator_host.platform.wires.calls import WireCalls
 
 MARGIN_S: Final = 0.5
-"""A row ends this long before its wire must answer, and the wire answers this long before its caller gives up."""
+"""Seconds by which a row ends before its wire must answer, and by which the wire answers before its caller gives up."""
 
 _SKEW_S: Final = 300
 _INVALID: Final = "this key does not work: it is unknown, revoked or expired"
@@ -56,13 +56,13 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wire:
-    """The requests of one platform to the executor of its evaluators' code.
+    """The requests by which one platform has its evaluators' code executed.
 
     Attributes:
       name: Name in `EVALUATOR_HOST_WIRES`, in paths, metrics and the audit log.
       title: The platform's service that the wire replaces, in one line.
       variable: The setting of the platform that turns the wire on, in one line; `{url}` is the wire's URL.
-      clock_s: Seconds after which the platform gives up; every request is answered before.
+      clock_s: Seconds after which the platform gives up; every request is answered earlier.
       row_s: Default time limit of a row in seconds; None for as long as `clock_s` allows.
       body_bytes: Size limit of a request body.
       refuse: Returns the response for an error of the host.
@@ -94,7 +94,7 @@ class Wire:
         return self.prefix or f"/wires/{self.name}"
 
     def limit_s(self, options: WireOptions) -> float:
-        """Return the time limit of a row in seconds: that of the options, but shorter than `clock_s`."""
+        """Return the time limit of a row in seconds: the one in the options, but below `clock_s`."""
         longest = self.clock_s - 2 * MARGIN_S
         return min(options.timeout_s or self.row_s or longest, longest)
 
@@ -143,7 +143,7 @@ class WireRequest:
                 return await self._caller_with_secret()
             header = self._options.signature_header or self._wire.signature_header
             if token is None and header and header.lower() in headers:
-                self._signature = headers[header.lower()]  # `require_signature` compares it once the body has arrived
+                self._signature = headers[header.lower()]  # `require_signature` checks it once the body has arrived
                 return await self._caller_with_secret()
             if not keyring.required:
                 raise Unauthorized("this wire needs its secret, and the request has no secret or a wrong one")

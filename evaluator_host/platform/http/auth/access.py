@@ -31,13 +31,13 @@ from evaluator_host.types.outcome import EvaluationError, EvaluationResult
 _CALLER = "evaluator_host.caller"
 
 _UPLOADS: Final = 32  # uploads at once; each has a file open besides its connection
-_BUCKETS_KEPT: Final = 10_000  # buckets; full ones are dropped when there are more
+_BUCKETS_KEPT: Final = 10_000  # most buckets to keep; beyond that, full ones are dropped
 
 _log = logging.getLogger(__name__)
 ABANDONED = "abandoned"
 _SUBJECT_CHARS: Final = 80  # longer than any valid name or id
 _ADDRESSES: Final = 1_000  # addresses whose refused requests are counted
-_REFUSALS_S: Final = 60.0  # seconds between two lines of the log on refused keys
+_REFUSALS_S: Final = 60.0  # seconds between two log lines about refused keys
 _OK = "ok"
 
 
@@ -100,14 +100,14 @@ class Access:
         self._refused, self._refusals_at = Counter[str](), -_REFUSALS_S
 
     def note_refusal(self, address: str) -> None:
-        """Count a request from an address that was refused because its key is missing or does not work."""
+        """Count a refused request, with a missing or invalid key, for its address."""
         if len(self._refused) < _ADDRESSES or address in self._refused:
             self._refused[address] += 1
 
     def _log_refusals(self) -> None:
         if self._refused and time.monotonic() - self._refusals_at >= _REFUSALS_S:
             by_address = ", ".join(f"{count} from {address}" for address, count in self._refused.most_common(5))
-            _log.warning("requests without a key that works were refused: %s", by_address)
+            _log.warning("requests were refused because their key is missing or not valid: %s", by_address)
             self._refused.clear()
             self._refusals_at = time.monotonic()
 
@@ -129,7 +129,7 @@ class Access:
 
     async def close(self) -> None:
         """Write the waiting audit entries."""
-        await self._try("last uses of keys are lost", self.keyring.write_uses)
+        await self._try("the times of the last uses of keys are lost", self.keyring.write_uses)
         await self._write()
 
     async def _write(self) -> None:
@@ -156,7 +156,7 @@ async def open_access(
 ) -> AsyncIterator[Access]:
     """Open an `Access` and keep it up to date during the block; then write the waiting audit entries.
 
-    Workspaces share `connections` requests at a time; each of the host's `parts` processes has its part of the rates.
+    Workspaces share `connections` requests at a time; the host's `parts` processes divide the rate limits.
 
     Raises:
       StoreUnavailable: the database does not answer.
@@ -217,7 +217,7 @@ class AuditedCall:
         self._access = access
         self._caller = caller
         self._verb = verb
-        self.subject = subject  # name or id of what is made, changed or deleted; it may become known during the call
+        self.subject = subject  # name or id of the object that the call made, changed or deleted
         self._evaluator = evaluator
         self.rows = rows
         self._grants = evaluator.grants if evaluator is not None else ()  # what the evaluators of the call were granted

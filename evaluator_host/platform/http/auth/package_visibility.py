@@ -11,7 +11,7 @@ from evaluator_host.platform.http.auth.keyring import KeyHolder
 from evaluator_host.platform.store.workspaces import PackageSetUses
 from evaluator_host.types.errors import NotFound, StoreUnavailable
 
-_KEPT: Final = 50_000  # names known to be stored; dropping one costs another write
+_KEPT: Final = 50_000  # most names that are known to be stored; a forgotten one is written again
 
 
 class PackageVisibility:
