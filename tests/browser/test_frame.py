@@ -240,7 +240,7 @@ async def test_the_api_is_described_and_tried_with_nothing_from_elsewhere(
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     await page.goto(f"{host.url}/docs")
-    await expect(page.get_by_text("This host wants a key")).to_be_visible()
+    await expect(page.get_by_text("This host needs a key")).to_be_visible()
     await page.evaluate("key => sessionStorage.setItem('key', key)", key)
     await page.reload()
     await page.get_by_role("button", name="get /healthz", exact=True).click()

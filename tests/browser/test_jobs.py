@@ -69,7 +69,7 @@ async def test_a_job_without_the_outputs_that_its_code_reads_does_not_start(
     await page.goto("/jobs/new?evaluator=compares&dataset=support")
     await expect(page.get_by_label("Source of field 1")).to_have_value("reply")
     await page.get_by_role("button", name="Remove field 1").click()
-    await expect(page.get_by_role("list", name="Missing columns")).to_contain_text("No column is the output")
+    await expect(page.get_by_role("list", name="Missing columns")).to_contain_text("No column gives the outputs")
     await page.get_by_role("button", name="Start the job").click()
     await expect(page.get_by_role("alert")).to_contain_text("did you mean outputs=reply?")
 

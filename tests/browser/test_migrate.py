@@ -68,7 +68,7 @@ async def test_rows_of_ones_own_prove_it_and_what_is_left_is_listed(page: Page) 
     await write(page, "Rows", json.dumps(rows))
     await page.get_by_role("button", name="Migrate", exact=True).click()
     await expect(page.get_by_text("agree on 5 rows")).to_be_visible(timeout=60_000)
-    await expect(page.get_by_role("heading", name="Left to you")).to_be_visible()
+    await expect(page.get_by_role("heading", name="For you to change")).to_be_visible()
     await picture(page, "migrated-unresolved")
 
 

@@ -1,4 +1,4 @@
-// Builds dist/: hashed assets, large ones gzipped, index.html, docs.html, and assets.json, which says what belongs to the first paint.
+// Builds dist/: hashed assets, large ones gzipped, index.html, docs.html, and assets.json, which lists the files of the first paint.
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { docs as documentation } from "./docs-plugin.mjs";
 import { notices, packagesOf } from "./notices.mjs";
 
 const SMALLEST_GZIPPED = 1024;
-const SHARED_BY = 3; // number of pages that use a module, from which on it is part of the app's file
+const SHARED_BY = 3; // number of pages from which on a module that they use goes into the app's file
 const TARGETS = ["chrome123", "firefox120", "safari17.5"]; // the first versions with light-dark()
 
 const stage = new URL("./.stage/", import.meta.url);
@@ -91,7 +91,7 @@ async function sharedModules() {
   return { loaded, shared: [...new Set(["src/app.tsx", ...often])] };
 }
 
-/** What modules share becomes a file for each set of pages: dozens. Every loaded module imports what many use, which is then in one. */
+/** esbuild makes a file for each set of modules that share code, which would be dozens: what many modules use goes into one file. */
 async function inOneFile() {
   const { loaded, shared } = await sharedModules();
   const imports = shared.map((path) => `import ${JSON.stringify(`./${path}`)};`).join("\n");
@@ -150,7 +150,7 @@ async function shell() {
   return (await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`)).default;
 }
 
-/** What a module imports before it can run; import() is not among it. */
+/** The files that a module needs before it can run, without those of `import()`. */
 function needed(name, found = new Set()) {
   if (found.has(name)) return found;
   found.add(name);
@@ -170,7 +170,7 @@ for (const [, path, page] of routes.matchAll(/path: "([^"]+)".*import\("\.\/([^"
 const early = await build({ ...common, entryPoints: ["src/early.ts"], outdir: "dist/assets", format: "iife", define: { PAGE_SCRIPTS: JSON.stringify(pageScripts) } });
 const preloads = first.filter((name) => name !== entry).map((name) => `<link rel="modulepreload" href="/assets/${name}">`);
 const frame = await shell();
-// by functions, because `$` in a text would stand for something
+// functions, because `$` has a meaning in a replacement text
 const html = (await readFile(new URL("./src/index.html", import.meta.url), "utf8"))
   .replace("<!-- assets -->", () => [
     `<link rel="icon" type="image/svg+xml" href="/assets/${iconName}">`,
@@ -196,7 +196,7 @@ const docsPage = (await readFile(new URL("./src/docs.html", import.meta.url), "u
 await rm(stage, { recursive: true, force: true });
 await mkdir(new URL("./assets/", stage), { recursive: true });
 for (const [name, bytes] of assets) {
-  // licences are there to be read in the package
+  // people read licences in the package
   const gzipped = bytes.length >= SMALLEST_GZIPPED && !name.endsWith(".txt");
   await writeFile(new URL(`./assets/${name}${gzipped ? ".gz" : ""}`, stage), gzipped ? gzipSync(bytes, { level: 9 }) : bytes);
 }

@@ -1,4 +1,4 @@
-// The documentation as pages of the workbench: `docs:all` lists them, `docs:page/ID` is one as a tree of a few elements.
+// The documentation as pages of the workbench: `docs:all` lists them, `docs:page/ID` is one page as a tree of elements.
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { marked } from "marked";
@@ -29,7 +29,7 @@ async function allIds() {
   return existsSync(FOLDER) ? [...(await tableOfContents()).keys()] : [];
 }
 
-/** The sections of the table of contents, README.md, by page, in its order. */
+/** The section of each page, in the order of the table of contents, README.md. */
 async function tableOfContents() {
   const found = new Map();
   let section = "";
@@ -56,7 +56,7 @@ const plain = (markdown) => markdown.replace(/[`*]/g, "").replace(/\[([^\]]*)\]\
 const plainText = (tokens) => tokens.map((one) => (one.tokens ? plainText(one.tokens) : (one.text ?? ""))).join("").replace(/\s+/g, " ");
 const slug = (title) => plain(title).toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").trim().replaceAll(/\s/g, "-");
 
-/** An address inside the documentation as one of the workbench; null for what is not part of it. */
+/** The address in the workbench of a link within the documentation; null for any other link. */
 function resolved(href, id, known) {
   if (/^https?:/.test(href) || href.startsWith("#")) return href;
   const [file, hash] = href.split("#");

@@ -1,10 +1,10 @@
-// What the licences of the bundled packages ask for: their texts, together with the built files.
+// Writes the licences of the bundled packages beside the built files, as these licences require.
 import { readdir, readFile } from "node:fs/promises";
 
 const TEXTS = /^(licen[cs]e|notice|copying|third-party-notices|swagger-ui-bundle\.js\.license)(\.(md|txt))?$/i; // Swagger UI is a bundle itself
 const FOLDER = /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//;
 
-/** The names of the packages that went into bundles, by what esbuild says of them. */
+/** The names of the packages in the bundles, from the metafiles of esbuild. */
 export function packagesOf(...metafiles) {
   const inputs = metafiles.flatMap(({ inputs }) => Object.keys(inputs));
   return [...new Set(inputs.map((path) => FOLDER.exec(path)?.[1]).filter(Boolean))];

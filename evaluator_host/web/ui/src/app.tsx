@@ -76,7 +76,7 @@ function isWriting(target: EventTarget | null): boolean {
 function useInfo(): HostInfo | null {
   const [info, setInfo] = useState<HostInfo | null>(null);
   useEffect(() => {
-    call<HostInfo>("GET", "/v1/info").then(setInfo, () => undefined); // the page that needs it says what went wrong
+    call<HostInfo>("GET", "/v1/info").then(setInfo, () => undefined); // the page that needs the info shows the error
   }, []);
   return info;
 }

@@ -1,12 +1,12 @@
 /** The documentation, made by docs-plugin.mjs of docs/*.md. */
 declare module "docs:all" {
-  /** A text, or an element: its tag, its attributes, what is in it. */
+  /** A text, or an element: its tag, its attributes, its children. */
   export type DocNode = string | [string, Record<string, string> | null, ...DocNode[]];
 
   export interface DocPage {
     /** The path below docs/, without its suffix. */
     id: string;
-    /** Of the table of contents: docs/README.md. */
+    /** Section in the table of contents, docs/README.md. */
     section: string;
     title: string;
     summary: string;

@@ -1,4 +1,4 @@
-// The page at /docs: what the host says of itself at /openapi.json, to be read and tried, with nothing from elsewhere.
+// The page at /docs: shows the host's routes from /openapi.json, to read and to try, and loads nothing from other sites.
 import { recall, recallInTab } from "./storage";
 
 interface Request {
@@ -6,7 +6,7 @@ interface Request {
   headers: Record<string, string>;
 }
 
-/** Of Swagger UI, the part that a plugin gets: its React. */
+/** The part of Swagger UI that a plugin gets: its React. */
 interface Swagger {
   React: { createElement(tag: string, attributes: { className: string }, ...content: string[]): unknown };
 }
@@ -56,7 +56,7 @@ function describeParts(): void {
 async function show(): Promise<void> {
   const of = new URLSearchParams(location.search).get("of");
   const answer = await fetch(of === null ? "/openapi.json" : `/openapi.json?of=${encodeURIComponent(of)}`, { headers });
-  if (answer.status === 401) return say("This host wants a key: give it to the workbench in this tab, then come back.");
+  if (answer.status === 401) return say("This host needs a key: enter it in the workbench in this tab, then come back.");
   if (!answer.ok) return say(`The host did not send its description (status ${answer.status}). Load the page again.`);
   new MutationObserver(describeParts).observe(document.getElementById("api")!, { childList: true, subtree: true });
   const spec = (await answer.json()) as { info: { title: string; version: string }; "x-documents"?: string[] };

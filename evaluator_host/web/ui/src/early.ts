@@ -1,14 +1,14 @@
 // Runs ahead of everything: sets the theme that was chosen before anything is painted, and asks for the scripts of the page at once.
 import { match } from "./paths";
 
-/** The scripts of each page beside those of the app, by the pattern of its path; build.mjs knows them. */
+/** The scripts of each page besides those of the app, by the pattern of its path; filled in by build.mjs. */
 declare const PAGE_SCRIPTS: Record<string, string[]>;
 
 try {
   const chosen = localStorage.getItem("theme");
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset["theme"] = chosen;
 } catch {
-  // no storage: the system's theme it is
+  // without storage, the system's theme applies
 }
 
 const [, scripts = []] = Object.entries(PAGE_SCRIPTS).find(([pattern]) => match(pattern, location.pathname) !== null) ?? [];

@@ -5,7 +5,7 @@ import type { HostInfo } from "./api/types";
 
 export const Host = createContext<HostInfo | null>(null);
 
-/** Whether the host has one of these resources, such as "labels"; true for none, and until the host has answered. */
+/** Whether the host has one of these resources, such as "labels"; true for an empty list, and until the host has answered. */
 export function has(host: HostInfo | null, resources: readonly string[] = []): boolean {
   return host === null || resources.length === 0 || resources.some((one) => host.resources.includes(one));
 }

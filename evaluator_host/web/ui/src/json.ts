@@ -10,15 +10,15 @@ interface ExactJson {
 const exact = JSON as unknown as ExactJson;
 
 /**
- * Parse JSON. A whole number beyond 2^53 becomes an object that `JSON.stringify` writes with all its digits, where the
- * browser has such objects; as a number it would be stored with other digits than it was read with.
+ * Parse JSON. A whole number beyond 2^53 becomes an object that `JSON.stringify` writes with all its digits, if the
+ * browser has such objects; as a number it would lose digits.
  */
 export function parseExactly(text: string): unknown {
   if (exact.rawJSON === undefined || !/\d{16}/.test(text)) return JSON.parse(text);
   return exact.parse(text, (_, value, { source = "" }) => (typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? exact.rawJSON!(source) : value));
 }
 
-/** Read a JSON text; an empty one is fine, `given` says whether there was one. */
+/** Read a JSON text; an empty text is valid, and `given` is false for it. */
 export function readJson(text: string): Read {
   if (text.trim() === "") return { ok: true, value: undefined, given: false };
   try {
@@ -42,7 +42,7 @@ function placeOf(words: string, text: string): { line: number | null; column: nu
   return { line: before.split("\n").length, column: position - before.lastIndexOf("\n") };
 }
 
-/** A value as text of at most `most` characters, and how much was left out. */
+/** A value as text of at most `most` characters, and the number of characters that were left out. */
 export function shownJson(value: unknown, most = 20_000): { text: string; left: number } {
   const text = JSON.stringify(value, null, 2) ?? "";
   return text.length <= most ? { text, left: 0 } : { text: text.slice(0, most), left: text.length - most };

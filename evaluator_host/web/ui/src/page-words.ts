@@ -1,4 +1,4 @@
-/** Says a message of the host in the words of the pages: their fields in place of fields of the API. */
+/** Rewrites messages of the host for the pages: labels of fields replace fields of the API. */
 
 const LIMITS: Record<string, string> = { timeout_s: "Timeout (s)", memory_mb: "Memory (MB)", processes: "Processes", disk_mb: "Disk (MB)", log_kb: "Logs (KB)", result_kb: "Result (KB)" };
 const SETTINGS: Record<string, string> = { entry: "Entry", config: "Arguments of the class", correct_answer_key: "Correct answer key", score_output: "Score output", integers: "Large integers" };
@@ -20,7 +20,7 @@ const WORDS: readonly (readonly [RegExp, string | ((found: string, ...groups: st
   [/send it in `files`, and say in `path` [^)]*\), or import/g, "add it with Add a file…, and import"],
   [/send (it|them) in (?:`files` \(texts\) or )?`data`/g, "add $1 with Add a file…"],
   [/(?:send (it|them) |goes )in `files`/g, (_, what) => (what === undefined ? "goes under Add a file…" : `add ${what} with Add a file…`)],
-  [/; `evaluator-host [a-z-]+ list` has their (?:names|ids)/g, ""],
+  [/; `evaluator-host [a-z-]+ list` lists the (?:names|ids)/g, ""],
   [/^this workspace has requested no package set (.+); request one with POST .*/, "there is no package set $1"],
   [/, and say in `path` where the code lies beside it: [\w./]+/g, ""],
 ];

@@ -1,6 +1,6 @@
-/** Paths of pages: what is in them, and whether they fit a pattern. */
+/** Paths of pages: decodes their parts, and matches them with patterns. */
 
-/** Return a part of an address as it reads; escapes that are not valid stay as they are. */
+/** Return a part of an address decoded; invalid escapes stay as they are. */
 export function decoded(part: string): string {
   try {
     return decodeURIComponent(part);

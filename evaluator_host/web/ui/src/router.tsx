@@ -19,7 +19,7 @@ function tell(): void {
 
 addEventListener("popstate", tell);
 
-/** Go to a page of the workbench; `replace` leaves no trace in the history. */
+/** Go to a page of the workbench; `replace` adds no entry to the history. */
 export function navigate(to: string, { replace = false, scroll = true } = {}): void {
   if (replace) history.replaceState(null, "", to);
   else history.pushState(null, "", to);

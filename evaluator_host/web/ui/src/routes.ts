@@ -1,4 +1,4 @@
-/** Every page, by path. A page's module default-exports its component, and is loaded when somebody goes there. */
+/** Every page, by path. A page's module exports its component as default, and is loaded on the first visit. */
 import type { ComponentType } from "preact";
 
 export interface PageProps {
@@ -12,7 +12,7 @@ export interface Route {
   title: string;
   /** The navigation entry that is highlighted. */
   section: string;
-  /** Resources of a host, of which the page shows one; a host without them does not have the page. */
+  /** Resources that the page shows; hosts with none of them do not have the page. */
   of?: readonly string[];
   load: () => Promise<{ default: ComponentType<PageProps> }>;
 }
@@ -58,7 +58,7 @@ export const NAVIGATION: readonly Entry[] = [
   { to: "/labels", label: "Review", of: ["labels"] },
 ];
 
-/** Pages behind the gear, for what is set up once. */
+/** Pages in the menu of the gear, for things that are set up once. */
 export const SETUP: readonly Entry[] = [
   { to: "/models", label: "Models" },
   { to: "/models?show=secrets", label: "Secrets", of: ["secrets"] },

@@ -13,7 +13,7 @@ export function plain(text: string): string {
     .replace(DIRECTIONS, "\ufffd");
 }
 
-/** 0.5, 12, 0.3333: as many digits as tell something. */
+/** 0.5, 12, 0.3333: a number with at most four decimals. */
 export function shownNumber(value: number): string {
   if (Number.isInteger(value)) return Math.abs(value) < 1e15 ? String(value) : value.toExponential(4);
   const size = Math.abs(value);

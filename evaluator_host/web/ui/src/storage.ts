@@ -17,7 +17,7 @@ export function keep(key: string, value: string | null): void {
   }
 }
 
-/** What lives as long as the tab, a reload included. */
+/** Read a value that lives as long as the tab, even over a reload. */
 export function recallInTab(key: string): string | null {
   try {
     return sessionStorage.getItem(key);

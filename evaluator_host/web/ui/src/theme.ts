@@ -39,10 +39,10 @@ export function useTheme(): Theme {
   return theme;
 }
 
-/** A colour of the style sheet as it is in this theme, for what is drawn on a canvas: `colour("--pass")` is `rgb(…)`. */
+/** A colour of the style sheet in the current theme, to draw on a canvas: `colour("--pass")` is `rgb(…)`. */
 export function colour(name: string): string {
   const probe = document.body.appendChild(document.createElement("i"));
-  probe.style.color = `var(${name})`; // a custom property by itself reads as written: light-dark(…)
+  probe.style.color = `var(${name})`; // resolves light-dark(…), which the custom property itself would return
   const { color } = getComputedStyle(probe);
   probe.remove();
   return color;

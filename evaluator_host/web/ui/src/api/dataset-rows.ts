@@ -15,7 +15,7 @@ export interface Edit {
   add?: readonly Columns[];
   add_from?: { job: string; rows: readonly number[] } | { evaluator: string; traces: readonly number[] };
   create?: boolean;
-  /** Refused with 409 if there is a newer version: numbers of rows are those of a version. */
+  /** The version that the row numbers belong to; the host answers 409 if there is a newer one. */
   version?: number;
 }
 
@@ -27,7 +27,7 @@ export function editDataset(name: string, edit: Edit): Promise<DatasetReport> {
   return call("PATCH", routeOf(name), { body: edit });
 }
 
-/** A page of rows with their numbers. Without a search the host reads no more than these. */
+/** A page of rows with their numbers; without a search the host reads only these rows. */
 export async function pageOfRows(report: DatasetReport, { text, where, sort }: Search, first: number, limit: number, signal: AbortSignal): Promise<FoundRows> {
   if (text === "" && where.length === 0 && sort === null) {
     const rows = await call<Columns[]>("GET", `${routeOf(report.name)}/rows`, { signal, exact: true, query: { first, limit } });

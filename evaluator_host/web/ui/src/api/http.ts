@@ -20,12 +20,12 @@ export class ApiError extends Error {
 
 export interface RequestOptions {
   body?: unknown;
-  /** Sent as it is, with its own content type; in place of `body`. */
+  /** Body to send unchanged, with its own content type, in place of `body`. */
   raw?: Blob | string;
   contentType?: string;
   query?: Record<string, string | number | boolean | null | undefined>;
   signal?: AbortSignal;
-  /** Keep all digits of whole numbers: for rows that are stored or scored again. */
+  /** Whether to keep all digits of whole numbers, for rows that are stored or scored again. */
   exact?: boolean;
 }
 
@@ -115,7 +115,7 @@ export interface HostEvent {
   data: unknown;
 }
 
-/** Server-sent events of a route, until it ends or `signal` says so. (EventSource could not send a key.) */
+/** Server-sent events of a route, until the route ends or `signal` aborts. (EventSource could not send a key.) */
 export async function* events(path: string, options: Pick<RequestOptions, "signal" | "query"> = {}): AsyncGenerator<HostEvent> {
   const response = await send("GET", path, options);
   if (response.body === null) return;
@@ -159,7 +159,7 @@ export async function upload<T>(path: string, file: Blob, options: { contentType
   }
 }
 
-/** `fetch` does not tell how far it is. */
+/** Uploads with XMLHttpRequest, because `fetch` reports no progress. */
 function posted(path: string, file: Blob, sent: string | null, { contentType, signal, onSent }: { contentType: string; signal?: AbortSignal; onSent: (share: number) => void }): Promise<Response> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
@@ -176,7 +176,7 @@ function posted(path: string, file: Blob, sent: string | null, { contentType, si
   });
 }
 
-/** Ask for a new key; returns whether there is one other than the refused one. */
+/** Ask for a new key; returns whether there is now another key than the refused one. */
 async function newKey(refused: string | null): Promise<boolean> {
   if (key !== refused) return true;
   const given = askForKey === null ? null : await askForKey(refused !== null);

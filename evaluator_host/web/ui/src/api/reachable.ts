@@ -1,4 +1,4 @@
-/** Whether the host answers. When it stops doing so it is asked every few seconds, and listeners hear when it is back. */
+/** Knows whether the host answers. Once it stops answering, it is asked every few seconds, and listeners are told when it is back. */
 const AGAIN_MS = 3000;
 
 const listeners = new Set<(reachable: boolean) => void>();
@@ -33,7 +33,7 @@ export function askHost(): void {
   void ask();
 }
 
-/** Hear when the host stops answering and when it is back; the answer ends that. */
+/** Call a listener when the host stops answering and when it is back; the returned function ends that. */
 export function onReachable(listener: (reachable: boolean) => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);

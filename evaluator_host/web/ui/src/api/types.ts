@@ -1,4 +1,4 @@
-/** Short names for what `/v1` takes and answers. the client's `schema.ts` is generated; only what the OpenAPI document leaves open is written here. */
+/** Short names for what `/v1` takes and answers. The client's `schema.ts` is generated; only types that the OpenAPI document leaves open are written here. */
 import type { components } from "../../../../../clients/typescript/src/schema";
 
 type Schemas = components["schemas"];
@@ -40,7 +40,7 @@ export type ModelUsage = Schemas["ModelUsage"];
 export type DayUsage = Schemas["DayUsage"];
 export type ReadyJudge = Schemas["ReadyJudge"];
 export type Agreement = Schemas["Agreement"];
-/** A judge's form; the document has rows and parameters as objects of anything. */
+/** A judge's form; in the OpenAPI document, rows and parameters are objects of any values. */
 export type Judge = Schemas["JudgeIn"];
 
 export type Proof = Schemas["Proof"];
@@ -49,7 +49,7 @@ export type Migration = Schemas["Migration"];
 
 /** In an answer, the name and the version are fields of the report, not of the evaluator in it. */
 export type StoredEvaluator = Omit<Schemas["Evaluator"], "name" | "version">;
-/** Its contract is never `auto`: the host has found out which one it is, or says null. */
+/** The contract is never `auto`: it is the one that the host found, or null. */
 export type EvaluatorReport = Omit<Schemas["EvaluatorReport"], "contract" | "evaluator"> & { contract: Contract | null; evaluator: StoredEvaluator };
 
 export type DatasetReport = Schemas["DatasetReport"];
@@ -73,7 +73,7 @@ export type LabelRow = Omit<Schemas["LabelRow"], "given" | "results" | "row"> & 
 export type JobFigures = Schemas["JobFigures"];
 export type EvaluatorFigures = Schemas["EvaluatorFigures"];
 export type Aggregate = Schemas["Aggregate"];
-/** The document has messages and inference parameters as objects of anything. */
+/** In the OpenAPI document, messages and inference parameters are objects of any values. */
 export type Target = Omit<Schemas["Target"], "messages" | "inference"> & { messages: Columns[]; inference: Columns };
 export type FailureGroup = Schemas["FailureGroup"];
 export type Comparison = Schemas["Comparison"];
@@ -81,19 +81,19 @@ export type Difference = Schemas["Difference"];
 export type Change = Schemas["Change"];
 export type Pairs = Schemas["Pairs"];
 
-/** Any JSON value. The document describes a row of a data set as an object of anything. */
+/** Any JSON value. In the OpenAPI document, a row of a data set is an object of any values. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type Columns = Record<string, Json>;
 export type FoundRow = Omit<Schemas["FoundRow"], "row"> & { row: Columns };
 export type FoundRows = Omit<Schemas["FoundRows"], "rows"> & { rows: FoundRow[] };
 
-/** The document describes stored results and rows only as objects. */
+/** In the OpenAPI document, stored results and rows are only objects. */
 export type JobRow = Omit<Schemas["JobRow"], "row" | "result" | "output" | "request"> & { row: Columns; result: Result; output: Json; request: RequestLog | null };
 export type JobRowPage = Omit<Schemas["JobRowPage"], "rows"> & { rows: JobRow[] };
 export type JobRowDetail = Omit<Schemas["JobRowDetail"], "row" | "given" | "results"> & { row: Columns; given: Row | null; results: JobRow[] };
 export type TraceReport = Omit<Schemas["TraceReport"], "result" | "trace"> & { result: Result; trace: Columns };
 
-/** The requests that a job sent to its model for one row; the document says "object". */
+/** The requests that a job sent to its model for one row; only an object in the OpenAPI document. */
 export interface RequestLog {
   attempts?: { status?: number | null; ms?: number; error?: string | null }[];
   latency_ms?: number;

@@ -1,13 +1,13 @@
 import type { JSX } from "preact";
 
 type ButtonProps = Omit<JSX.IntrinsicElements["button"], "size"> & {
-  /** What it is for: the one thing to do here, something destructive, or anything else. */
+  /** Purpose: the main action of the page, a destructive action, or any other. */
   kind?: "primary" | "plain" | "quiet" | "danger";
   small?: boolean;
   busy?: boolean;
 };
 
-/** A button. While `busy` it cannot be pressed and says so. */
+/** A button; while `busy` it is disabled, and screen readers say so. */
 export function Button({ kind = "plain", small = false, busy = false, disabled, class: given, children, ...rest }: ButtonProps) {
   const classes = ["button", `button-${kind}`, small ? "button-small" : "", given ?? ""].filter(Boolean).join(" ");
   return (

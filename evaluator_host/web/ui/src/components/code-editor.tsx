@@ -9,7 +9,7 @@ export type { Mark, Syntax } from "../editor/mirror";
 export interface CodeEditorHandle {
   goTo(line: number, column: number | null): void;
   focus(): void;
-  /** What is written, also what is not rendered yet. */
+  /** The text, including keys that are not rendered yet. */
   text(): string;
   /** Put another text in place of this one as one change that can be undone; the cursor stays at its word. */
   replace(text: string): void;
@@ -27,9 +27,9 @@ interface CodeEditorProps {
   onSubmit?: () => void;
   /** The first syntax error that the editor itself sees after a change, or none. */
   onSyntax?: (fault: Mark | null) => void;
-  /** What is known of the code besides its grammar. */
+  /** Facts about the code besides its grammar, for completion. */
   known?: () => Known;
-  /** Who knows the names and types of the language and of packages; null while nobody does. */
+  /** The server that knows names and types of the language and of packages; null if there is none. */
   server?: () => LanguageServer | null;
   wrap?: boolean;
   handle?: Ref<CodeEditorHandle>;
@@ -38,7 +38,7 @@ interface CodeEditorProps {
 
 const NO_MARKS: readonly Mark[] = [];
 
-/** A CodeMirror editor. The text is there, and can be read and edited, before CodeMirror has been loaded. */
+/** A CodeMirror editor. Before CodeMirror has loaded, the text can be read and edited in a plain field. */
 export function CodeEditor({ label, value, onValue, syntax, marks = NO_MARKS, readOnly = false, hint = "", onSubmit, onSyntax, known, server, wrap = false, handle, class: given }: CodeEditorProps) {
   const place = useRef<HTMLDivElement>(null);
   const mirror = useRef<Mirror | null>(null);
@@ -75,7 +75,7 @@ export function CodeEditor({ label, value, onValue, syntax, marks = NO_MARKS, re
     };
   }, [readOnly, label]);
 
-  // Runs before the next key; later, it would bring back the text before that key.
+  // Runs before the next key, which a later update would undo.
   useLayoutEffect(() => mirror.current?.setText(value), [value, ready]);
   useEffect(() => mirror.current?.setSyntax(syntax), [syntax, ready]);
   useEffect(() => mirror.current?.setWrap(wrap), [wrap, ready]);

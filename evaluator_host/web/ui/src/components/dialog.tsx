@@ -5,10 +5,10 @@ interface DialogProps {
   title: string;
   onClose: () => void;
   children: ComponentChildren;
-  /** Buttons at its foot. */
+  /** Buttons at the foot of the dialog. */
   actions?: ComponentChildren;
   wide?: boolean;
-  /** Enter in a field, or the submitting button of `actions`. */
+  /** Called on Enter in a field, and on the submit button of `actions`. */
   onSubmit?: (() => void) | undefined;
 }
 

@@ -4,9 +4,9 @@ import { useId } from "preact/hooks";
 interface Around {
   label: string;
   hint?: string | undefined;
-  /** What is wrong with the value. */
+  /** Message about an invalid value. */
   error?: string | null | undefined;
-  /** The label is for screen readers alone. */
+  /** Whether only screen readers get the label. */
   bare?: boolean | undefined;
 }
 
@@ -83,7 +83,7 @@ interface SelectProps extends Around {
   disabled?: boolean;
 }
 
-/** One of a few. */
+/** A menu of a few options. */
 export function Select({ label, hint, error, bare, value, onValue, options, disabled }: SelectProps) {
   return (
     <Labelled label={label} hint={hint} error={error} bare={bare}>

@@ -4,7 +4,7 @@ import { Link } from "../router";
 
 interface MenuProps {
   label: string;
-  /** Stands in place of the label, which is then for screen readers. */
+  /** Icon in place of the label, which then only screen readers get. */
   icon?: ComponentChildren;
   lit?: boolean;
   children: ComponentChildren;

@@ -18,7 +18,7 @@ export function Prose({ text, most = 4000 }: { text: string; most?: number }) {
   );
 }
 
-/** What a warning of the host says, and what to do about it. */
+/** The text of a warning of the host, with its remedy. */
 export function NoteText({ note }: { note: Pick<Note, "message" | "remedy"> }) {
   return (
     <>

@@ -5,7 +5,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
  * A table that scrolls within itself when it is wider than its place; `label` says what is in it. Rows are `<tr>` of a `<tbody>`.
  *
  * In a narrow window each row is a card: its cells are below each other, each with the heading of its column. `cards={false}`
- * is for a table that is read across and down.
+ * is for a table whose columns are compared.
  */
 export function Table({ label, head, children, class: given, cards = true }: { label: string; head: ComponentChildren; children: ComponentChildren; class?: string; cards?: boolean }) {
   const table = useRef<HTMLTableElement>(null);

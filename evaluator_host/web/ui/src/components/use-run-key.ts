@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 
-/** Ctrl+Enter, Cmd+Enter: wherever the focus is, but in a dialog. An editor that has taken the key already keeps it. */
+/** Runs on Ctrl+Enter or Cmd+Enter, wherever the focus is except in a dialog, unless an editor has handled the key. */
 export function useRunKey(run: () => void): void {
   const latest = useRef(run);
   latest.current = run;

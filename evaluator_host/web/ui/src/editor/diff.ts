@@ -1,4 +1,4 @@
-/** Two texts side by side, what differs marked. Loaded by `import()` alone. */
+/** Two texts side by side, with their differences marked. Loaded by `import()` alone. */
 import { MergeView, unifiedMergeView } from "@codemirror/merge";
 import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView, lineNumbers } from "@codemirror/view";
@@ -10,11 +10,11 @@ export interface DiffOptions {
   after: string;
   syntax: Syntax;
   labels: readonly [string, string];
-  /** One below the other, for a narrow place. */
+  /** Whether the texts are one below the other, for a narrow place. */
   unified: boolean;
 }
 
-/** Show a diff; the answer removes it. */
+/** Show a diff; the returned function removes it. */
 export function openDiff({ parent, before, after, syntax, labels, unified }: DiffOptions): () => void {
   const fixed = (label: string): Extension => [
     lineNumbers(),

@@ -1,4 +1,4 @@
-/** What the editor knows of an evaluator besides its grammar: what its parameters get, the keys of the test row, what may be returned. */
+/** Completion and help from facts about an evaluator: the values of its parameters, the keys of the test row, allowed results. */
 import { type Completion, type CompletionContext, type CompletionResult, type CompletionSource, completeFromList, pickedCompletion } from "@codemirror/autocomplete";
 import { globalCompletion, localCompletionSource as pythonLocals } from "@codemirror/lang-python";
 import { localCompletionSource as scriptLocals, snippets } from "@codemirror/lang-javascript";
@@ -9,20 +9,20 @@ import { typeOf } from "./types";
 
 export interface Parameter {
   name: string;
-  /** What it is, in words. */
+  /** Description of the parameter. */
   what: string;
-  /** What it is on the test row; undefined when that has none. */
+  /** Value on the test row; undefined if the row has none. */
   value: unknown;
 }
 
 export interface Known {
   python: boolean;
-  /** Whether types are written. */
+  /** Whether the language has type annotations. */
   typed: boolean;
-  /** What the contract calls the function with, in order; empty where that depends on the code. */
+  /** Arguments of the function by the contract, in order; empty if they depend on the code. */
   signature: readonly { name: string; what: string }[];
   parameters: readonly Parameter[];
-  /** Keys of a returned object, and what each means. */
+  /** Keys of a returned object, each with its meaning. */
   returns: readonly { key: string; what: string; type: string }[];
 }
 
@@ -35,7 +35,7 @@ const SCRIPT_WORDS = "async await break case catch class const continue default 
 
 type Server = () => LanguageServer | null;
 
-/** Completion sources of the code: parameters and row keys first, then what the language offers, then what packages have. */
+/** Completion sources of the code: parameters and row keys first, then names of the language, then those of packages. */
 export function codeCompletions(known: () => Known, server: Server): readonly CompletionSource[] {
   const others: CompletionSource[] = [pythonLocals, globalCompletion];
   const scripts: CompletionSource[] = [scriptLocals, completeFromList([...snippets, ...SCRIPT_WORDS.map((label) => ({ label, type: "keyword" }))])];
@@ -43,7 +43,7 @@ export function codeCompletions(known: () => Known, server: Server): readonly Co
   return [(context) => ownCompletions(context, known()), ofLanguage, (context) => serverCompletions(context, server())];
 }
 
-/** What the language's own sources offer, without the names of parameters: these are offered already, and first. */
+/** The completions of the language's own sources, without the names of parameters, which were offered first. */
 async function merged(context: CompletionContext, sources: readonly CompletionSource[], known: Known): Promise<CompletionResult | null> {
   const before = lookBack(context);
   if (PATH.test(before)) return null;
@@ -57,7 +57,7 @@ async function merged(context: CompletionContext, sources: readonly CompletionSo
 
 const ATTRIBUTE = /(?:[\w)\]"'`}]\s*\??\.\s*|(?:^|\n)\s*(?:from|import)\s[^\n]*?)(\w*)$/;
 
-/** Names after a dot and in imports, of which only a language server knows. */
+/** Names after a dot and in imports, which only a language server knows. */
 async function serverCompletions(context: CompletionContext, server: LanguageServer | null): Promise<CompletionResult | null> {
   const found = ATTRIBUTE.exec(lookBack(context));
   if (server === null || found === null || /(^|\D)\d+\.$/.test(found[0])) return null;
@@ -107,7 +107,7 @@ function keysAt(context: CompletionContext, [, name = "", steps = "", opening = 
   return { from: context.pos - typed.length, options, validFor: /^[\w ]*$/ };
 }
 
-/** Writes a key and goes behind the quote and the bracket that the editor has closed already, so that one writes on. */
+/** Writes a key, and moves the cursor behind the quote and the bracket that the editor has already closed. */
 function withClosing(key: string, opening: string): (view: EditorView, completion: Completion, from: number, to: number) => void {
   const closing = opening.includes("[") ? `${opening.at(-1)}]` : "";
   return (view, completion, from, to) => {
@@ -129,7 +129,7 @@ function follow(value: unknown, steps: string): unknown {
 const OF_PARAMETER = /[(,]\s*(\w+)\s*\??:\s*(\w*)$/;
 const OF_RETURN = /\)\s*:\s*(\w*)$/;
 
-/** Types of what a parameter gets, as the test row has it, and of what may be returned. */
+/** Types of parameters, from their values on the test row, and of allowed results. */
 function typesAt(context: CompletionContext, before: string, known: Known): CompletionResult | null {
   const [, name, typed = ""] = OF_PARAMETER.exec(before) ?? [];
   const parameter = known.parameters.find((one) => one.name === name);
@@ -167,7 +167,7 @@ function callInWords(name: string, { signature, parameters }: Known): string {
   return `${name}(${(signature.length > 0 ? signature : parameters).map((one) => one.name).join(", ")})`;
 }
 
-/** Where the pointer rests: what a parameter is and has on the test row, how the function is called, what a returned key means. */
+/** Help under the pointer: a parameter with its value on the test row, the call of the function, the meaning of a returned key. */
 export function contractHover(known: () => Known, server: Server): Extension {
   return hoverTooltip(async (view: EditorView, pos: number): Promise<Tooltip | null> => {
     const word = view.state.wordAt(pos);
@@ -197,7 +197,7 @@ function aboutWord(name: string, before: string, after: string, known: Known): H
 
 const IN_SIGNATURE = /(?:\b(?:def|function)\s+(evaluate|main)\s*|\b(?:const|let|var)\s+(evaluate|main)\s*=\s*(?:async\s*)?)\(([^()]*)$/;
 
-/** While the parameters of the function are written: what the contract gives, and which one is at the cursor. */
+/** Help while the parameters of the function are written: the arguments of the contract, and the one at the cursor. */
 export function signatureHelp(known: () => Known, server: Server): Extension {
   return [contractHelp(known), callHelp(server)];
 }
@@ -207,7 +207,7 @@ const IN_CALL = /[\w)\]]\([^()]*(?:\([^()]*\)[^()]*)*$/;
 const OF_FUNCTION = /\b(?:def|function|class|if|for|while|switch|catch)\s*\w*\s*\([^()]*$/;
 const CALL_AFTER_MS = 250;
 
-/** While the arguments of another function are written: how it is called, as the language server says. */
+/** Help while the arguments of another function are written: its signature, from the language server. */
 function callHelp(server: Server): Extension {
   const shown = StateField.define<Tooltip | null>({
     create: () => null,

@@ -1,4 +1,4 @@
-/** What a language server knows of the code: the host's for Python, TypeScript's own, in a worker, for the other two. */
+/** Language servers: the host's for Python, and TypeScript's own, in a worker, for JavaScript and TypeScript. */
 import { call } from "../api/http";
 import type { EditorAnswer, EvaluatorIn } from "../api/types";
 
@@ -16,7 +16,7 @@ export interface LanguageServer {
   ask(what: What, code: string, at: Place, signal?: AbortSignal): Promise<Answer>;
 }
 
-/** What a worker is asked. */
+/** A question to a worker. */
 export interface Question {
   id: number;
   what: What;
@@ -46,12 +46,12 @@ export function serverOf(evaluator: EvaluatorIn, given: Record<string, unknown>,
 }
 
 let worker: Worker | null = null;
-let address: unknown = null; // made once and trusted; a page may create its policy only once
+let address: unknown = null; // the trusted address, made once: a page may create its policy only once
 let waiting = new Map<number, (answer: Answer) => void>();
 let last = 0;
 let idle: ReturnType<typeof setTimeout> | undefined;
 
-/** Start the worker when it is first asked, and end it when nobody has asked for five minutes. */
+/** Ask the worker; it starts with the first question, and ends five minutes after the last one. */
 function askWorker(question: Omit<Question, "id">): Promise<Answer> {
   worker ??= startWorker();
   clearTimeout(idle);

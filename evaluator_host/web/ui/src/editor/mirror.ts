@@ -35,9 +35,9 @@ export interface MirrorOptions {
   onSubmit: () => void;
   /** The first syntax error that the editor's own parser sees after a change, or none. */
   onSyntax?: ((fault: Mark | null) => void) | undefined;
-  /** What is known of the code besides its grammar: parameters and row keys are completed first. */
+  /** Facts about the code besides its grammar; parameters and row keys are completed first. */
   known?: (() => Known) | undefined;
-  /** Who knows the names and types of the language and of packages; null while nobody does. */
+  /** The server that knows names and types of the language and of packages; null if there is none. */
   server?: (() => LanguageServer | null) | undefined;
 }
 
@@ -46,10 +46,10 @@ export interface Mirror {
   setSyntax(syntax: Syntax): void;
   setWrap(wrap: boolean): void;
   setMarks(marks: readonly Mark[]): void;
-  /** Put the cursor there and show it. */
+  /** Put the cursor at a place and scroll to it. */
   goTo(line: number, column: number | null): void;
   focus(): void;
-  /** As one change that can be undone; the cursor stays at its word. */
+  /** Replace the text as one change that can be undone; the cursor stays at its word. */
   replace(text: string): void;
   destroy(): void;
 }
@@ -124,7 +124,7 @@ export function styleNonce(): string {
 
 const WHOLE_COLOURS_MS = 80;
 
-/** Goes on colouring what is shown where a busy machine made the editor's own parser give up. */
+/** Colours the rest of the visible text if the editor's own parser gave up on a busy machine. */
 const wholeColours = ViewPlugin.fromClass(
   class {
     private timer: ReturnType<typeof setTimeout> | undefined;
@@ -154,7 +154,7 @@ const wholeColours = ViewPlugin.fromClass(
 const SYNTAX_AFTER_MS = 150; // milliseconds after the last key, because half a word is not a mistake
 const SYNTAX_BUDGET_MS = 40;
 
-/** Reports the first place that the grammar cannot read. The host's check, which comes later, has the last word. */
+/** Reports the first place that the grammar cannot read; the host's check replaces this later. */
 function syntaxReports(tell: (fault: Mark | null) => void): Extension {
   let timer: ReturnType<typeof setTimeout> | undefined;
   return EditorView.updateListener.of((update) => {
@@ -268,7 +268,7 @@ export function openMirror(options: MirrorOptions): Mirror {
   };
 }
 
-/** From a mark's column to the end of its word; without a column, the whole line but its indentation. */
+/** The range of a mark: from its column to the end of the word, or without a column the whole line except its indentation. */
 function diagnostic(state: EditorState, mark: Mark): Diagnostic {
   const line = state.doc.line(Math.min(Math.max(mark.line, 1), state.doc.lines));
   const indent = line.text.length - line.text.trimStart().length;

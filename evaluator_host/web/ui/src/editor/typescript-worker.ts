@@ -7,7 +7,7 @@ const HOME = "/code/";
 const LIBRARIES = "/lib/";
 const MOST = 1000;
 const TEXT_CHARS = 1200;
-/** What the sandbox has besides the language, and packages, whose types are not known here. */
+/** Globals of the sandbox besides those of the language; packages have unknown types. */
 const GLOBALS = `
 declare const console: { [name in "log" | "info" | "warn" | "error" | "debug" | "table"]: (...values: any[]) => void };
 declare function setTimeout(run: (...values: any[]) => void, ms?: number, ...values: any[]): any;
@@ -104,7 +104,7 @@ function signatures(name: string, place: number): Answer["signatures"] {
   });
 }
 
-/** Mistakes of types; the host checks the syntax, and unused names are not a mistake. */
+/** Type errors only: the host checks the syntax, and unused names are allowed. */
 function problems(name: string): Answer["problems"] {
   return service.getSemanticDiagnostics(name).filter(({ code }) => !UNUSED.has(code)).slice(0, 50).map(({ file, start, messageText }) => {
     const { line, character } = file!.getLineAndCharacterOfPosition(start ?? 0);

@@ -30,7 +30,7 @@ export function Header({ section, attention, onOpen }: { section: string; attent
   );
 }
 
-/** The pages. Where there is no room for all of them it scrolls, fading out on the sides on which there is more. */
+/** The links to the pages; they scroll if there is no room for all, and fade out on a side with more of them. */
 function Navigation({ section }: { section: string }) {
   const has = useHas();
   const nav = useRef<HTMLElement>(null);
@@ -65,7 +65,7 @@ function Navigation({ section }: { section: string }) {
   );
 }
 
-/** Leads to the alerts that fire, or to the schedules that made no job, and says how many there are. */
+/** Link to the firing alerts, or to the schedules that made no job, with their number. */
 function Bell({ attention }: { attention: Attention }) {
   const has = useHas();
   if (!has("alerts", "schedules")) return null;
@@ -86,7 +86,7 @@ function Bell({ attention }: { attention: Attention }) {
   );
 }
 
-/** The pages for what is set up once. */
+/** A menu of the pages for things that are set up once. */
 function Gear({ section }: { section: string }) {
   const has = useHas();
   return (

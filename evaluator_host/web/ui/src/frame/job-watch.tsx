@@ -6,7 +6,7 @@ import type { JobReport } from "../api/types";
 
 const EVERY_MS = 4000;
 
-/** Says on any page when a job that this browser started has ended. */
+/** Says on every page when a job that this browser started has ended. */
 export function JobWatch() {
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout>;

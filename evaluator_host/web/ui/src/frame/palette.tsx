@@ -55,11 +55,11 @@ function documentation(pages: readonly DocPage[]): Command[] {
   ]);
 }
 
-/** How well a command fits the words typed; 0 where one of them is not in it. */
+/** How well a command matches the typed words; 0 if one of them is missing. */
 function fit(command: Command, words: readonly string[]): number {
   const name = command.name.toLowerCase();
   const all = `${name} ${command.kind} ${command.more ?? ""}`.toLowerCase();
-  let sum = command.kind === "Help" ? 0 : 4; // places and actions come before pages of help
+  let sum = command.kind === "Help" ? 0 : 4; // pages and actions come before pages of help
   for (const word of words) {
     if (!all.includes(word)) return 0;
     sum += name.startsWith(word) ? 6 : new RegExp(`\\b${word.replace(/[^\w]/g, "\\$&")}`).test(name) ? 4 : name.includes(word) ? 3 : 1;

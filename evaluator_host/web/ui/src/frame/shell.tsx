@@ -1,4 +1,4 @@
-/** What a page shows before its script runs. build.mjs writes it into index.html; the app then takes its place. */
+/** The frame of a page before its script runs. build.mjs writes it into index.html; the app replaces it. */
 import { NAVIGATION } from "../routes";
 
 export function Shell() {

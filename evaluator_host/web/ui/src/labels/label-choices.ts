@@ -1,24 +1,24 @@
-/** The labels that a queue takes, each with the keys that give it. */
+/** The labels that a queue takes, each with its keys. */
 import type { LabelQueue } from "../api/types";
 
 export interface LabelChoice {
   label: string;
   value: boolean | number | string;
-  /** A digit, and a letter where one is free. */
+  /** A digit, and a letter if one is free. */
   keys: readonly string[];
 }
 
 const TAKEN = new Set(["s", "j", "k", "u", "c"]); // keys for skip, next, previous, undo and comment
 const STEPS = 5;
 
-/** The choices of a task; of a score, a few steps from the least to the greatest. */
+/** The choices of a task; for a score, a few steps from the lowest to the highest. */
 export function choicesOf({ kind, choices, min, max }: LabelQueue["task"]): LabelChoice[] {
   if (kind === "passed") return withKeys([["Passed", true], ["Not passed", false]]);
   if (kind === "choice") return withKeys(choices.map((one) => [one, one]));
   const whole = Number.isInteger(min) && Number.isInteger(max) && max - min > 1 && max - min < 10;
   const steps = whole ? max - min + 1 : STEPS;
   const values = Array.from({ length: steps }, (_, at) => Number((min + ((max - min) * at) / (steps - 1)).toPrecision(6)));
-  // The key of a whole score is its own digit.
+  // the key of a whole score is the score itself
   return values.map((value, at) => ({ label: String(value), value, keys: [String(whole && min >= 0 && max <= 9 ? value : at + 1)] }));
 }
 

@@ -33,7 +33,7 @@ const TABS: readonly { value: Tab; label: string }[] = [
 const PERSON = "labeller";
 const PAGE = 100;
 
-/** Rows of a label queue, one at a time, by keys; what is labelled; how far evaluators agree. */
+/** A label queue: its rows one at a time, to label with keys; the labelled rows; the agreement of evaluators. */
 export default function LabelQueuePage({ params, query }: PageProps) {
   const name = params["name"] ?? "";
   const route = `/v1/label-queues/${encodeURIComponent(name)}`;
@@ -73,7 +73,7 @@ export default function LabelQueuePage({ params, query }: PageProps) {
 interface LabellingProps {
   queue: LabelQueue;
   route: string;
-  /** The number of the row in the address; without one, the next that waits. */
+  /** The number of the row in the address; null for the next row to label. */
   at: string | null;
   onChanged: (queue: LabelQueue) => void;
 }
@@ -110,7 +110,7 @@ function Labelling({ queue, route, at, onChanged }: LabellingProps) {
     if (at !== null) setQuery({ row: null });
     else setTurn((one) => one + 1);
   };
-  // True from a label until the next row is there: a key in between would label a row that nobody has seen.
+  // True from a label until the next row is shown: a key in between would label an unseen row.
   const locked = useRef(false);
   useLayoutEffect(() => {
     if (!found.loading) locked.current = false;
@@ -276,7 +276,7 @@ function shownLabel(label: unknown): string {
 
 const QUESTIONS: Record<LabelQueue["task"]["kind"], string> = { passed: "Does the answer pass?", choice: "Which label fits?", score: "How good is it?" };
 
-/** The row as evaluators got it, or as the data set has it, in one card: what was answered stands out. */
+/** A card with the row as evaluators got it, or as the data set has it; the answer stands out. */
 function RowToLabel({ row, outputs }: { row: LabelRow; outputs: string | null }) {
   const { given } = row;
   const inputs = given === null ? row.row : ((given.variables ?? given.inputs ?? {}) as Record<string, unknown>);
@@ -308,7 +308,7 @@ function RowToLabel({ row, outputs }: { row: LabelRow; outputs: string | null })
 function AllDone({ queue, onBack }: { queue: LabelQueue; onBack: (() => void) | null }) {
   return (
     <div class="empty stack-tight">
-      <p class="strong">{queue.waiting === 0 ? "Every row has been looked at" : "The rows that wait are with other people"}</p>
+      <p class="strong">{queue.waiting === 0 ? "Every row has been looked at" : "Other people are labelling the remaining rows"}</p>
       <div class="empty-text stack">
         <Button kind="primary" onClick={() => setQuery({ tab: "agreement", row: null })}>
           Show the agreement

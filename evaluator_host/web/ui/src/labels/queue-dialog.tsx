@@ -73,7 +73,7 @@ export function QueueDialog({ query, onClose }: { query: URLSearchParams; onClos
       )}
       <div class="field-row line">
         {from === "job" && <Select label="Which rows" value={given.rows} options={ROWS} onValue={(rows) => set({ rows })} />}
-        <Field label="At most" type="number" min={1} max={10_000} value={given.limit} onValue={(limit) => set({ limit })} hint="Drawn evenly over them." />
+        <Field label="At most" type="number" min={1} max={10_000} value={given.limit} onValue={(limit) => set({ limit })} hint="Spread evenly over the chosen rows." />
       </div>
       <Select label="A label is" value={given.kind} options={KINDS} onValue={(kind) => set({ kind })} />
       {given.kind === "choice" && <TextArea label="Choices, one on a line" rows={4} value={given.choices} onValue={(choices) => set({ choices })} />}

@@ -1,7 +1,7 @@
 import { count } from "../resources/format";
 import type { LabelQueue } from "../api/types";
 
-/** How many rows of a queue people have looked at. */
+/** The progress of a label queue: rows that people labelled or skipped. */
 export function QueueProgress({ queue }: { queue: LabelQueue }) {
   const done = queue.labelled + queue.skipped;
   const words = `${count(queue.labelled)} of ${count(queue.rows)} labelled${queue.skipped > 0 ? `, ${count(queue.skipped)} skipped` : ""}`;

@@ -29,7 +29,7 @@ export function Verdict({ migration, actions }: { migration: Migration; actions?
         {migration.contract !== null && <p>It is written for the contract {migration.contract}, under which it runs as it is.</p>}
         {migration.proof && <ProofText proof={migration.proof} alone={migration.contract !== null} />}
         <div class="remarks">
-          <Remarks title="Left to you" remarks={migration.unresolved} tone="warn" />
+          <Remarks title="For you to change" remarks={migration.unresolved} tone="warn" />
           <Remarks title="Changed" remarks={migration.changes} />
         </div>
         {migration.proof !== null && migration.proof.differences.length > 0 && <Differences proof={migration.proof} />}

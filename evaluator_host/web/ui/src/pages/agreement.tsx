@@ -58,7 +58,7 @@ export default function AgreementPage({ params, query }: PageProps) {
   );
 }
 
-/** Chosen in place of a column: the labels that people gave in queues of the host. */
+/** The option for labels that people gave in queues, in place of a column. */
 const QUEUES = "*";
 
 /** The columns of a row; of a whole row also the fields of its inputs. */
@@ -94,10 +94,10 @@ function Confusion({ report }: { report: Agreement }) {
         </th>
       ))}
       <th scope="col" class="number">
-        Found
+        Found (recall)
       </th>
       <th scope="col" class="number">
-        Right where judged so
+        Confirmed (precision)
       </th>
     </>
   );

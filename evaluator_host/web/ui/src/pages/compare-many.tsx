@@ -20,7 +20,7 @@ function ofOtherRows(error: unknown): Comparison[] {
   throw error;
 }
 
-/** Several jobs beside each other: what each evaluator scored, against the first of them. */
+/** Several jobs side by side: the scores of each evaluator, compared with the first job. */
 export default function CompareManyPage({ query }: PageProps) {
   const ids = (query.get("jobs") ?? "").split(",").filter(Boolean);
   const found = useLoaded((signal) => Promise.all(ids.map((id) => call<JobReport>("GET", `/v1/jobs/${encodeURIComponent(id)}`, { signal }))), [ids.join(",")]);
@@ -28,7 +28,7 @@ export default function CompareManyPage({ query }: PageProps) {
   const against = useLoaded((signal) => Promise.all(jobs.slice(1).map((job) => call<Comparison[]>("GET", `/v1/jobs/${jobs[0]!.id}/compare/${job.id}`, { signal }).catch(ofOtherRows))), [jobs.map(({ id }) => id).join(",")]);
   const comparisons = against.value ?? [];
   const changed = changedRows(comparisons.flat());
-  // The rows of a job over other data cannot stand beside any of these.
+  // jobs over the same rows as the first one
   const alike = jobs.filter((_, at) => at === 0 || (comparisons[at - 1]?.length ?? 0) > 0);
   const sides = alike.map((job): Side => ({ id: job.id, label: job.name ?? shortId(job.id) }));
   const matching = useFoundRows(ids.at(-1) ?? "", null, query);
@@ -77,7 +77,7 @@ export default function CompareManyPage({ query }: PageProps) {
               <td class="muted">{changesOf(comparisons[index - 1] ?? []).join("; ")}</td>
               <td>
                 {index > 0 && datasets.size === 1 && <Link to={`/compare/${jobs[0]!.id}/${job.id}`}>row by row</Link>}
-                {index === 0 && <span class="muted">the others are set against this</span>}
+                {index === 0 && <span class="muted">the others are compared with this one</span>}
               </td>
             </tr>
           ))}

@@ -126,7 +126,7 @@ function Shown({ ids, route, comparison, query }: { ids: Ids; route: string; com
   );
 }
 
-/** What makes the scores of either side doubtful. */
+/** The warnings that make scores of either job doubtful. */
 function CompareWarnings({ ids, comparison }: { ids: Ids; comparison: Comparison }) {
   const sides = [
     { name: "before", job: ids.before, evaluator: comparison.before, warnings: comparison.warnings_before.filter((one) => one.doubtful) },
@@ -145,7 +145,7 @@ function CompareWarnings({ ids, comparison }: { ids: Ids; comparison: Comparison
   );
 }
 
-/** What differs between the jobs: the first question of a reader of their results. */
+/** The differences between the jobs, since readers of results ask for them first. */
 function WhatDiffers({ changed }: { changed: Comparison["changed"] }) {
   if (changed.length === 0) return <p class="muted">Nothing differs between these jobs.</p>;
   return (
@@ -234,7 +234,7 @@ function Differences({ metrics }: { metrics: readonly Difference[] }) {
   );
 }
 
-/** The colour of a difference: of the score alone it is known that more is better. */
+/** The colour of a difference; none for metrics other than the score, where more may not be better. */
 function tone(one: Difference): string {
   if (one.metric !== "score" || !one.significant || one.difference === null) return "";
   return one.difference > 0 ? "pass" : "fail";

@@ -28,7 +28,7 @@ const TABS: readonly { value: Tab; label: string }[] = [
   { value: "versions", label: "Versions" },
 ];
 
-/** One data set, or an older version of it: what it is, its rows, what its columns hold, its versions. */
+/** One data set, or an older version of it: facts, rows, statistics of the columns, versions. */
 export default function DatasetPage({ params, query }: PageProps) {
   const name = params["name"] ?? "";
   const route = routeOf(name);

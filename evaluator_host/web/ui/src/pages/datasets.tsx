@@ -15,7 +15,7 @@ import { UploadDialog } from "../resources/upload-dialog";
 import { Link } from "../router";
 import type { PageProps } from "../routes";
 
-/** Every data set; a file that is dropped anywhere on the page becomes one. */
+/** The list of data sets; a file that is dropped anywhere on the page is uploaded. */
 export default function DatasetsPage(_: PageProps) {
   const found = useLoaded((signal) => call<DatasetReport[]>("GET", "/v1/datasets", { signal }), []);
   const [files, setFiles] = useState<readonly File[]>([]);

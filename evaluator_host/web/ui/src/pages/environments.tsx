@@ -15,7 +15,7 @@ import { Link, setQuery } from "../router";
 import type { PageProps } from "../routes";
 import type { EnvironmentReport } from "../api/types";
 
-/** Every package set that this workspace asked for; builds are followed as they go. */
+/** The package sets that this workspace requested, with the progress of builds. */
 export default function EnvironmentsPage({ query }: PageProps) {
   const found = useLoaded((signal) => call<EnvironmentReport[]>("GET", "/v1/environments", { signal }), []);
   const [open, setOpen] = useState(query.has("new"));

@@ -32,7 +32,7 @@ const TABS: readonly { value: Tab; label: string }[] = [
   { value: "traces", label: "Live traces" },
 ];
 
-/** One evaluator: its versions, how they differ, what live traffic scored. */
+/** One evaluator: its versions, their differences, and the scores of live traffic. */
 export default function EvaluatorPage({ params, query }: PageProps) {
   const name = params["name"] ?? "";
   const route = `/v1/evaluators/${encodeURIComponent(name)}`;
@@ -145,7 +145,7 @@ function Version({ report }: { report: EvaluatorReport }) {
   );
 }
 
-/** A judge as it was filled in; its code is made of that. */
+/** The form of a judge, from which its code is made. */
 function JudgeForm({ judge, version }: { judge: Judge; version: number }) {
   const { scale, labels } = judge;
   return (

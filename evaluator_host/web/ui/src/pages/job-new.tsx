@@ -24,7 +24,7 @@ import { useHas } from "../host";
 import { Link, navigate } from "../router";
 import type { PageProps } from "../routes";
 
-/** Start a job; `?from=JOB` fills the form with the values of that job, `&mend=mapping` with another mapping, `?schedule=1` is for one at fixed times. */
+/** Start a job; `?from=JOB` fills the form with the values of that job, `&mend=mapping` with a new mapping, `?schedule=1` makes a schedule. */
 export default function NewJobPage({ query }: PageProps) {
   const from = query.get("from");
   const scheduled = query.has("schedule");
@@ -70,7 +70,7 @@ interface FormProps {
   start: JobForm;
   evaluators: readonly EvaluatorReport[];
   datasets: readonly DatasetReport[];
-  /** It is for a schedule: asks for the times at once if the form is already full. */
+  /** Whether the form is for a schedule; it then asks for the times at once if it is complete. */
   scheduled: boolean;
 }
 
@@ -200,7 +200,7 @@ function Pace({ form, onChange }: { form: JobForm; onChange: (changes: Partial<J
   );
 }
 
-/** What the mapping maps from. */
+/** A preview of the columns that the mapping can use. */
 function FirstRow({ dataset }: { dataset: DatasetReport }) {
   const [row, setRow] = useState<Columns | null>(null);
   useEffect(() => {

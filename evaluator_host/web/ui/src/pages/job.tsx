@@ -25,9 +25,9 @@ import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
 const FIGURES_EVERY_MS = 2000;
-const FEW = 8; // evaluators that are listed at first
+const FEW = 8; // evaluators to list at first
 
-/** One job: how far it is, its figures, its rows. */
+/** One job: its progress, figures and rows. */
 export default function JobPage({ params, query }: PageProps) {
   const id = params["id"] ?? "";
   const { job, error, refresh } = useJob(id);
@@ -70,7 +70,7 @@ export default function JobPage({ params, query }: PageProps) {
   );
 }
 
-/** Gives the job a name, or another one. */
+/** A field to name or rename the job. */
 function Rename({ job, onRenamed }: { job: JobReport; onRenamed: () => void }) {
   const [name, setName] = useState<string | null>(null);
   const [error, setError] = useState<unknown>(null);
@@ -113,7 +113,7 @@ const FORMATS: readonly (readonly [string, string])[] = [
   ["parquet", "Parquet"],
 ];
 
-/** What is done with a job less often: labels, downloads, and what cannot be undone. */
+/** A menu of rarer actions: labels, downloads, deletion. */
 function MoreActions({ job, evaluator }: { job: JobReport; evaluator: string | null }) {
   const has = useHas();
   const [deleting, setDeleting] = useState(false);
@@ -171,7 +171,7 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
   const took = found.value?.took ?? 0;
   useEffect(() => {
     if (final || found.loading) return;
-    // The figures of many rows take the host a while, so it is asked for them at most a tenth of the time.
+    // Computing figures over many rows takes a while, so requests for them take at most a tenth of the time.
     const timer = setTimeout(() => setTurn((before) => before + 1), Math.max(FIGURES_EVERY_MS, took * 9));
     return () => clearTimeout(timer);
   }, [final, found.loading, took]);

@@ -24,7 +24,7 @@ const SEARCH_AFTER_MS = 250;
 const MOST_COMPARED = 8;
 const STATUSES = ["", "queued", "running", "paused", "completed", "failed", "cancelled"].map((value) => ({ value, label: value === "" ? "All statuses" : value }));
 
-/** Jobs, the newest first, with what they scored. */
+/** The list of jobs, newest first, with their scores. */
 export default function JobsPage({ query }: PageProps) {
   const status = query.get("status") ?? "";
   const before = query.get("before");

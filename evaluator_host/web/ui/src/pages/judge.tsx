@@ -1,4 +1,4 @@
-/** A judge without code: its form, a row to try it on, and its version when it is saved. */
+/** A judge without code: its form, a row to try it on, and a dialog to save it as a version. */
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api/http";
 import type { EvaluatorReport, Judge, ReadyJudge, RegisteredModel, Result } from "../api/types";
@@ -108,7 +108,7 @@ export default function JudgePage({ query }: PageProps) {
                 )}
                 <Select label="Model" value={model} options={(known.some((one) => one.name === model) || model === "" ? known.map((one) => one.name) : [model, ...known.map((one) => one.name)]).map((value) => ({ value, label: value }))} onValue={(value) => set({ model: value })} />
                 <Area label="Prompt" value={form.prompt} hint="A template: {{ inputs.question }}, {{ outputs }}, and columns by name." rows={6} onValue={(prompt) => set({ prompt })} />
-                <Area label="System" value={form.system} hint="The role of the model. The host adds the form of its answer." rows={3} onValue={(system) => set({ system })} />
+                <Area label="System" value={form.system} hint="System message. The host adds the form that the answer must have." rows={3} onValue={(system) => set({ system })} />
               </div>
             </Panel>
             <Answers form={form} set={set} faults={faults} />
@@ -205,7 +205,7 @@ interface GivenEvaluator {
   threshold: number | null;
 }
 
-/** A row to try the judge on, and what it says. */
+/** A row to try the judge on, and its answer. */
 function Try({ evaluator, ready, row, setRow }: { evaluator: GivenEvaluator; ready: boolean; row: typeof ROW; setRow: (row: typeof ROW) => void }) {
   const [result, setResult] = useState<Result | null>(null);
   const [busy, setBusy] = useState(false);
@@ -284,13 +284,13 @@ function Save({ name, stored, setName, evaluator, ready, onError }: SaveProps) {
   );
 }
 
-/** The judge that a form means, and what is wrong in the form, by field. */
+/** The judge that a form describes, and the faults of the form, by field. */
 function toJudge(form: Form): { judge: Judge; faults: Record<string, string> } {
   const faults: Record<string, string> = {};
   const examples = readJson(form.examples);
   if (!examples.ok) faults["examples"] = "This is not valid JSON.";
   else if (examples.given && !Array.isArray(examples.value)) faults["examples"] = "This must be a list: [{…}].";
-  if (form.answers === "scale" && !(form.min !== "" && form.max !== "" && Number(form.min) < Number(form.max))) faults["scale"] = "It must be more than the other end.";
+  if (form.answers === "scale" && !(form.min !== "" && form.max !== "" && Number(form.min) < Number(form.max))) faults["scale"] = "This must be more than the other end of the scale.";
   if (form.answers === "labels" && (form.labels.length < 2 || form.labels.some((one) => one.label.trim() === "" || one.score === ""))) faults["labels"] = "Give two labels or more, each with a score.";
   const labels = form.labels.map((one) => ({ label: one.label.trim(), score: Number(one.score), ...(one.description.trim() === "" ? {} : { description: one.description.trim() }) }));
   const judge = {

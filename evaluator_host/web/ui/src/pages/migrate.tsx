@@ -25,7 +25,7 @@ const LANGUAGES: readonly { value: Language; label: string }[] = [
 ];
 
 interface Answer {
-  /** As it was when it was asked. */
+  /** The form at the time of the request. */
   legacy: Legacy;
   rows: Record<string, unknown>;
   migration: Migration;

@@ -1,4 +1,4 @@
-/** The models that evaluators may be granted, the secrets of the workspace, what models were used for, and how to get keys. */
+/** The models that evaluators may be granted, the secrets of the workspace, the use of models, and how to get keys. */
 import { useState } from "preact/hooks";
 import { call, hasKey, setKey } from "../api/http";
 import type { DayUsage, EvaluatorReport, ModelHosts, ModelTest, RegisteredModel, SecretReport } from "../api/types";
@@ -167,7 +167,7 @@ function Hosts({ models }: { models: readonly RegisteredModel[] }) {
             {host}
           </th>
           <td>
-            <Confirm small label="Take back" title={`Take back ${host}?`} onConfirm={() => forbid(host)}>
+            <Confirm small label="Forbid" title={`Forbid ${host}?`} onConfirm={() => forbid(host)}>
               Models on this host are then refused until you allow it again.
             </Confirm>
           </td>
@@ -231,7 +231,7 @@ function SecretsList({ found, models }: { found: Loaded<SecretReport[]>; models:
   );
 }
 
-/** Sets a new secret, or another value of one. */
+/** A dialog that creates a secret, or sets a new value. */
 function SecretDialog({ name: given, onClose, onSet }: { name: string | null; onClose: () => void; onSet: () => void }) {
   const [name, setName] = useState(given ?? "");
   const [value, setValue] = useState("");
@@ -259,7 +259,7 @@ function SecretDialog({ name: given, onClose, onSet }: { name: string | null; on
       }
     >
       {given === null && <Field label="Name" value={name} onValue={setName} hint="Letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />}
-      <Field label="Value" type="password" value={value} onValue={setValue} hint="It is sealed on the host and never shown again." autocomplete="off" />
+      <Field label="Value" type="password" value={value} onValue={setValue} hint="Stored encrypted on the host, and never shown again." autocomplete="off" />
       {error !== null && <ErrorNote title="The secret was not set" error={error} />}
     </Dialog>
   );
@@ -273,7 +273,7 @@ const KEY_COMMANDS: readonly (readonly [string, string])[] = [
   ["See who called what", "evaluator-host audit --since 24h"],
 ];
 
-/** How keys of the host are managed. No route makes or lists any, so that neither a stolen key nor a page can make more. */
+/** How to manage keys of the host. No route makes or lists keys, so that neither a stolen key nor a page can make more. */
 function Keys() {
   const forget = () => {
     setKey(null);

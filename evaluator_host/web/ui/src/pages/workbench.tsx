@@ -96,7 +96,7 @@ export default function WorkbenchPage({ query }: PageProps) {
     runs.start(draft, { ...evaluator, packages: [...draft.packages, "auto"] }, row.row, (result) => {
       const packages = pinsOf(result, draft.language);
       change({ packages, example: null });
-      const warnings = result.warnings.filter(({ code }) => code !== "packages_chosen"); // its remedy is done
+      const warnings = result.warnings.filter(({ code }) => code !== "packages_chosen"); // its remedy was just applied
       return { draft: { ...draft, packages, example: null }, result: { ...result, warnings } };
     });
   useRunKey(run);

@@ -1,4 +1,4 @@
-/** Counts for the badge of the bell: alerts that fire, and schedules that made no job. Asked again while the tab is looked at. */
+/** Counts for the badge of the bell: firing alerts, and schedules that made no job; loaded again while the tab is visible. */
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api/http";
 import type { AlertReport, HostInfo, ScheduleReport } from "../api/types";
@@ -39,7 +39,7 @@ export function useAttention(host: HostInfo | null): Attention {
     if (host === null) return undefined;
     const list = <T>(resource: "alerts" | "schedules") => (has(host, [resource]) ? call<T[]>("GET", `/v1/${resource}`) : []);
     const look = () => {
-      // the page itself says what is wrong
+      // the page itself shows the error
       if (!document.hidden) Promise.all([list<AlertReport>("alerts"), list<ScheduleReport>("schedules")]).then(([alerts, schedules]) => setFound(attentionOf(alerts, schedules)), () => undefined);
     };
     const show = (event: Event) => setFound((event as CustomEvent<Attention>).detail);

@@ -40,7 +40,7 @@ export function BuildProgress({ name, onEnd }: { name: string; onEnd: () => void
   );
 }
 
-/** Every step is a part of the bar; packages fill theirs one by one. */
+/** The share of the bar that is done: each step has a part, which packages fill one by one. */
 function shareOf(event: BuildEvent): number {
   const at = ORDER.indexOf(event.step);
   if (at < 0) return 1;

@@ -1,4 +1,4 @@
-/** What the columns of a data set hold: kinds, missing and frequent values, ranges. */
+/** Statistics of the columns of a data set: kinds, missing and frequent values, ranges. */
 import { call } from "../api/http";
 import { routeOf } from "../api/dataset-rows";
 import { ErrorNote } from "../components/error-note";
@@ -18,7 +18,7 @@ export function ColumnTable({ report }: { report: DatasetReport }) {
       <th scope="col">Column</th>
       <th scope="col">Holds</th>
       <th scope="col" class="number" title="Rows without a value, or with null">Missing</th>
-      <th scope="col" class="number" title="Rows with an empty text, as empty cells of CSV are">Empty</th>
+      <th scope="col" class="number" title="Rows with an empty text, such as empty cells of a CSV file">Empty</th>
       <th scope="col" class="number">Different</th>
       <th scope="col">Range</th>
       <th scope="col">Most frequent</th>
@@ -60,7 +60,7 @@ function rangeOf(one: ColumnFacts): string {
   return one.min_length === one.max_length ? counted(one.max_length, "character") : `${count(one.min_length ?? 0)} to ${counted(one.max_length, "character")}`;
 }
 
-/** Frequent values with their share as a bar; one that rows can be found by shows them. */
+/** Frequent values, with their share as a bar, and a link to the rows if these can be searched by the value. */
 function Frequent({ column, rows }: { column: ColumnFacts; rows: number }) {
   const often = column.top.filter((one) => one.count > 1 || column.distinct === 1);
   if (often.length === 0) return <span class="muted">no value twice</span>;

@@ -6,12 +6,12 @@ import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
 
 interface ConfirmProps {
-  /** On the button, and on the one that confirms. */
+  /** Text of the button, and of the one that confirms. */
   label: string;
   title: string;
   children: ComponentChildren;
   onConfirm: () => Promise<void>;
-  /** Deletes a thing although the host said what uses it. */
+  /** Deletes an object although something uses it. */
   onForce?: () => Promise<void>;
   small?: boolean;
 }

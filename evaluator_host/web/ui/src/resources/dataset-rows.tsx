@@ -33,9 +33,9 @@ const SIGNS = [
 export interface RowsProps {
   report: DatasetReport;
   query: URLSearchParams;
-  /** An older version is only read. */
+  /** Whether this is an older version, which cannot be changed. */
   old: boolean;
-  /** After every change. */
+  /** Called after every change. */
   onChanged: () => void;
 }
 
@@ -185,7 +185,7 @@ function RowTable({ report, rows, search, busy, selected, onSelected }: TablePro
   );
 }
 
-/** A column heading that sorts by it: upwards, downwards, not at all. */
+/** A heading that sorts by its column: upwards, then downwards, then not at all. */
 function Sortable({ column, sort }: { column: string; sort: string | null }) {
   const order = sort === column ? "ascending" : sort === `-${column}` ? "descending" : undefined;
   const next = order === undefined ? column : order === "ascending" ? `-${column}` : null;
@@ -225,7 +225,7 @@ interface DialogProps {
   onRemove: (index: number) => Promise<void>;
 }
 
-/** One row, to read and to change. */
+/** A dialog to read and change a row. */
 function RowDialog({ report, index, page, old, onChanged, onRemove }: DialogProps) {
   const known = page.find((one) => one.index === index)?.row;
   const all: Search = { text: "", where: [], sort: null };

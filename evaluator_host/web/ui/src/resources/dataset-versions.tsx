@@ -18,7 +18,7 @@ const STEP = 200;
 const MOST_SHOWN = 1000;
 
 interface Props {
-  /** Without its version. */
+  /** Name of the data set without a version. */
   name: string;
   query: URLSearchParams;
   onRestored: () => void;

@@ -11,7 +11,7 @@ export function tagsOf(text: string): string[] {
   return text.split(",").map((tag) => tag.trim()).filter(Boolean);
 }
 
-/** Changes description and tags of an evaluator, which belong to its name: no version is created. */
+/** Changes description and tags, which all versions of an evaluator share: no version is created. */
 export function DescribeDialog({ report, onClose, onSaved }: { report: EvaluatorReport; onClose: () => void; onSaved: () => void }) {
   const [description, setDescription] = useState(report.description);
   const [tags, setTags] = useState(report.tags.join(", "));
@@ -40,7 +40,7 @@ export function DescribeDialog({ report, onClose, onSaved }: { report: Evaluator
       }
     >
       <Field label="Description" value={description} onValue={setDescription} placeholder="What it scores" />
-      <Field label="Tags" value={tags} onValue={setTags} placeholder="tone, regression" hint="Words to find it by, with commas between them." autocomplete="off" />
+      <Field label="Tags" value={tags} onValue={setTags} placeholder="tone, regression" hint="Words to find the evaluator by, separated by commas." autocomplete="off" />
       {error !== null && <ErrorNote error={error} />}
     </Dialog>
   );

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 
-/** What an element needs to accept dropped files, also where an editor in it would take them; and whether some are dragged over it. */
+/** The handlers of an element that accepts dropped files, even over an editor in it, and whether files are dragged over it. */
 export function useDrop(take: (transfer: DataTransfer) => void) {
   const [above, setAbove] = useState(false);
   const depth = useRef(0); // entering a child fires another enter
@@ -28,7 +28,7 @@ export function useDrop(take: (transfer: DataTransfer) => void) {
   return { above, on: { onDragEnter: enter, onDragOver: over, onDragLeave: leave, onDropCapture: drop } };
 }
 
-/** What covers an area while files are dragged over it. */
+/** A cover over an area while files are dragged over it. */
 export function DropHint({ children }: { children: ComponentChildren }) {
   return (
     <p class="drop-hint" aria-hidden="true">
@@ -48,7 +48,7 @@ export function DropZone({ onFiles, children }: { onFiles: (files: readonly File
   );
 }
 
-/** Ask the user for files of some kinds, or for those of a folder; none when they choose none. */
+/** Let the user choose files of some kinds, or a folder; returns an empty list if nothing is chosen. */
 export function pickFiles({ accept = ".jsonl,.ndjson,.csv,.tsv,.txt,.json,.xlsx,.parquet", several = false, folder = false } = {}): Promise<readonly File[]> {
   const input = document.createElement("input");
   input.type = "file";

@@ -69,7 +69,7 @@ export function EvaluatorChoice({ evaluators, chosen, onChosen }: ChoiceProps) {
   );
 }
 
-/** The version of an evaluator; of a chosen one that has several, a menu of them. */
+/** The version of an evaluator; a menu for a chosen one with several versions. */
 function Version({ evaluator: { name, latest }, chosen, onChange }: { evaluator: EvaluatorReport; chosen: string | undefined; onChange: (before: string, now: string) => void }) {
   if (chosen === undefined || latest === 1) return <span class="muted">version {latest}</span>;
   const versions = Array.from({ length: latest }, (_, at) => ({ value: `${name}@${latest - at}`, label: `version ${latest - at}` }));

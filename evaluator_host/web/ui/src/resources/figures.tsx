@@ -21,7 +21,7 @@ interface FiguresProps {
   stamp: string;
 }
 
-/** What stands below the rows: the score of all rows together, why rows failed, the distribution. */
+/** Figures below the rows: the score of all rows together, reasons of failures, the distribution. */
 export function MoreFigures({ job, figures, metric, stamp }: FiguresProps) {
   return (
     <>
@@ -35,7 +35,7 @@ export function MoreFigures({ job, figures, metric, stamp }: FiguresProps) {
   );
 }
 
-/** The figures that one looks for first. */
+/** The most important figures. */
 export function Headline({ job, figures }: Pick<FiguresProps, "job" | "figures">) {
   const score = figures.metrics.find((one) => one.name === "score");
   return (
@@ -52,7 +52,7 @@ export function Headline({ job, figures }: Pick<FiguresProps, "job" | "figures">
 
 const OPEN = "job-plots";
 
-/** Plot, slowest rows and metrics; this browser keeps whether they are shown. */
+/** Plot, slowest rows and metrics, open or closed as this browser remembers. */
 function Details({ job, figures, metric, stamp }: FiguresProps) {
   const [open, setOpen] = useState(recall(OPEN) === "open" || metric !== null);
   const shown = figures.metrics.find((one) => one.name === metric) ?? figures.metrics.find((one) => one.name === "score") ?? figures.metrics[0];
@@ -101,7 +101,7 @@ export function EveryEvaluator({ evaluators, chosen, open, onChoose }: { evaluat
   );
 }
 
-/** "over 83 of 500 rows": which rows a mean is of, where some of them failed. */
+/** "over 83 of 500 rows": the rows behind a mean, if some rows failed. */
 function over(figures: EvaluatorFigures): string {
   return `over ${count(figures.scored)} of ${count(figures.rows)} rows`;
 }
@@ -151,7 +151,7 @@ const MANY_METRICS = 8;
 const PERCENTILE = "Percentile at place p(n + 1)/100 of the n sorted values, interpolated";
 const MEANINGS: Record<string, string> = { "Std dev": "Standard deviation of the population: divided by n, not by n − 1", p10: PERCENTILE, Median: PERCENTILE, p90: PERCENTILE, p99: PERCENTILE };
 
-/** Figures of each metric; many of them are found by name. */
+/** Figures of each metric, with a search by name if there are many. */
 function Metrics({ metrics: all }: { metrics: readonly Aggregate[] }) {
   const [text, setText] = useState("");
   const metrics = all.filter(({ name }) => name.toLowerCase().includes(text.trim().toLowerCase()));

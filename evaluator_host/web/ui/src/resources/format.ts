@@ -30,7 +30,7 @@ export function figure(value: number | null | undefined): string {
   return String(Number(size >= 1000 ? value.toFixed(1) : value.toPrecision(4)));
 }
 
-/** The same with its sign. */
+/** Formats a difference like `figure`, with its sign. */
 export function signed(value: number | null): string {
   return value === null ? NOTHING : `${value > 0 ? "+" : ""}${figure(value)}`.replace("-", "−");
 }
@@ -83,7 +83,7 @@ export function ago(iso: string, now = Date.now()): string {
   return DAY.format(new Date(iso));
 }
 
-/** "Mon, Nov 30, 06:00 UTC": a time that comes, in this browser's zone. */
+/** "Mon, Nov 30, 06:00 UTC": a future time, in the time zone of this browser. */
 export function dayAndTime(iso: string): string {
   return SOON.format(new Date(iso));
 }
@@ -98,7 +98,7 @@ interface Titled {
   created_at: string;
 }
 
-/** The title of a job as a choice among others: with its time and id where another one has the same title. */
+/** The title of a job in a list of options, with its time and id if another job has the same title. */
 export function titleAmong(job: Titled, jobs: readonly Titled[]): string {
   const again = jobs.some((one) => one.title === job.title && one.id !== job.id);
   return oneLine(job.title, 80) + (again ? `, ${moment(job.created_at)} (${shortId(job.id)})` : "");
@@ -117,7 +117,7 @@ export function columnsInLine(value: unknown, most = 400): string {
   return oneLine(Object.entries(value).map(([name, one]) => `${name}: ${oneLine(one, most)}`).join(" · "), most);
 }
 
-/** What a row's result says in words: why it failed, with the type of the exception, or the reason for its score. */
+/** A row's result in words: its error, with the type of the exception, or the reason for its score. */
 export function wordsOf(result: Result): string {
   if (result.error === null) return result.reason ?? "";
   const { type, message } = result.error;

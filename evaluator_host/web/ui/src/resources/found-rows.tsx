@@ -1,4 +1,4 @@
-/** Which rows of a comparison are listed: those that a search in the later job finds. */
+/** Narrows the rows of a comparison to those that a search in the later job finds. */
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api/http";
 import type { JobRowPage } from "../api/types";
@@ -9,7 +9,7 @@ import { type Loaded, useLoaded } from "../components/use-loaded";
 import { setQuery } from "../router";
 import { count } from "./format";
 
-const REQUESTS = 20; // requests of a search; each looks through 5,000 results, or finds 1,000
+const REQUESTS = 20; // most requests of a search; each one reads 5,000 results, or finds 1,000
 const OUTCOMES = {
   passed: { label: "Passes in the later job", asked: { passed: true } },
   "not-passed": { label: "Does not pass in the later job", asked: { passed: false } },
@@ -18,11 +18,11 @@ const OUTCOMES = {
 
 interface Found {
   rows: ReadonlySet<number>;
-  /** Whether the search came to the end of the job. */
+  /** Whether the search reached the end of the job. */
   whole: boolean;
 }
 
-/** The rows that the filters of the address let through; null without a filter. `evaluator`: of the job, or all of its. */
+/** The rows that match the filters of the address; null without a filter. `evaluator`: one of the job, or null for all. */
 export function useFoundRows(job: string, evaluator: string | null, query: URLSearchParams): Loaded<Found | null> {
   const text = query.get("text");
   const outcome = query.get("outcome");
@@ -44,7 +44,7 @@ export function useFoundRows(job: string, evaluator: string | null, query: URLSe
   );
 }
 
-/** A text and an outcome by which the changed rows are narrowed. */
+/** A text and an outcome that narrow down the changed rows. */
 export function FindRows({ query, found }: { query: URLSearchParams; found: Loaded<Found | null> }) {
   const [text, setText] = useState(query.get("text") ?? "");
   useEffect(() => setText(query.get("text") ?? ""), [query.get("text")]);

@@ -46,7 +46,7 @@ function Mapping({ mapping }: { mapping: readonly (readonly [string, string])[] 
   );
 }
 
-/** The nodes of a cluster with their rows; what is wrong with one is its title. */
+/** The nodes of a cluster with their rows; the tooltip of a node shows its fault. */
 function Nodes({ nodes }: { nodes: JobReport["nodes"] }) {
   return (
     <span class="chips">

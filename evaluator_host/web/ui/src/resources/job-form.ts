@@ -19,22 +19,22 @@ export interface TargetForm {
   retries: string;
 }
 
-/** An evaluator with settings of its own in this job. */
+/** An evaluator with settings that apply only to this job. */
 export interface Own {
   draft: Draft;
-  /** As it is stored; null when it is not. */
+  /** The stored evaluator; null for one that is not stored. */
   stored: Draft | null;
   contract: Contract | null;
 }
 
 export interface JobForm {
-  /** References to stored ones (`name`, `name@3`), and names that only `own` knows. */
+  /** References to stored evaluators (`name`, `name@3`), and names of evaluators in `own`. */
   evaluators: readonly string[];
   own: Readonly<Record<string, Own>>;
   dataset: string;
-  /** Null as long as it is what the host suggests. */
+  /** The user's lines; null as long as the host's suggestion is used. */
   mapping: readonly MappingLine[] | null;
-  /** Lines that stay beside those that the host suggests. */
+  /** Lines to keep beside those that the host suggests. */
   mapped: readonly MappingLine[];
   parallelism: string;
   limit: string;
@@ -45,7 +45,7 @@ export interface JobForm {
   failuresCount: boolean;
   asksModel: boolean;
   target: TargetForm;
-  /** Of the job that is run again: what the form has no fields for. */
+  /** Settings of the job that is run again, for which the form has no fields. */
   kept: Pick<JobReport["config"], "replay" | "budget"> | null;
 }
 
@@ -98,7 +98,7 @@ function targetForm(target: Target): TargetForm {
   };
 }
 
-/** The form with the lines that were entered, or with those that the host suggests beside earlier ones for other fields. */
+/** The form with the user's mapping, or with the host's suggestion and earlier lines for other fields. */
 export function orderOf(form: JobForm, suggested: readonly MappingLine[]): JobOrder {
   const others = form.mapped.filter(({ field }) => !suggested.some((line) => line.field === field));
   return { ...form, mapping: form.mapping ?? [...suggested, ...others] };
@@ -125,7 +125,7 @@ export function isChanged(own: Own): boolean {
   return own.stored === null || JSON.stringify(toEvaluator(own.draft).evaluator) !== JSON.stringify(toEvaluator(own.stored).evaluator);
 }
 
-/** The evaluator of a reference as the job gets it. */
+/** The evaluator to send with the job for a reference. */
 export function evaluatorOf(form: JobForm, reference: string): string | EvaluatorIn {
   const own = form.own[reference];
   return own !== undefined && isChanged(own) ? toEvaluator(own.draft).evaluator : reference;

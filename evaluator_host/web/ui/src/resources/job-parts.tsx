@@ -42,7 +42,7 @@ export function useJob(id: string): { job: JobReport | null; error: unknown; ref
   return { job, error, refresh: () => setTurn((before) => before + 1) };
 }
 
-/** A bar, and what it means in words. */
+/** A progress bar, with its numbers in words. */
 export function JobProgress({ job, bare = false }: { job: JobReport; bare?: boolean }) {
   const { rows, done, failed, rows_per_s, eta_s, generated } = job.progress;
   const share = rows === 0 ? 0 : done / rows;
@@ -53,7 +53,7 @@ export function JobProgress({ job, bare = false }: { job: JobReport; bare?: bool
     !bare && rows_per_s !== null && `${rows_per_s < 10 ? figure(rows_per_s) : count(Math.round(rows_per_s))} results/s`,
     !bare && eta_s !== null && !isFinal(job.status) && `${seconds(eta_s)} left`,
   ].filter(Boolean);
-  // a full bar would say nothing
+  // no bar once all rows are done
   if (!bare && isFinal(job.status) && done === rows) return <p class="muted">{words.join(" · ")}</p>;
   return (
     <div class={bare ? "job-progress job-progress-bare" : "job-progress"}>
@@ -65,7 +65,7 @@ export function JobProgress({ job, bare = false }: { job: JobReport; bare?: bool
   );
 }
 
-/** Pause, resume, cancel: what the status of a job allows; one that failed goes on with the rows that are left. */
+/** Buttons to pause, resume or cancel, as the status allows; a failed job resumes with the remaining rows. */
 export function JobVerbs({ job, onAsked }: { job: JobReport; onAsked: () => void }) {
   const [busy, setBusy] = useState<string | null>(null);
   const route = `/v1/jobs/${encodeURIComponent(job.id)}`;

@@ -21,7 +21,7 @@ import { type Columns, isFinal, type EvaluatorFigures, type JobReport, type JobR
 import { ByColumn, Value } from "./value";
 
 const PAGE = 50;
-const NARROW_PAGE = 10; // rows of a page on a phone, where each is a card
+const NARROW_PAGE = 10; // rows of a page on a phone, where each row is a card
 const MOST_RESULTS = 500; // most results of a page with all evaluators
 const NARROW = "(max-width: 760px)";
 const FILTERS = ["outcome", "error", "min", "max", "text", "sort"] as const;
@@ -75,7 +75,7 @@ export function JobRows({ job, figures, query, stamp }: Props) {
   const pageSize = useNarrow() ? NARROW_PAGE : PAGE;
   const outcome = query.has("error") ? "failed" : (query.get("outcome") ?? "");
   const side = job.evaluators.length > 1 && query.get("side") === "all";
-  // The results of a row stand beside each other only in the order of rows.
+  // results side by side need the order of rows
   const wish = side ? { ...asked(new URLSearchParams({ cursor: query.get("cursor") ?? "", text: query.get("text") ?? "" }), null, Math.min(pageSize * job.evaluators.length, MOST_RESULTS)), cursor: query.get("cursor"), text: query.get("text") } : asked(query, evaluator, pageSize);
   const wanted = query.has("cursor") ? Math.max(0, Number(query.get("at")) || 0) : 0; // without a cursor it is the first page
   const load = async (signal: AbortSignal) => ({ at: wanted, page: await call<JobRowPage>("GET", `/v1/jobs/${job.id}/rows`, { signal, query: wish }) });
@@ -133,7 +133,7 @@ export function JobRows({ job, figures, query, stamp }: Props) {
   );
 }
 
-/** *Failed 36*, *Not passed 97*, *All 500*; another outcome that was chosen stands beside them. */
+/** *Failed 36*, *Not passed 97*, *All 500*; and another chosen outcome beside them. */
 function tabsOf(figures: EvaluatorFigures, outcome: string): { value: string; label: string }[] {
   const tabs = [
     ...(figures.failed > 0 ? [{ value: "failed", label: `Failed ${count(figures.failed)}` }] : []),
@@ -156,7 +156,7 @@ function useNarrow(): boolean {
   return narrow;
 }
 
-/** The number of rows. While the job runs, rows are reloaded only on request, because a moving table cannot be read. */
+/** The number of rows, with a button to reload them: a table that moves while the job runs could not be read. */
 function Count({ page, searched, loading, onAgain }: { page: JobRowPage | null; searched: boolean; loading: boolean; onAgain: (() => void) | null }) {
   if (page === null || page.total === null) return null;
   return (
@@ -214,7 +214,7 @@ function Chip({ text, onRemove }: { text: string; onRemove: () => void }) {
   );
 }
 
-/** The results of one row, of the one evaluator that is shown or of all side by side. */
+/** The results of a row: of one evaluator, or of all side by side. */
 interface Line {
   index: number;
   row: JobRow;
@@ -327,7 +327,7 @@ function SideScore({ row }: { row: JobRow | undefined }) {
 }
 
 interface Column {
-  /** Unique: `input question`, `output`. */
+  /** Unique name: `input question`, `output`. */
   name: string;
   label: string;
   kind: "input" | "metric" | "other";
@@ -350,7 +350,7 @@ function offeredColumns(job: JobReport, rows: readonly JobRow[]): Column[] {
   ];
 }
 
-/** The chosen columns; this browser keeps which ones were added and removed. */
+/** The chosen columns; this browser remembers which ones were added and removed. */
 function useColumns(offered: readonly Column[]): [readonly string[], (name: string, shown: boolean) => void] {
   const [changes, setChanges] = useState<Record<string, boolean>>(() => {
     try {
@@ -389,7 +389,7 @@ function ColumnChoice({ offered, chosen, onChosen }: { offered: readonly Column[
   );
 }
 
-/** j and k: the next and the previous row of the page, in the panel beside the table; Escape closes it. */
+/** Keys of the panel beside the table: j and k for the next and the previous row of the page, Escape to close it. */
 function usePeekKeys(lines: readonly Line[], peek: number | null): void {
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
@@ -411,7 +411,7 @@ function usePeekKeys(lines: readonly Line[], peek: number | null): void {
   }, [peek]);
 }
 
-/** One row beside the table: what the evaluators got, and every result. */
+/** A panel beside the table with one row: the input of the evaluators, and every result. */
 function Peek({ job, index, lines }: { job: JobReport; index: number; lines: readonly Line[] }) {
   const found = useLoaded((signal) => call<JobRowDetail>("GET", `/v1/jobs/${job.id}/rows/${index}`, { signal }), [job.id, index]);
   const at = lines.findIndex((line) => line.index === index);

@@ -5,7 +5,7 @@ import { count, figure, oneLine, percent, signed } from "./format";
 
 const MOST = 4;
 
-/** What each evaluator of a job scored: mean, change against the job before over the same rows, pass rate, and the rows that failed. */
+/** The scores of each evaluator of a job: mean, change since the previous job over the same rows, pass rate, failed rows. */
 export function JobScores({ job }: { job: JobReport }) {
   const { scores } = job;
   return (
@@ -29,20 +29,20 @@ export function JobScores({ job }: { job: JobReport }) {
   );
 }
 
-/** Which rows a mean is of, where some of them failed. */
+/** The rows behind a mean, if some rows failed. */
 export function overRows({ mean_rows, failed, rows }: JobScore, { config }: JobReport): string {
   return config.failures === "zero" && failed > 0 ? `${count(failed)} of ${count(rows)} rows failed, counted as 0` : `over ${count(mean_rows)} of ${count(rows)} rows`;
 }
 
-/** Why two means are not compared. */
+/** Explains why two means are not compared. */
 export const NOT_COMPARED = "The job before scored a different number of rows, or its scores are doubtful, so the means are not compared. Compare row by row";
 
-/** Whether there is a job before whose mean says nothing about this one. */
+/** Whether the mean of the previous job cannot be compared with this one. */
 export function notCompared({ previous, mean, change }: JobScore): boolean {
   return previous !== null && mean !== null && change === null;
 }
 
-/** The change against the job before, as a link to the comparison. */
+/** The change since the previous job, as a link to the comparison. */
 export function Against({ job, score }: { job: Pick<JobReport, "id">; score: JobScore }) {
   if (score.previous === null || score.mean === null) return <span />;
   if (notCompared(score))

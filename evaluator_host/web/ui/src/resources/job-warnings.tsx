@@ -1,10 +1,10 @@
-/** What makes the scores of a job doubtful, and what to do about it. */
+/** Warnings that make the scores of a job doubtful, with their remedies. */
 import { Prose } from "../components/prose";
 import { Link } from "../router";
 import type { EvaluatorFigures, WarningCount } from "../api/types";
 import { count } from "./format";
 
-/** A card above the figures of an evaluator: why no score can be relied on, and its warnings, with what mends them. */
+/** A card above the figures of an evaluator: why no score can be relied on, and warnings with their remedies. */
 export function JobWarnings({ job, figures }: { job: string; figures: EvaluatorFigures }) {
   const { warnings, doubt } = figures;
   const shown = warnings.filter((one) => one.doubtful);

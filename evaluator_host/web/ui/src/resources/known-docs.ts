@@ -1,4 +1,4 @@
-/** The documentation but for pages on platforms that this host does not know. */
+/** The documentation without pages on platforms that this host does not know. */
 import { useMemo } from "preact/hooks";
 import { DOCS, type DocPage } from "docs:all";
 import type { HostInfo } from "../api/types";
@@ -11,7 +11,7 @@ export function useDocs(): readonly DocPage[] {
   return useMemo(() => (host === null ? DOCS : DOCS.filter(({ id }) => isKnown(id, host))), [host]);
 }
 
-/** Whether a page is on a platform of this host, or on none. A platform that has no wire may be scored for all the same. */
+/** Whether a page is about a platform of this host, with or without a wire, or about none. */
 function isKnown(id: string, host: HostInfo): boolean {
   const [, folder, file = ""] = PLATFORM.exec(id) ?? [];
   const name = file.replaceAll("_", "-");

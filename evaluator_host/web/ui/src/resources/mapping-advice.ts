@@ -1,4 +1,4 @@
-/** Which columns of a data set probably fill what evaluators read of a row, as the host says, and what no column fills. */
+/** The host's suggestion of a mapping: the columns that probably fill the inputs that evaluators read, and inputs without a column. */
 import { call } from "../api/http";
 import type { EvaluatorIn, MappingAdvice, StoredEvaluator } from "../api/types";
 import { useLoaded } from "../components/use-loaded";
@@ -9,13 +9,13 @@ export interface MappingLine {
   source: string;
 }
 
-/** What an evaluator reads of a row: `name` is a key of the inputs. */
+/** A value that an evaluator reads of a row: `name` is a key of the inputs. */
 export interface Read {
   evaluator: string;
   name: string;
 }
 
-/** The keys that the code reads of its row, as far as its text shows them. Other platforms' contracts find theirs themselves. */
+/** The keys of the row that the code reads, as far as its text shows them; none for contracts of other platforms. */
 export function readsOf(evaluator: EvaluatorIn | StoredEvaluator, contract: string | null): string[] {
   const { code, language = "python" } = evaluator;
   const [names, entry] = namesOf(code, language);
@@ -38,7 +38,7 @@ function keysOf(code: string, name: string, python: boolean): string[] {
   return ways.flatMap((way) => [...code.matchAll(new RegExp(way, "g"))].map((found) => found[1]!));
 }
 
-/** What the host suggests for a job: the lines of its mapping, and what its evaluators read. Empty until it has answered, and where it cannot. */
+/** The host's suggestion for a job: lines of the mapping, and inputs that evaluators read. Empty until the host has answered, or if it cannot tell. */
 export interface Advice {
   mapping: readonly MappingLine[];
   reads: readonly Read[];
@@ -50,7 +50,7 @@ export interface Advice {
 
 const NONE: Advice = { mapping: [], reads: [], outputs: false, asking: false };
 
-/** Ask the host which columns fill what evaluators read. `generated`: a model writes the outputs. `names`: of the evaluators, in order. */
+/** Ask the host for a mapping. `generated`: a model writes the outputs. `names`: names of the evaluators, in order. */
 export function useAdvice(evaluators: readonly (string | EvaluatorIn)[], dataset: string | null, generated = false, names: readonly string[] = []): Advice {
   const ready = dataset !== null && dataset !== "" && evaluators.length > 0;
   const ask = async (signal: AbortSignal) => (ready ? await call<MappingAdvice>("POST", "/v1/jobs/mapping", { body: { evaluators, dataset }, signal }) : null);
@@ -65,7 +65,7 @@ export function useAdvice(evaluators: readonly (string | EvaluatorIn)[], dataset
   };
 }
 
-/** What stays without a column. */
+/** The inputs that no column fills. */
 export function unmapped(columns: readonly string[], reads: readonly Read[], mapping: readonly MappingLine[]): Read[] {
   if (isRow(columns) || mapping.some(({ field }) => field === "inputs" || field === "variables")) return [];
   const filled = new Set([...columns, ...mapping.map(({ field }) => field.trim().replace(/^(inputs|variables)\./, ""))]);

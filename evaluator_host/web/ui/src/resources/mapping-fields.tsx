@@ -5,7 +5,7 @@ import { lacksOutputs, unmapped, type MappingLine, type Read } from "./mapping-a
 interface MappingProps {
   mapping: readonly MappingLine[];
   columns: readonly string[];
-  /** What the evaluators read of a row. */
+  /** Inputs that the evaluators read. */
   reads: readonly Read[];
   /** Whether the lines come from the names of the columns. */
   isSuggested: boolean;
@@ -57,14 +57,14 @@ export function MappingFields({ mapping, columns, reads, isSuggested, outputs, o
   );
 }
 
-/** What no column fills, each with a button for its line. */
+/** The inputs that no column fills, each with a button that adds a line. */
 function Missing({ reads, outputs, onMap }: { reads: readonly Read[]; outputs: boolean; onMap: (field: string) => void }) {
   if (reads.length === 0 && !outputs) return null;
   return (
     <ul class="note note-warn mapping-missing" aria-label="Missing columns">
       {outputs && (
         <li>
-          No column is the output: rows have none.{" "}
+          No column gives the outputs, so the rows have none.{" "}
           <button type="button" class="link-button" onClick={() => onMap("outputs")}>
             Map outputs
           </button>

@@ -1,4 +1,4 @@
-/** Adds a model with its key and leave to ask its host, and tries it; or changes a model. */
+/** Adds a model with its key, allows its host, and tests it; or changes a model. */
 import { useState } from "preact/hooks";
 import { call } from "../api/http";
 import type { ModelHosts, ModelTest, RegisteredModel, SecretReport } from "../api/types";
@@ -150,7 +150,7 @@ export function ModelDialog({ given, secrets, onClose, onSaved }: ModelDialogPro
   );
 }
 
-/** How a model answered a short question; a request that failed is an outcome too. */
+/** The outcome of a short question to a model, even of a failed request. */
 export async function tested(name: string): Promise<ModelTest> {
   try {
     return await call<ModelTest>("POST", `/v1/models/${encodeURIComponent(name)}/test`);
@@ -170,7 +170,7 @@ export function Outcome({ outcome }: { outcome: ModelTest }) {
   );
 }
 
-/** The host of a URL, with the port by which the host knows it; null while it is not a URL. */
+/** The host of a URL, as shown and as `host:port`; null for a text that is not a URL. */
 function hostOf(text: string): { name: string; port: string } | null {
   try {
     const url = new URL(text.trim());

@@ -7,14 +7,14 @@ import { Link } from "../router";
 interface Props {
   error: unknown;
   onRetry: () => void;
-  /** The list that has the others, and where one of them is. */
+  /** Link to the list of all records; `at` returns the path of one. */
   list: { to: string; label: string };
   at?: (name: string) => string;
 }
 
 const MEANT = /; did you mean ([^?]+)\?$/;
 
-/** In place of a record: why the host does not have it, the one that was probably meant, and the list of all; any other error as it is. */
+/** Shown in place of a missing record: the error, the record that was probably meant, and the list of all; other errors are shown unchanged. */
 export function NotThere({ error, onRetry, list, at }: Props) {
   if (!(error instanceof ApiError) || error.status !== 404) return <ErrorNote error={error} onRetry={onRetry} />;
   const said = inPageWords(error.message);

@@ -64,7 +64,7 @@ function One({ reference, own, onOwn, refused }: OneProps) {
   );
 }
 
-/** A stored evaluator, to be changed. */
+/** The settings of a stored evaluator, to be changed for this job. */
 async function ownOf(reference: string): Promise<Own> {
   const report = await stored(reference);
   const draft = withStored(EMPTY, report.evaluator, { name: report.name, version: report.version });

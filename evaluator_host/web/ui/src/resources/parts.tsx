@@ -11,12 +11,12 @@ interface HeadProps {
   title: ComponentChildren;
   /** The parent page. */
   up?: { to: string; label: string };
-  /** Beside the title: a chip. */
+  /** A chip beside the title. */
   mark?: ComponentChildren;
   children?: ComponentChildren;
 }
 
-/** The head of a page: where it is, what it is, what can be done. The tab of the browser has the same title. */
+/** The head of a page: the parent page, the title, and actions. The browser tab has the same title. */
 export function PageHead({ title, up, mark, children }: HeadProps) {
   const [shown, parent] = [typeof title === "string" ? title : null, up?.label];
   useEffect(() => {
@@ -84,7 +84,7 @@ export function Panel({ title, actions, children, class: given }: { title: strin
   );
 }
 
-/** A moment: how long ago, and in full when pointed at. */
+/** A time: how long ago, with the full time as a tooltip. */
 export function When({ at }: { at: string | null }) {
   if (at === null) return <>{NOTHING}</>;
   return (
@@ -118,7 +118,7 @@ interface JobOutcome {
   doubt?: string | null;
 }
 
-/** The status of a job, with the share of its rows that failed: a mean without them says little. */
+/** The status of a job, with the share of failed rows, without which a mean can mislead. */
 export function JobChip({ job }: { job: JobOutcome }) {
   const { done, failed } = job.progress;
   if (job.doubt && job.status === "completed" && failed < done) return <span class="chip chip-fail" title={job.doubt.slice(0, 300)}>{`${job.status}, scores doubtful`}</span>;
@@ -126,7 +126,7 @@ export function JobChip({ job }: { job: JobOutcome }) {
   return <span class={`chip ${failed === done ? "chip-fail" : "chip-warn"}`}>{`${job.status}, ${failed === done ? "all" : percent(failed / done)} failed`}</span>;
 }
 
-/** The tags of an evaluator, each a link to the list of those that have it. */
+/** The tags of an evaluator, each a link to the evaluators with this tag. */
 export function Tags({ tags }: { tags: readonly string[] }) {
   if (tags.length === 0) return null;
   return (
@@ -148,7 +148,7 @@ export function Verdict({ result }: { result: Result }) {
   return <span class="chip">{result.status}</span>;
 }
 
-/** A score; of one between 0 and 1 also a bar. */
+/** A score, with a bar if it is between 0 and 1. */
 export function Score({ value }: { value: number | null }) {
   if (value === null) return <span class="muted">{NOTHING}</span>;
   return (
@@ -170,7 +170,7 @@ interface SegmentsProps<T extends string> {
   onValue: (value: T) => void;
 }
 
-/** One of a few, side by side. */
+/** A choice among a few options, side by side. */
 export function Segments<T extends string>({ label, value, options, onValue }: SegmentsProps<T>) {
   return (
     <div class="segments" role="group" aria-label={label}>

@@ -1,4 +1,4 @@
-/** Chart.js, with no more of it than the plots need. Loaded by `import()` alone. */
+/** Draws plots with the parts of Chart.js that they need. Loaded by `import()` alone. */
 import { BarController, BarElement, BubbleController, Chart, LinearScale, CategoryScale, LineController, LineElement, PointElement, Tooltip, type ChartConfiguration, type ChartOptions } from "chart.js";
 import { colour } from "../theme";
 import { count as shownCount, figure } from "./format";
@@ -37,7 +37,7 @@ export interface Drawn {
 const SMALLEST_PX = 4;
 const GREATEST_PX = 15;
 
-/** Draw on a canvas; `onPick` is told the number of a bar or a point that is clicked. */
+/** Draw on a canvas; `onPick` gets the number of a clicked bar or point. */
 export function draw(canvas: HTMLCanvasElement, drawing: Drawing, onPick: (index: number) => void): Drawn {
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const config = drawing.kind === "histogram" ? histogram(drawing) : drawing.kind === "scatter" ? scatter(drawing) : trend(drawing);
@@ -117,7 +117,7 @@ function tooltipColours() {
   return { backgroundColor: colour("--text"), titleColor: colour("--bg"), bodyColor: colour("--bg"), displayColors: false, padding: 8, cornerRadius: 5 };
 }
 
-/** The canvas over the page's own background: a transparent picture cannot be read everywhere. */
+/** The canvas as a picture with the page's background, because a transparent one is hard to read elsewhere. */
 function picture(canvas: HTMLCanvasElement): Promise<Blob> {
   const copy = document.createElement("canvas");
   copy.width = canvas.width;

@@ -12,9 +12,9 @@ import type { Drawn, Drawing } from "./plot-canvas";
 type Cell = string | number | null;
 
 interface PlotProps {
-  /** Of the files. */
+  /** Name of the saved files. */
   name: string;
-  /** What it shows, in a sentence: for those who do not see it. */
+  /** Description of the plot in a sentence, for screen readers. */
   summary: string;
   drawing: Drawing;
   header: readonly string[];

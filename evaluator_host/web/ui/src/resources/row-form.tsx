@@ -11,7 +11,7 @@ export interface Cell {
   name: string;
   kind: Kind;
   text: string;
-  /** Whether its name may still be changed. */
+  /** Whether the column is new, so that its name may be changed. */
   added: boolean;
 }
 
@@ -22,7 +22,7 @@ const KINDS: readonly { value: Kind; label: string }[] = [
 ];
 const TALLEST = 14;
 
-/** The cells of a row: those of the data set's columns first, then what else the row has. */
+/** The cells of a row: those of the data set's columns, then those of other columns. */
 export function cellsOf(columns: readonly string[], row: Columns): Cell[] {
   return [...new Set([...columns, ...Object.keys(row)])].map((name) => cellOf(name, row[name]));
 }
@@ -33,13 +33,13 @@ function cellOf(name: string, value: Json | undefined): Cell {
   return { name, kind: "json", text: JSON.stringify(value, null, 2), added: false };
 }
 
-/** The cells of a new row: each of the kind that the row beside it has. */
+/** The cells of a new row, of the same kinds as those of another row. */
 export function emptyCells(columns: readonly string[], like: Columns): Cell[] {
   const names = columns.length > 0 ? columns : Object.keys(like);
   return names.map((name) => ({ name, kind: typeof like[name] === "string" || like[name] === undefined ? "text" : "json", text: "", added: false }));
 }
 
-/** The row that the cells say, or what is wrong with them. An empty cell of JSON is not a value. */
+/** The row in the cells, or the fault in them; an empty JSON cell gives no value. */
 export function rowFrom(cells: readonly Cell[]): { row: Columns } | { fault: string } {
   const row: Columns = {};
   for (const { name, kind, text } of cells) {

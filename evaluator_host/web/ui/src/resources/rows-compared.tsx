@@ -1,4 +1,4 @@
-/** The same row in several jobs: what differs in outputs, reasons and scores. */
+/** The same row in several jobs: the differences in outputs, reasons and scores. */
 import { useState } from "preact/hooks";
 import { call } from "../api/http";
 import { Button } from "../components/button";
@@ -18,7 +18,7 @@ import { ByColumn, Value } from "./value";
 export interface Side {
   id: string;
   label: string;
-  /** The one evaluator of it that is compared; without it, all are. */
+  /** The evaluator of the job to compare; all of them if it is missing. */
   evaluator?: string;
 }
 
@@ -57,7 +57,7 @@ function reasonsOf(detail: JobRowDetail | null | undefined, side: Side): string 
   return resultsOf(detail, side).map(({ result }) => wordsOf(result)).filter(Boolean).join("\n");
 }
 
-/** One row of several jobs: its texts in each beside those of the first. `rows` are the ones that *Next* goes through. */
+/** One row of several jobs: its texts in each job beside those in the first. `rows`: the rows that *Next* goes through. */
 export function RowsCompared({ sides, row, rows }: { sides: readonly Side[]; row: number; rows: readonly number[] }) {
   const found = useLoaded((signal) => detailsOf(sides, row, signal), [sides.map(({ id }) => id).join(), row]);
   const at = rows.indexOf(row);
@@ -104,7 +104,7 @@ function Texts({ sides, found }: { sides: readonly Side[]; found: Found }) {
   );
 }
 
-/** The text of the first job, and each other one that is not the same beside it. */
+/** The text in the first job, beside each different text in another one. */
 function Differing({ title, sides, texts }: { title: string; sides: readonly Side[]; texts: readonly string[] }) {
   const first = texts[0]!;
   const others = sides.map((side, at) => ({ side, text: texts[at]! })).filter(({ text }) => text !== first);
@@ -145,18 +145,18 @@ interface ChangedProps {
   title: string;
   label: string;
   rows: readonly number[];
-  /** How many there are, if more than `rows`. */
+  /** Number of all changed rows, if there are more than `rows`. */
   all?: number;
-  /** The address of all of them, in order of rows. */
+  /** Route of all changed rows, in order of rows. */
   every?: string;
   sides: readonly Side[];
-  /** Only these are listed; null for all. */
+  /** Rows to list; null for all. */
   only?: ReadonlySet<number> | null;
 }
 
 const EVERY = 10_000; // most rows that are listed
 
-/** Rows that scored otherwise than in the first job: what they asked, and what came of them in each job. */
+/** Rows whose score differs from the first job: their inputs, and their results in each job. */
 export function ChangedRows({ title, label, rows: first, all = first.length, every, sides, only = null }: ChangedProps) {
   const [most, setMost] = useState(STEP);
   const [asksEvery, setWantsEvery] = useState(false);

@@ -39,7 +39,7 @@ const EXACT = `def evaluate(inputs, outputs, trace):
 `;
 const CONTAINS = EXACT.replace('outputs == inputs["correct_answer"]', 'inputs["correct_answer"].lower() in outputs.lower()');
 
-/** Store what is not there yet, and start the jobs; returns the address of the list of jobs. */
+/** Store the sample data that is missing, and start the jobs; returns the address of the list of jobs. */
 export async function loadSamples(): Promise<string> {
   const rows = CAPITALS.map(([country, correct_answer, output]) => JSON.stringify({ question: `What is the capital of ${country}?`, correct_answer, output }));
   await unlessThere(() => call("POST", "/v1/datasets", { raw: `${rows.join("\n")}\n`, contentType: "application/x-ndjson", query: { name: DATASET } }));

@@ -1,4 +1,4 @@
-/** Filters of a list that are kept in this browser, as links: what is shown stands in the address, so a filter is one. */
+/** Filters of a list that this browser keeps; each is a link, because the address has every filter. */
 import { useState } from "preact/hooks";
 import { Button } from "../components/button";
 import { Link, usePlace } from "../router";
@@ -6,12 +6,12 @@ import { keep, recall } from "../storage";
 import { oneLine } from "./format";
 
 const MOST = 12;
-const PLACES = ["cursor", "at", "before", "first", "row", "peek"]; // parameters that say where in the list the page is
+const PLACES = ["cursor", "at", "before", "first", "row", "peek"]; // parameters for the place in the list
 
 interface Props {
-  /** The list that they are of: they are kept under its name. */
+  /** Name of the list, under which its filters are kept. */
   list: string;
-  /** The parts of the query that make a filter. */
+  /** Parameters of the query that are part of a filter. */
   names: readonly string[];
 }
 

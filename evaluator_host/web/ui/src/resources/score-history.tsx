@@ -1,4 +1,4 @@
-/** Each stored evaluator against the jobs over one data set; where a score fell, the comparison is a click away. */
+/** A table of stored evaluators by jobs over one data set; a fallen score links to the comparison. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { call } from "../api/http";
 import { Empty } from "../components/empty";
@@ -114,7 +114,7 @@ function Matrix({ history, lines }: { history: ScoreHistory; lines: readonly Sco
   );
 }
 
-/** A mean leads to its job, a change to the comparison with the job before. */
+/** A mean that links to its job, and a change that links to the comparison with the previous job. */
 function Cell({ job, score }: { job: string; score: JobScore | null }) {
   if (score === null) return <span class="muted" title="This job did not run it">–</span>;
   const doubtful = score.doubt !== null || score.failed > 0;
@@ -138,7 +138,7 @@ function Cell({ job, score }: { job: string; score: JobScore | null }) {
   );
 }
 
-/** The means that can be relied on, the oldest on the left; a dot at the last one. */
+/** A line through the means that can be relied on, oldest left, with a dot at the last one. */
 function Sparkline({ line }: { line: ScoreLine }) {
   const means = line.scores.map((score) => (score === null || score.doubt !== null ? null : score.mean));
   const known = means.flatMap((mean, at) => (mean === null ? [] : [{ at, mean }]));

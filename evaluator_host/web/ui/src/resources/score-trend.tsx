@@ -13,7 +13,7 @@ import { Panel, Score, When } from "./parts";
 import { Plot } from "./plot";
 import { Against } from "./job-scores";
 
-/** What the versions of an evaluator scored, job by job: the jobs that used it, and how the mean moved. */
+/** The jobs that used an evaluator, with the mean of each, and the trend of the mean by version. */
 export function ScoreTrend({ name }: { name: string }) {
   const found = useLoaded((signal) => call<EvaluatorScore[]>("GET", `/v1/evaluators/${encodeURIComponent(name)}/scores`, { signal, query: { limit: 200 } }), [name]);
   if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
@@ -63,7 +63,7 @@ function rowsOf({ score }: EvaluatorScore): number {
   return Math.min(score.scored, score.mean_rows);
 }
 
-/** The mean over time, a line for each version, over one data set: means over other rows are not a trend. */
+/** The mean over time, a line for each version, over one data set, since means over other rows cannot be compared. */
 function Trend({ name, scores }: { name: string; scores: readonly EvaluatorScore[] }) {
   const sets = [...new Set(scores.map((one) => one.dataset ?? ""))];
   const [chosen, setChosen] = useState<string | null>(null);

@@ -9,7 +9,7 @@ interface Line {
   depth: number;
 }
 
-/** The spans of a trace; one that is in no known shape is shown as it is. */
+/** The spans of a trace; a trace in an unknown format is shown as JSON. */
 export function SpanTree({ trace, label }: { trace: unknown; label: string }) {
   const tree = useMemo(() => spansOf(trace), [trace]);
   const [raw, setRaw] = useState(false);

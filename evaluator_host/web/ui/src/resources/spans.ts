@@ -3,7 +3,7 @@
 export interface Span {
   id: string;
   name: string;
-  /** Milliseconds since the trace began; null when nothing says when. */
+  /** Milliseconds since the trace began; null if the span has no time. */
   start: number | null;
   duration: number | null;
   failed: boolean;
@@ -16,7 +16,7 @@ export interface Span {
 export interface SpanTree {
   roots: Span[];
   total: number;
-  /** Spans there are, and how many of them are in the tree. */
+  /** Number of spans, and how many of them are in the tree. */
   count: number;
 }
 
@@ -28,7 +28,7 @@ interface Flat extends Span {
   at: number | null;
 }
 
-/** Return the spans of a trace, or null when it is in no shape that is known. */
+/** Return the spans of a trace, or null for an unknown format. */
 export function spansOf(trace: unknown): SpanTree | null {
   const flat: Flat[] = [];
   if (!isFields(trace)) return null;

@@ -5,7 +5,7 @@ import { useLoaded } from "../components/use-loaded";
 import type { JobForm, TargetForm } from "./job-form";
 import type { SecretReport } from "../api/types";
 
-/** A model that is asked for the outputs first. */
+/** The fields of the model that writes the outputs first. */
 export function TargetFields({ form, onChange }: { form: JobForm; onChange: (changes: Partial<JobForm>) => void }) {
   return (
     <div class="stack">

@@ -2,7 +2,7 @@
 import { keepInTab, recallInTab } from "../storage";
 
 export interface Step {
-  /** How many rows were before the page. */
+  /** Number of rows before the page. */
   at: number;
   cursor: string | null;
 }

@@ -29,7 +29,7 @@ const OPTIONS = [
 
 interface UploadProps {
   file: File;
-  /** Names that data sets have already. */
+  /** Names of existing data sets. */
   taken: readonly string[];
   onDone: (report: DatasetReport) => void;
   onClose: () => void;

@@ -1,4 +1,4 @@
-/** What rows used of models and other hosts, in words. */
+/** The use of models and other hosts by rows, in words. */
 import type { ModelUsage } from "../api/types";
 import { bytes, count, counted, figure } from "./format";
 

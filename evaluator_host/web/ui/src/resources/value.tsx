@@ -27,7 +27,7 @@ export function Value({ label, value, empty = "nothing" }: { label: string; valu
   );
 }
 
-/** Shows the inputs of a row by column; what is not an object, as a value. */
+/** Shows the inputs of a row by column, or as one value if they are not an object. */
 export function ByColumn({ label, value }: { label: string; value: unknown }) {
   if (value === null || typeof value !== "object" || Array.isArray(value) || Object.keys(value).length === 0) return <Value label={label} value={value} />;
   return (

@@ -15,7 +15,7 @@ export function watchedJobs(): string[] {
   }
 }
 
-/** Say when this job has ended, on whatever page one then is. */
+/** Watch a job, to say on any page when it has ended. */
 export function watchJob(job: Pick<JobReport, "id">): void {
   keep(KEY, JSON.stringify([job.id, ...watchedJobs().filter((one) => one !== job.id)].slice(0, MOST)));
 }
@@ -24,7 +24,7 @@ export function forgetJob(id: string): void {
   keep(KEY, JSON.stringify(watchedJobs().filter((one) => one !== id)));
 }
 
-/** Those of the watched jobs that have ended; each is told once. */
+/** The watched jobs that have ended, each returned once. */
 export async function endedJobs(): Promise<JobReport[]> {
   const ended: JobReport[] = [];
   for (const id of watchedJobs()) {

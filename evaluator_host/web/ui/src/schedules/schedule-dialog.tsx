@@ -1,4 +1,4 @@
-/** A dialog that makes a job at fixed times, with an alert on what it scores. */
+/** A dialog that creates a schedule of a job, with an alert on its scores. */
 import { useState } from "preact/hooks";
 import { call } from "../api/http";
 import type { AlertMetric, JobIn } from "../api/types";
@@ -38,7 +38,7 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
       await call("POST", "/v1/schedules", { body: { name: name.trim(), cron, timezone, job: newest ? withNewest(job) : job } });
       if (alerting) {
         await call("POST", "/v1/alerts", { body: { name: `${name.trim()}-alert`, schedule: name.trim(), ...alertBody(alert) } }).catch(async (fault: unknown) => {
-          // both are stored or neither, so that saving again works
+          // removes the schedule if the alert fails, so that saving again works
           await call("DELETE", `/v1/schedules/${encodeURIComponent(name.trim())}`);
           throw fault;
         });
@@ -97,7 +97,7 @@ function withNewest(job: JobIn): JobIn {
   return { ...job, evaluators: job.evaluators?.map((one) => (typeof one === "string" ? one.replace(/@.*$/, "") : one)) };
 }
 
-/** The fields of an alert as they are labelled here. */
+/** The labels of the fields of an alert. */
 export const ALERT_FIELDS: Readonly<Record<string, string>> = { name: "Name", url: "Webhook", below: "Bound", above: "Bound", min_rows: "Rows, at least", metric: "Figure" };
 
 export interface AlertForm {
@@ -132,7 +132,7 @@ export function AlertFields({ alert, onAlert }: { alert: AlertForm; onAlert: (al
         <Field label="Bound" type="number" step="any" value={alert.value} onValue={(value) => set({ value })} />
       </div>
       <div class="field-row line">
-        <Field label="Webhook (optional)" placeholder="https://hooks.example.com/…" value={alert.url} onValue={(url) => set({ url })} hint="These pages show alerts in any case." spellcheck={false} autocomplete="off" />
+        <Field label="Webhook (optional)" placeholder="https://hooks.example.com/…" value={alert.url} onValue={(url) => set({ url })} hint="These pages show the alert even without a webhook." spellcheck={false} autocomplete="off" />
         <Field label="Rows, at least" type="number" min={1} value={alert.minRows} onValue={(minRows) => set({ minRows })} />
       </div>
     </>

@@ -1,4 +1,4 @@
-/** Jobs at fixed times, and alerts on what jobs and live traces score. */
+/** Schedules of jobs, and alerts on the scores of jobs and live traces. */
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api/http";
 import type { ComponentChildren } from "preact";
@@ -66,7 +66,7 @@ export default function SchedulesPage({ query }: PageProps) {
 
 type Found<T> = { value: readonly T[] | null; error: unknown; loading: boolean; reload: () => void };
 
-/** Sends what a button asks for, says what came of it, and loads the list again. */
+/** Sends the request of a button, shows the outcome, and loads the list again. */
 async function ask(method: string, path: string, done: string, reload: () => void, body?: unknown): Promise<void> {
   try {
     await call(method, path, body === undefined ? {} : { body });
@@ -77,7 +77,7 @@ async function ask(method: string, path: string, done: string, reload: () => voi
   reload();
 }
 
-/** What a schedule and an alert have alike; `children` say what removing it does. */
+/** Buttons to pause and remove a schedule or an alert; `children` explain the removal. */
 function PauseAndRemove({ route, one, reload, pauses = true, children }: { route: string; one: { name: string; paused: boolean }; reload: () => void; pauses?: boolean; children: ComponentChildren }) {
   const remove = async (force = false) => {
     await call("DELETE", route, { query: { force } });
@@ -178,7 +178,7 @@ function Alerts({ found }: { found: Found<AlertReport> }) {
 
 const SHOWN = 50;
 
-/** What all alerts have told, the newest first. */
+/** The messages of all alerts, newest first. */
 function Messages({ alerts }: { alerts: readonly AlertReport[] }) {
   const told = alerts.flatMap((alert) => alert.deliveries.map((one) => ({ alert, one }))).sort((a, b) => b.one.created_at.localeCompare(a.one.created_at));
   return (
@@ -228,7 +228,7 @@ function AlertTable({ found }: { found: Found<AlertReport> }) {
             <td>
               <span class="chips">
                 {isFiring(one) && (
-                  <Button small title="You have seen it: it is not counted until its next message" onClick={() => void ask("PATCH", route, "Acknowledged", found.reload, { acknowledged: true })}>
+                  <Button small title="Seen: the alert is not counted until its next message" onClick={() => void ask("PATCH", route, "Acknowledged", found.reload, { acknowledged: true })}>
                     Acknowledge
                   </Button>
                 )}
@@ -247,7 +247,7 @@ function AlertTable({ found }: { found: Found<AlertReport> }) {
   );
 }
 
-/** Whether an alert fires; one of a single job has nothing more to watch once it has looked at it. */
+/** The state of an alert; an alert on a single job is done once it has checked that job. */
 function AlertState({ alert }: { alert: AlertReport }) {
   const paused = alert.paused && alert.rule.job === null;
   return (
@@ -261,7 +261,7 @@ function AlertState({ alert }: { alert: AlertReport }) {
 
 const JOBS_OFFERED = 20;
 
-/** `watched`: what is chosen at first, `job ID`, `schedule NAME` or `live NAME`. */
+/** `watched`: the initial choice, `job ID`, `schedule NAME` or `live NAME`. */
 function AlertDialog({ watched, schedules, onClose, onMade }: { watched: string; schedules: readonly ScheduleReport[]; onClose: () => void; onMade: () => void }) {
   const jobs = useLoaded((signal) => call<JobReport[]>("GET", "/v1/jobs", { signal, query: { limit: JOBS_OFFERED } }), []);
   const evaluators = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);

@@ -29,7 +29,7 @@ export function cronOf({ often, day, at, cron }: Timing): string {
   return often === "daily" ? `${minute} ${hour} * * *` : `${minute} ${hour} * * ${day}`;
 }
 
-/** A cron expression in words, where it is one that people often write. */
+/** A cron expression in words, if it is a common one. */
 export function inWords(cron: string): string {
   const found = /^(\d+) (\d+|\*) \* \* (\d|\*)$/.exec(cron);
   if (found === null) return cron;

@@ -103,7 +103,7 @@ function TraceTable({ traces }: { traces: readonly TraceReport[] }) {
   );
 }
 
-/** What an application was asked and answered: attributes of OpenInference, and as the host keeps them. */
+/** Attributes with the question and the answer of an application: those of OpenInference, and those that the host stores. */
 const SAID = [
   ["input.value", "inputs"],
   ["output.value", "outputs"],
@@ -114,7 +114,7 @@ function keptOf(attributes: Record<string, unknown>): Record<string, unknown> {
   return ag?.data ?? {};
 }
 
-/** A trace by the name of its first span, with how long it took. */
+/** A trace: the name of its first span, and its duration. */
 function TraceName({ trace }: { trace: TraceReport }) {
   const spans = spansOf(trace.trace);
   const root = spans?.roots[0];

@@ -2,7 +2,7 @@
 import type { CheckReport, EvaluatorClass } from "../api/types";
 import type { Draft } from "./draft";
 
-/** The class that runs: the one that is named, else the first. */
+/** The class that runs: the one in the settings, else the first. */
 export function classOf(report: Pick<CheckReport, "classes"> | null, draft: Draft): EvaluatorClass | null {
   const classes = report?.classes ?? [];
   return classes.find((one) => one.name === draft.settings.entry.trim()) ?? classes[0] ?? null;

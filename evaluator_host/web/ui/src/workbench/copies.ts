@@ -8,7 +8,7 @@ export function asCurl(evaluator: EvaluatorIn, row: Row, { origin, withKey }: { 
   return `curl -s ${origin}/v1/evaluate -H 'Content-Type: application/json'${key} -d '${body.replaceAll("'", `'\\''`)}'\n`;
 }
 
-/** A program that runs as it is where evaluator-host is installed. */
+/** A complete program, which needs evaluator-host installed. */
 export function asPython(evaluator: EvaluatorIn, row: Row, { origin, withKey }: { origin: string; withKey: boolean }): string {
   const names = new Set(["Client", "Evaluator"]);
   const given = [`    ${codeLiteral(evaluator.code)},`];
@@ -58,7 +58,7 @@ function keywords(values: object): string {
   return Object.entries(values).map(([name, value]) => `${name}=${literal(value)}`).join(", ");
 }
 
-/** Code in triple quotes where that reads it back unchanged; else as one escaped line. */
+/** Code in triple quotes if these keep it unchanged, else as one escaped line. */
 function codeLiteral(code: string): string {
   const readable = !code.includes('"""') && !code.includes("\\") && !code.endsWith('"') && /^[\t\n\u0020-\u007e\u00a1-\uffff]*$/.test(code) && !/[\ud800-\udfff]/.test(code);
   return readable ? `"""\\\n${code}"""` : JSON.stringify(code);

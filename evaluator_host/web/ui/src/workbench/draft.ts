@@ -18,21 +18,21 @@ export interface Draft {
   files: Record<string, string>;
   /** Digests of stored data files, by path. */
   data: Record<string, string>;
-  /** Where the code lies among them; null for their root. */
+  /** Path of the code among its files; null for their root. */
   path: string | null;
   threshold: string;
   policy: "none" | "restricted";
   /** The minor version of Python that the evaluator needs; null is the host's default. */
   python: string | null;
-  /** As typed; empty is the host's default. */
+  /** Limits as typed; an empty one is the host's default. */
   limits: Record<keyof Limits, string>;
-  /** What it may reach, kept as the stored evaluator has it. */
+  /** Grants of the stored evaluator, kept unchanged. */
   grants?: Pick<StoredEvaluator, "models" | "network" | "secrets" | "budget">;
   settings: { correct_answer_key: string; entry: string; config: string; score_output: string; repair?: boolean; integers?: Settings["integers"] };
   row: Record<RowField, string>;
   /** The rows below the editor. */
   rows: TestRow[];
-  /** The stored evaluator that it came from, or was kept as. */
+  /** The stored evaluator that the draft came from, or was saved as. */
   stored: { name: string; version: number } | null;
   /** Id of the example that the code comes from; null once it has been changed. */
   example: string | null;
@@ -114,7 +114,7 @@ export function rowTexts(row: Row): Draft["row"] {
   return { inputs: text(row.inputs), outputs: text(row.outputs), messages: text(row.messages), trace: text(row.trace), variables: text(row.variables), criteria: text(row.criteria) };
 }
 
-/** A record of a data set as the row it means, where no mapping says otherwise (evaluator_host/platform/datasets/mapping.py). */
+/** A record of a data set as a row, without a mapping: same rules as evaluator_host/platform/datasets/mapping.py. */
 export function rowOfRecord(record: Record<string, unknown>): Row {
   const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
   if (isObject(record["inputs"]) || isObject(record["variables"])) return record as Row;
@@ -126,7 +126,7 @@ export function rowOfRecord(record: Record<string, unknown>): Row {
 const OWN: Record<Language, string> = { python: "evaluator.py", javascript: "evaluator.js", typescript: "evaluator.ts" };
 const ENDS: Record<string, Language> = { py: "python", js: "javascript", mjs: "javascript", cjs: "javascript", jsx: "javascript", ts: "typescript", mts: "typescript", cts: "typescript", tsx: "typescript" };
 
-/** Where the code lies among its files. */
+/** Path of the code among its files. */
 export function ownPath(draft: Draft): string {
   return draft.path ?? OWN[draft.language];
 }
@@ -136,7 +136,7 @@ export function languageOf(path: string): Language | null {
   return ENDS[path.slice(path.lastIndexOf(".") + 1)] ?? null;
 }
 
-/** What makes one of the files the evaluator, and a file of what was it. */
+/** Changes that make one of the files the evaluator, and the former evaluator a file. */
 export function withEvaluator(draft: Draft, path: string): Partial<Draft> {
   const { [path]: code = "", ...others } = draft.files;
   const files = draft.code.trim() === "" ? others : { ...others, [ownPath(draft)]: draft.code };
@@ -145,7 +145,7 @@ export function withEvaluator(draft: Draft, path: string): Partial<Draft> {
   return { code, path, files, language, packages: isOther ? [] : draft.packages, example: null };
 }
 
-/** What adds files. One of them is the evaluator where it has its text, or, if there is no code yet, where it alone may be. */
+/** Changes that add files. One of them becomes the evaluator if it has the same text, or if there is no code yet and no other file may be it. */
 export function withDropped(draft: Draft, added: Record<string, string>): Partial<Draft> {
   const files = { ...draft.files, ...added };
   const sources = Object.keys(added).filter((path) => languageOf(path) !== null);
@@ -230,7 +230,7 @@ export function toRow(texts: Draft["row"]): { row: Row; faults: Faults } {
   return { row: row as Row, faults };
 }
 
-/** The draft of this tab, in a new tab the last one of the browser; null when there is none, or it is of an earlier version of this page. */
+/** The draft of this tab, or in a new tab the last one of the browser; null if there is none, or if an earlier version of this page wrote it. */
 export function recalled(): Draft | null {
   try {
     return whole(JSON.parse(recallInTab(KEY) ?? recall(KEY) ?? "null"));
@@ -239,7 +239,7 @@ export function recalled(): Draft | null {
   }
 }
 
-/** A stored draft with every field that drafts have today. */
+/** A stored draft, with defaults for fields that it lacks. */
 export function whole(found: Partial<Draft> | null): Draft | null {
   if (found === null || typeof found.code !== "string" || !Array.isArray(found.packages)) return null;
   return {
@@ -259,7 +259,7 @@ export function contentOf(draft: Draft): string {
 
 const MOST_KEPT = 1_000_000; // longest draft: a browser keeps about 5 MB for a site
 
-/** Keep the draft for this tab, and as the one that new tabs begin with. */
+/** Keep the draft for this tab, and for new tabs to begin with. */
 export function keepDraft(draft: Draft): void {
   const text = JSON.stringify(draft);
   // keeps at least the code
@@ -281,7 +281,7 @@ const MOST_EARLIER = 20;
 const MOST_EARLIER_TEXT = 1_500_000;
 let writing: string | null = null;
 
-/** Begin another draft: the one so far stays among the earlier ones as it is. */
+/** Begin another draft; the current one stays among the earlier ones. */
 export function beginDraft(): void {
   writing = crypto.randomUUID?.() ?? String(Math.random());
   keepInTab("drafting", writing);

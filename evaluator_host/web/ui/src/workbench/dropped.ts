@@ -3,14 +3,14 @@
 export interface Dropped {
   /** Texts by path. */
   files: Record<string, string>;
-  /** What was left out, and why: `logo.png is not text`. */
+  /** Files that were left out, and why: `logo.png is not text`. */
   left: string[];
 }
 
 /** A file that is not read yet. */
 interface Found {
   path: string;
-  /** Its bytes; null where they are over the limit. */
+  /** Returns the bytes of the file; null if it is over the limit. */
   read: () => Promise<Uint8Array | null>;
 }
 
@@ -21,7 +21,7 @@ const ALL_BYTES = 8 << 20;
 const ZIP_BYTES = 64 << 20;
 const CLOSED = new Set(["node_modules", "__pycache__", "__MACOSX", "site-packages", "dist", "build"]);
 
-/** Read what was dropped. `keeps`: whether the name of a folder that has everything is part of the paths. */
+/** Read dropped files and folders. `keeps`: whether paths include the name of a folder that contains everything. */
 export async function readEntries(entries: readonly FileSystemEntry[], keeps: (folder: string) => boolean): Promise<Dropped> {
   const found: Found[] = [];
   for (const entry of entries) await walk(entry, found);
@@ -54,7 +54,7 @@ function foundFile(file: File, path: string): Found {
   return { path, read: async () => (file.size > most ? null : new Uint8Array(await file.arrayBuffer())) };
 }
 
-/** Replace an archive that stands alone by what is in it. */
+/** Replace a single archive by its files. */
 async function unpacked(found: Found[]): Promise<Found[]> {
   const [only, more] = found;
   if (only === undefined || more !== undefined || !only.path.endsWith(".zip")) return found;
@@ -91,7 +91,7 @@ async function collected(found: readonly Found[], keeps: (folder: string) => boo
   return { files, left };
 }
 
-/** The folder that has all files; null where there is none. */
+/** The folder that contains all files; null if there is none. */
 function topOf(found: readonly Found[]): string | null {
   const tops = new Set(found.map(({ path }) => (path.includes("/") ? path.slice(0, path.indexOf("/")) : "")));
   const [top, more] = [...tops];
@@ -123,7 +123,7 @@ const ENTRY = 0x02014b50;
 const LOCAL = 0x04034b50;
 const LINK = 0xa000;
 
-/** The files of an archive, by its central directory. What an entry says of its size is not believed. */
+/** The files of an archive, from its central directory; the sizes in its entries are not trusted. */
 function entriesOfZip(bytes: Uint8Array, name: string): Found[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const broken = () => new Error(`${name} cannot be read as a zip archive: pack the folder again.`);
@@ -149,7 +149,7 @@ function entriesOfZip(bytes: Uint8Array, name: string): Found[] {
   return found;
 }
 
-/** The place of the record at the end of an archive, which a comment may follow. */
+/** The offset of the end record of an archive, which a comment may follow. */
 function endOf(view: DataView): number | null {
   for (let at = view.byteLength - 22; at >= 0 && at >= view.byteLength - 22 - 0xffff; at -= 1) {
     if (view.getUint32(at, true) === END) return at;

@@ -50,7 +50,7 @@ interface EditorPanelProps {
   build: Build;
   handle: RefObject<CodeEditorHandle | null>;
   onRun: () => void;
-  /** Whether anything was run here. */
+  /** Whether the user has run anything in this tab. */
   ran: boolean;
   /** The previous draft, if it contained code of the user. */
   aside: Draft | null;
@@ -68,7 +68,7 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
   const contract = draft.contract === "auto" ? (checked.report?.contract ?? null) : draft.contract;
   const known = () => knownOf(draft, contract);
   const [fault, setFault] = useState<Mark | null>(null);
-  const ownFault = checked.stale || checked.report === null ? fault : null; // what the host's check says comes first
+  const ownFault = checked.stale || checked.report === null ? fault : null; // the host's check takes precedence
   const found = useMemo(() => marksOf(checked.report, file), [checked.report, file]);
   const installed = build.state === "ready" || build.state === "none";
   const server = () => (installed ? serverOf(evaluator, Object.fromEntries(known().parameters.map(({ name, value }) => [name, value ?? null])), typeOf) : null);
@@ -248,7 +248,7 @@ function isOurs(contract: string | null): boolean {
   return contract === null || contract === "evaluate" || contract === "evaluate-v1" || contract === "main";
 }
 
-/** What the function is called with, and what it may return; folded after the first run, until somebody unfolds it. */
+/** The arguments and allowed results of the function; folded after the first run, until the user unfolds it. */
 function Signature({ draft, contract, ran }: { draft: Draft; contract: string | null; ran: boolean }) {
   const chosen = recall(SIGNATURE);
   const [open, setOpen] = useState(chosen === null ? !ran && !NARROW.matches : chosen === "open");
@@ -296,7 +296,7 @@ function Signature({ draft, contract, ran }: { draft: Draft; contract: string | 
   );
 }
 
-/** The contract and why, how many faults, and the name under which it is stored. */
+/** The contract and its origin, the number of faults, and the name of the stored evaluator. */
 function StatusLine({ draft, checked, fault, waiting }: { draft: Draft; checked: Checked; fault: Mark | null; waiting: boolean }) {
   const { report, stale } = checked;
   const faults = (report?.problems.length ?? 0) + (report?.missing_imports.length ?? 0);
@@ -340,7 +340,7 @@ function StatusLine({ draft, checked, fault, waiting }: { draft: Draft; checked:
   );
 }
 
-/** A button that gives the parameters the names of what they are given, and takes the rest from these; undo brings the code back. */
+/** A button that renames the parameters after their values, and reads the others from these; undo restores the code. */
 function RewriteOffer({ code, onRewrite }: { code: string | null; onRewrite: (code: string) => void }) {
   if (code === null) return null;
   return (
@@ -348,12 +348,12 @@ function RewriteOffer({ code, onRewrite }: { code: string | null; onRewrite: (co
       <Button small onClick={() => onRewrite(code)}>
         Rewrite the parameters
       </Button>
-      <span class="muted">so that each is what its name says</span>
+      <span class="muted">so that each parameter is what its name says</span>
     </p>
   );
 }
 
-/** A button for the only way in which code was probably meant, or the ways to choose from. */
+/** A button for the one probable repair of the code, or a choice of several. */
 function FixOffer({ fix, onFix }: { fix: Fix | null; onFix: (code: string) => void }) {
   if (fix === null) return null;
   const { code, candidates } = fix;
@@ -384,7 +384,7 @@ function FixOffer({ fix, onFix }: { fix: Fix | null; onFix: (code: string) => vo
   );
 }
 
-/** The syntax in which a file is shown; null is the code. */
+/** The syntax of a file, or with null of the code. */
 function syntaxOf(file: string | null, language: Language): Syntax {
   if (file === null) return language;
   if (file.endsWith(".py")) return "python";

@@ -1,4 +1,4 @@
-/** What a row is expected to come to, as people type it: `1`, `1 ± 0.05`, `0.4..0.6`, `>= 0.5`, `passed`, `not passed`, `fails`, `fails timeout`,
+/** Expected results of rows, as people type them: `1`, `1 ± 0.05`, `0.4..0.6`, `>= 0.5`, `passed`, `not passed`, `fails`, `fails timeout`,
  * `label good`, several with `;` between them: the grammar of evaluator_host/platform/evaluators/cases.py. */
 import type { Result } from "../api/types";
 import { shownNumber } from "../shown-text";
@@ -15,9 +15,9 @@ const NUMBER = "([+-]?(?:\\d+\\.?\\d*|\\.\\d+)(?:e[+-]?\\d+)?)";
 const NEAR = new RegExp(`^=?\\s*${NUMBER}\\s*(?:(?:±|\\+-|\\+/-)\\s*${NUMBER})?$`, "i");
 const BETWEEN = new RegExp(`^${NUMBER}\\s*(?:\\.\\.|to|–|…)\\s*${NUMBER}$`, "i");
 const BOUND = new RegExp(`^(>=|≥|>|<=|≤|<)\\s*${NUMBER}$`, "i");
-const EXACT = 1e-9; // a sum of floats that prints like the expected one
+const EXACT = 1e-9; // tolerance for sums of floats
 
-/** Read what was typed; null when nothing was. */
+/** Read a typed expectation; null for an empty text. */
 export function readExpectation(typed: string): Expectation | null {
   const text = typed.trim();
   if (text === "") return null;
@@ -48,7 +48,7 @@ export function readExpectation(typed: string): Expectation | null {
   return { kind: "wrong", message: "Write 1, 1 ± 0.05, 0.4..0.6, >= 0.5, passed, not passed, fails, fails timeout or label good." };
 }
 
-/** Whether a result is as expected: null when nothing is expected, else why not. */
+/** Why a result is not as expected; null if it is, or if nothing is expected. */
 export function unmet(expectation: Expectation | null, result: Result): string | null {
   if (expectation === null || expectation.kind === "wrong") return null;
   const came = result.status === "failed" ? `failed with ${result.error?.code ?? "an error"}` : result.score === null ? "has no score" : `is ${shownNumber(result.score)}`;
@@ -71,7 +71,7 @@ export function unmet(expectation: Expectation | null, result: Result): string |
   }
 }
 
-/** What expects exactly this result. */
+/** The expectation of exactly this result, as text. */
 export function expectationOf(result: Result): string {
   if (result.status === "failed") return "fails";
   if (result.score !== null) return shownNumber(result.score);

@@ -1,4 +1,4 @@
-/** The tabs over the editor of an evaluator of several files: its code, each file, its data files, and a field for one more. */
+/** The tabs over the editor of an evaluator with files: its code, each file, data files, and a field to add a file. */
 import { useState } from "preact/hooks";
 import { upload } from "../api/http";
 import { Button } from "../components/button";

@@ -1,7 +1,7 @@
 import { SampleButton } from "../resources/sample-button";
 import { Link } from "../router";
 
-/** The tour of an empty workbench: what is done here, step by step, the way to one's own data, and data to try everything with. */
+/** The tour of an empty workbench: the steps of the work, a link to a tutorial, and sample data. */
 export function FirstSteps() {
   return (
     <>

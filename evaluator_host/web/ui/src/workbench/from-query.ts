@@ -11,7 +11,7 @@ export function namesAnything(query: URLSearchParams): boolean {
   return query.has("evaluator") || query.has("dataset") || query.has("job");
 }
 
-/** A draft, and what its evaluator made of its row in the job from which both are. */
+/** A draft, and the result of its evaluator for its row in the job that both come from. */
 export interface Found {
   draft: Draft;
   result: Result | null;

@@ -23,7 +23,7 @@ interface ResultCardProps {
   stale?: boolean;
   /** The run before this one. */
   before?: Run | null;
-  /** Packages that it lacked. */
+  /** Packages that the run lacked. */
   pins?: readonly string[];
   onPin?: (pin: string) => void;
   /** Run it again with the packages that the host chooses. */
@@ -97,7 +97,7 @@ function Headline({ result }: { result: Result }) {
   );
 }
 
-/** What changed against the run before. */
+/** The change since the previous run. */
 function Against({ before, result }: { before: Run; result: Result }) {
   const [earlier, later] = [before.result.score, result.score];
   if (earlier === null && later === null) return null;
@@ -137,7 +137,7 @@ function Failure({ error, goTo, children }: { error: EvaluationError; goTo: GoTo
 const PLACE = /\bline (\d+)|:(\d+):(\d+)/;
 const MOST_LINES = 120;
 
-/** A traceback; each place in it goes there. */
+/** A traceback in which each place is a link to the code. */
 function Traceback({ text, goTo }: { text: string; goTo: GoTo }) {
   const lines = text.trimEnd().split("\n");
   return (

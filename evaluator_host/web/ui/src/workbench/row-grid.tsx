@@ -1,4 +1,4 @@
-/** The rows below the editor: each with its score, what is expected of it, and whether that holds; scored again on every change. */
+/** The rows below the editor: each with its score and the expected result; scored again on every change. */
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 import { Button } from "../components/button";
@@ -177,7 +177,7 @@ function Rows({ rows, scores, open, onOpen, onChange, onRemove, onUse }: RowsPro
   );
 }
 
-/** The score, and what it was if the last change moved it. */
+/** The score, with the previous one if the last change moved it. */
 function Scored({ result, before }: { result: Result; before: Result | undefined }) {
   const moved = before !== undefined && before.score !== result.score;
   return (

@@ -1,4 +1,4 @@
-/** A dialog that scores a whole data set with the evaluator as it is in the editor: the job opens at once. */
+/** A dialog that scores a data set with the evaluator in the editor, and opens the job at once. */
 import { useState } from "preact/hooks";
 import { call } from "../api/http";
 import { Button } from "../components/button";
@@ -94,7 +94,7 @@ export function RunOnDataset({ draft, evaluator, onClose }: { draft: Draft; eval
   );
 }
 
-/** The reference of the stored version if the draft is still that, so that the job is among its jobs; else the code itself. */
+/** The reference of the stored version if the draft is unchanged, so that the job counts among its jobs; else the code itself. */
 async function referenceOf(draft: Draft, evaluator: EvaluatorIn): Promise<string | EvaluatorIn> {
   if (draft.stored === null) return evaluator;
   const { name, version } = draft.stored;

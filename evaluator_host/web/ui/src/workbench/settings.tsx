@@ -1,4 +1,4 @@
-/** How an evaluator is called, when it has passed, and what it may use. */
+/** The settings of an evaluator: its call, its threshold, and what it may use. */
 import { useState } from "preact/hooks";
 import { Button } from "../components/button";
 import { Field, Select } from "../components/field";
@@ -23,7 +23,7 @@ interface FieldsProps {
   draft: Draft;
   change: (changes: Partial<Draft>) => void;
   faults: Faults;
-  /** What is known of the code. */
+  /** Facts about the code from its check. */
   report: Pick<CheckReport, "contract" | "classes"> | null;
 }
 
@@ -49,7 +49,7 @@ export function SettingsPanel(props: FieldsProps) {
   );
 }
 
-/** What the code may reach, each as a list with commas. */
+/** The grants of the code, each as a list with commas. */
 function Grants({ draft, change }: Pick<FieldsProps, "draft" | "change">) {
   const { models = [], network = [], secrets = {}, budget = { requests: null, tokens: null, cost: null } } = draft.grants ?? {};
   const set = (changes: Partial<NonNullable<Draft["grants"]>>) => change({ grants: { models, network, secrets, budget, ...changes } });
@@ -57,7 +57,7 @@ function Grants({ draft, change }: Pick<FieldsProps, "draft" | "change">) {
     <fieldset class="settings-grid">
       <legend class="field-label">Grants</legend>
       <Listed label="Models" hint="Registered models that the code may ask." value={models.join(", ")} placeholder="none" onValue={(names) => set({ models: names })} />
-      <Listed label="Hosts" hint="Other hosts that it may reach." value={network.join(", ")} placeholder="none" onValue={(hosts) => set({ network: hosts })} />
+      <Listed label="Hosts" hint="Other hosts that the code may reach." value={network.join(", ")} placeholder="none" onValue={(hosts) => set({ network: hosts })} />
       <Listed
         label="Secrets"
         hint="VARIABLE=name of a secret."
@@ -72,7 +72,7 @@ function Grants({ draft, change }: Pick<FieldsProps, "draft" | "change">) {
   );
 }
 
-/** A list that is written with commas; it is read when the field is left. */
+/** A list with commas, read when the field loses the focus. */
 function Listed({ value, onValue, ...rest }: { label: string; hint: string; value: string; placeholder: string; onValue: (names: string[]) => void }) {
   const [text, setText] = useState<string | null>(null);
   const read = (written: string) => written.split(",").map((one) => one.trim()).filter((one) => one !== "");
@@ -89,7 +89,7 @@ function Listed({ value, onValue, ...rest }: { label: string; hint: string; valu
   );
 }
 
-/** The fields alone. */
+/** The fields without the panel around them. */
 export function SettingsFields({ draft, change, faults, report }: FieldsProps) {
   const host = useHost();
   const contracts = [{ value: "auto", label: "Detect automatically" }, ...(host?.contracts ?? []).filter((name) => name !== "auto").map((name) => ({ value: name, label: name }))];

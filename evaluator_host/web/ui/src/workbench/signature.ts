@@ -1,4 +1,4 @@
-/** How the code is called and what it may return, by contract: for completion, hover and the card above the editor. */
+/** Arguments and allowed results of the code, by contract: for completion, hover and the card above the editor. */
 import type { Row } from "../api/types";
 import type { Known, Parameter } from "../editor/knowledge";
 import { toRow, type Draft } from "./draft";
@@ -36,7 +36,7 @@ const ENTRY: Record<Draft["language"], RegExp> = {
   typescript: /(?:function\s+(evaluate|main)\s*|(?:const|let|var)\s+(?:evaluate|main)\s*=\s*(?:async\s*)?(?:function\s*)?)\(([^)]*)\)/,
 };
 
-/** The names of the entry's parameters in order, and which of the two entries it is. */
+/** The names of the entry's parameters in order, and the name of the entry: evaluate or main. */
 export function namesOf(code: string, language: Draft["language"]): [{ name: string; optional: boolean }[], string | undefined] {
   const found = ENTRY[language].exec(code);
   const parts = (found?.[2] ?? "").replace(/<[^>]*>|\{[^}]*\}/g, "").split(","); // types may have commas
@@ -44,7 +44,7 @@ export function namesOf(code: string, language: Draft["language"]): [{ name: str
   return [names.filter(({ name }) => name !== ""), found?.[1]];
 }
 
-/** The parameters as they are named in the code, with what each gets. */
+/** The parameters with their names in the code, and the value of each. */
 export function parametersOf(draft: Draft, contract: string | null): Parameter[] {
   const names = namesOf(draft.code, draft.language)[0].map(({ name }) => name);
   const { row } = toRow(draft.row);

@@ -110,9 +110,9 @@ function Stored({ onOpen }: { onOpen: (report: EvaluatorReport) => void }) {
 
 interface SaveDialogProps {
   evaluator: EvaluatorIn;
-  /** The name it has already. */
+  /** The name of the evaluator so far. */
   name: string;
-  /** The rows below the editor; those of which something is expected are its cases. */
+  /** The rows below the editor; those with an expected result become cases. */
   rows?: readonly TestRow[];
   onClose: () => void;
   onSaved: (report: EvaluatorReport, isNew: boolean) => void;
@@ -162,9 +162,9 @@ export function SaveDialog({ evaluator, name: given, rows, onClose, onSaved }: S
       }
     >
       <Field label="Name" value={name} onValue={setName} hint="Letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />
-      {before !== undefined && <Field label="What changed" value={message} onValue={setMessage} placeholder="Why this version is made" maxlength={1000} autocomplete="off" />}
+      {before !== undefined && <Field label="What changed" value={message} onValue={setMessage} placeholder="Reason for this version" maxlength={1000} autocomplete="off" />}
       <Field label="Description" value={description} onValue={setDescription} placeholder={before?.description || "What it scores"} />
-      <Field label="Tags" value={tags} onValue={setTags} placeholder={before?.tags.join(", ") || "tone, regression"} hint="Words to find it by, with commas between them." autocomplete="off" />
+      <Field label="Tags" value={tags} onValue={setTags} placeholder={before?.tags.join(", ") || "tone, regression"} hint="Words to find the evaluator by, separated by commas." autocomplete="off" />
       {error !== null && <ErrorNote title="The evaluator was not saved" error={error} />}
     </Dialog>
   );

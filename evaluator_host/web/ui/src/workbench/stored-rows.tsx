@@ -17,7 +17,7 @@ import type { Columns, DatasetReport, EvaluatorReport, JobReport, JobRowDetail, 
 import { newRow, rowOf, type TestRow } from "./test-rows";
 
 const PAGE = 20;
-const SEARCHED = 5000; // rows, a page of a thousand at a time
+const SEARCHED = 5000; // most rows to search, a page of a thousand at a time
 const SOURCES = [
   { value: "dataset", label: "Data set" },
   { value: "job", label: "Job" },
@@ -27,7 +27,7 @@ const SOURCES = [
 interface StoredRowsProps {
   onClose: () => void;
   onTake: (rows: readonly TestRow[]) => void;
-  /** How many more may be taken; 1 for the test row. */
+  /** Number of rows that may still be added; 1 for the test row. */
   room: number;
 }
 
@@ -53,7 +53,7 @@ interface SourceProps {
   room: number;
 }
 
-/** A row that may be taken, under the name that it has in its source. */
+/** A row to choose, with its name in the source. */
 interface Offer {
   name: string;
   shown: Columns;
@@ -128,7 +128,7 @@ async function rowsFrom(name: string, first: number, signal?: AbortSignal, limit
   return { at: records.map((_, index) => first + index), records };
 }
 
-/** The first rows in which a text stands. */
+/** The first rows that contain a text. */
 async function rowsWith(name: string, words: string, rows: number, signal: AbortSignal): Promise<Found> {
   const found: { at: number[]; records: Columns[] } = { at: [], records: [] };
   for (let first = 0; first < Math.min(rows, SEARCHED) && found.at.length < PAGE; first += 500) {

@@ -16,7 +16,7 @@ const LABELS: Record<RowField, { label: string; hint: string }> = {
   criteria: { label: "Criteria", hint: "Evaluation criteria of this row" },
 };
 
-/** What a contract is called with, by the fields that only some contracts take. */
+/** The fields of a row for a contract, including those that only some contracts take. */
 function fieldsOf(takes: readonly string[]): readonly RowField[] {
   const messages: RowField[] = takes.includes("messages") ? ["messages"] : [];
   if (takes.includes("variables")) return ["variables", "inputs", "outputs", ...messages];
@@ -27,7 +27,7 @@ interface TestPanelProps {
   row: Draft["row"];
   onRow: (row: Draft["row"]) => void;
   contract: string | null;
-  /** Criteria to fill in, where the evaluator says what they are. */
+  /** Criteria to fill in, if the evaluator declares them. */
   criteria: unknown;
   faults: Faults;
   running: boolean;

@@ -6,9 +6,9 @@ import { expectationText, readExpectation, unmet } from "./expectation";
 export interface TestRow {
   id: string;
   row: Row;
-  /** As typed; empty when nothing is expected. */
+  /** Expected result as typed; empty if nothing is expected. */
   expected: string;
-  /** Where it comes from: "capitals, row 3"; empty when it was typed. */
+  /** Origin of the row: "capitals, row 3"; empty for a typed row. */
   from: string;
 }
 
@@ -18,7 +18,7 @@ export function newRow(row: Row, from = "", expected = ""): TestRow {
   return { id: crypto.randomUUID?.() ?? String(Math.random()), row, expected, from };
 }
 
-/** Code to begin with for rows of a data set: it compares the output with the column of what was expected, if there is one. */
+/** Initial code for rows of a data set: compares the output with the column of expected answers, if there is one. */
 export function firstCode(expected: string | null): string {
   const compared = expected === null ? "bool(outputs)" : `outputs == inputs[${JSON.stringify(expected)}]`;
   return `def evaluate(inputs, outputs, trace):\n    return ${compared}\n`;
@@ -73,16 +73,16 @@ export function summaryOf(rows: readonly TestRow[], results: ReadonlyMap<string,
   return summary;
 }
 
-/** A case as evaluators keep it: a row, its name and what is expected of it. */
+/** A stored case: a row, its name and its expected result. */
 export type Case = Row & { case?: string | null; expect: unknown };
 
-/** The rows of which something is expected, as cases. */
+/** The rows with an expected result, as cases. */
 export function casesOf(rows: readonly TestRow[]): Case[] {
   const expects = rows.filter(({ expected }) => !["wrong", undefined].includes(readExpectation(expected)?.kind));
   return expects.map(({ row, from, expected }) => ({ ...row, ...(from === "" ? {} : { case: from.slice(0, 200) }), expect: expected.trim() }));
 }
 
-/** Kept cases as rows. */
+/** Stored cases as rows. */
 export function rowsOfCases(cases: readonly unknown[]): TestRow[] {
   return (cases as Case[]).slice(0, MOST_ROWS).map(({ case: name, expect, ...row }) => newRow(row, name ?? "", expectationText(expect)));
 }

@@ -8,7 +8,7 @@ const PARTS = [
   { name: "run", label: "running" },
 ] as const satisfies readonly { name: keyof Timing; label: string }[];
 
-/** Where the time of a run went. */
+/** The time of a run, by phase. */
 export function TimingBar({ timing }: { timing: Timing }) {
   const parts = PARTS.map((part) => ({ ...part, ms: timing[part.name] }));
   const rest = Math.max(timing.total - parts.reduce((sum, part) => sum + part.ms, 0), 0);

@@ -15,7 +15,7 @@ export interface Build {
 type Seen = Omit<Build, "retry">;
 
 const NONE: Seen = { state: "none", step: null, report: null, error: null };
-const PAUSE_MS = 300; // several pins are often added in a row
+const PAUSE_MS = 300; // milliseconds to wait, since several pins are often added one after another
 
 export function useBuild({ packages, language, python }: Pick<Draft, "packages" | "language" | "python">): Build {
   const [build, setBuild] = useState<Seen>(NONE);

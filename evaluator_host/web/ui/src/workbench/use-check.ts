@@ -12,7 +12,7 @@ export interface Checked {
   /** The error if the check itself failed. */
   error: unknown;
   checking: boolean;
-  /** Whether the report is of code as it was before the last change. */
+  /** Whether the code has changed since the report. */
   stale: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Probable mistakes in code that loads, such as undefined names: asked for when the user has changed the code. */
+/** Probable mistakes in code that loads, such as undefined names: requested once the user has changed the code. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type LanguageServer, START } from "../editor/language";
 import type { Mark } from "../editor/mirror";

@@ -8,10 +8,10 @@ const PAUSE_MS = 300; // milliseconds after the last key
 
 export interface RowScores {
   results: ReadonlyMap<string, Result>;
-  /** The results before these, by row: what a change of the code did. */
+  /** The previous results by row, to show the effect of a change. */
   before: ReadonlyMap<string, Result>;
   running: boolean;
-  /** Whether the code or a row has changed since the results came. */
+  /** Whether the code or a row has changed since the results arrived. */
   stale: boolean;
   /** Why the last try gave no results: the call failed, or the code does not load. */
   error: unknown;

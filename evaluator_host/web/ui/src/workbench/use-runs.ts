@@ -10,20 +10,20 @@ interface Running {
   runs: readonly Run[];
   shown: Run | null;
   running: boolean;
-  /** Why the last one did not run. */
+  /** The error if the last run failed to start. */
   error: unknown;
   /** `settle` returns the draft with the packages that the host chose, and the result as it is shown. */
   start: (draft: Draft, evaluator: EvaluatorIn, row: Row, settle?: (result: Result) => Pick<Run, "draft" | "result">) => void;
-  /** Shows a result that is there already, of a row of a job. */
+  /** Shows the existing result of a row of a job. */
   bring: (draft: Draft, result: Result) => void;
   stop: () => void;
   show: (run: Run) => void;
 }
 
-const LARGE = 200_000; // characters; one result of a megabyte is kept, thirty are not
+const LARGE = 200_000; // characters of a returned value that older runs may keep
 
 const KEY = "runs";
-const MOST_KEPT = 2_500_000; // characters; a browser keeps about 5 MB for a tab
+const MOST_KEPT = 2_500_000; // most characters to store; a browser keeps about 5 MB for a tab
 
 // Runs outlive a visit to another page, and a reload.
 let remembered: readonly Run[] = recalledRuns();
@@ -84,7 +84,7 @@ export function useRuns(): Running {
   return { runs, shown, running, error, start, bring: (draft, result) => keep({ draft, result }), stop: () => abort.current?.abort(), show: setShown };
 }
 
-/** An older run without a value that is large. */
+/** An older run without its value, if that is large. */
 function lightened(run: Run): Run {
   const { result } = run;
   if (result.value === null || typeof result.value !== "object" || (JSON.stringify(result.value)?.length ?? 0) < LARGE) return run;
