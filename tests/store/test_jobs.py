@@ -95,6 +95,25 @@ async def finished(store: Store, scores: list[float | None], *, name: str | None
     return job
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "excluded", "zero"),
+    [
+        ([1.0, 0.0, 0.5], [0.5, 0.5, 0.5], 0.0, 0.0),
+        ([1.0, 1.0, None], [None, 0.0, 1.0], None, pytest.approx(-1 / 3)),  # as many rows failed, but other ones
+        ([1.0, None, None], [1.0, None, None], 0.0, 0.0),
+        ([1.0, None, 0.0, 0.0], [0.0, 1.0, 0.0, None], None, 0.0),
+    ],
+)
+async def test_a_mean_is_compared_with_one_over_the_same_rows(
+    store: Store, before: list[float | None], after: list[float | None], excluded: float | None, zero: float | None
+) -> None:
+    await finished(store, before)
+    job = await finished(store, after)
+    [found] = (await tables(store).jobs.get_overview(WORKSPACE, job.id)).evaluators
+    assert found.previous is not None
+    assert [found.change(failures_are_zero=one) for one in (False, True)] == [excluded, zero]
+
+
 async def test_a_list_of_jobs_tells_what_each_evaluator_scored_and_what_changed(store: Store) -> None:
     before = await finished(store, [1.0, 1.0, 0.0])
     after = await finished(store, [1.0, None, None], name="second")

@@ -26,6 +26,7 @@ from evaluator_host.platform.jobs.table import (
     TogetherTable,
     as_job,
     read_warnings,
+    row_mark,
     select_jobs,
 )
 from evaluator_host.platform.store.database import (
@@ -270,13 +271,16 @@ async def _count(
     for position in {result.position for result in results}:
         some = [result for result in results if result.position == position]
         used = [result for result in some if result.status != Status.SKIPPED]
-        scores = [result.score for result in used if result.score is not None and math.isfinite(result.score)]
+        finite = {one.row: one.score for one in used if one.score is not None and math.isfinite(one.score)}
+        scores = [*finite.values()]
         counts = {status.value: sum(result.status == status for result in some) for status in Status}
         counts |= {
             "judged": sum(result.passed is not None for result in used),
             "passed": sum(result.passed is True for result in used),
             "scores": len(scores),
             "numbers": sum(_has_number(result) for result in some),
+            "scores_mark": sum(map(row_mark, finite)),
+            "failed_mark": sum(row_mark(result.row) for result in some if result.status == Status.FAILED),
             "doubted": sum(_has_number(result) and _is_doubted(result, notes) for result in some),
         }
         values: dict[str, Any] = {name: getattr(table, name) + count for name, count in counts.items()}
@@ -307,7 +311,7 @@ def _warnings_with(known: str, notes: Mapping[int, Sequence[Note]]) -> str:
 
 
 async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
-    """Store, for each evaluator of a completed job, the newest earlier job that scored as many of the same rows."""
+    """Note for each evaluator of a completed job the newest completed job before it over the same rows."""
     table, earlier = JobEvaluatorTable, aliased(JobEvaluatorTable)
     job, data = aliased(JobTable), aliased(DatasetTable)
     this = (

@@ -426,22 +426,16 @@ def _point(job: Job, one: EvaluatorTally) -> EvaluatorScore:
 def _score(job: Job, one: EvaluatorTally, stored: StoredSpec | None = None) -> JobScore:
     stored = stored or spec_from_json(job.request)
     zero = stored.config.failures is Failures.ZERO
-    mean, before = (
-        None if tally is None else tally.mean_score(failures_are_zero=zero) for tally in (one.tally, one.previous)
-    )
-    counted = {tally.mean_rows(failures_are_zero=zero) for tally in (one.tally, one.previous) if tally is not None}
     return JobScore(
         evaluator=one.label,
         rows=len(stored.shard.indexes(job.rows)),
         scored=one.tally.scored,
         failed=one.tally.failed,
         skipped=one.tally.skipped,
-        mean=mean,
+        mean=one.tally.mean_score(failures_are_zero=zero),
         pass_rate=one.tally.pass_rate(failures_are_zero=zero),
         previous=None if one.previous is None else one.previous_job,
-        change=float(f"{mean - before:.12g}")
-        if mean is not None and before is not None and len(counted) == 1 and one.compares()
-        else None,
+        change=one.change(failures_are_zero=zero),
         warnings=one.tally.counted_warnings(),
         doubt=one.doubt() if job.status.final else None,
         mean_rows=one.tally.mean_rows(failures_are_zero=zero),

@@ -6,6 +6,7 @@ queued ─▶ running ─▶ completed | failed | cancelled
 paused (and queued again when its host shuts down, or when a failed job is resumed)
 """
 
+import hashlib
 import secrets
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -98,7 +99,8 @@ class JobEvaluatorTable(Table):
 
     `judged` counts rows with a verdict, `scores` rows with a score; `mean` is the mean of these scores. `numbers`
     counts rows with a score or a metric, `doubted` those of them with a warning that makes it doubtful. `previous_job`
-    is the newest job over the same rows that had completed when this one completed.
+    is the newest job over the same rows that had completed when this one completed. `scores_mark` and `failed_mark`
+    are the sums of `row_mark` over the rows with a score and over the failed ones.
     """
 
     __tablename__ = "job_evaluators"
@@ -121,6 +123,8 @@ class JobEvaluatorTable(Table):
     mean: Mapped[float] = mapped_column(server_default="0")
     numbers: Mapped[int] = mapped_column(server_default="0")
     doubted: Mapped[int] = mapped_column(server_default="0")
+    scores_mark: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    failed_mark: Mapped[int] = mapped_column(BigInteger, server_default="0")
     warnings: Mapped[str] = mapped_column(server_default="[]")
     previous_job: Mapped[str | None]
     previous_position: Mapped[int | None]
@@ -261,6 +265,8 @@ class Tally:
     mean: float  # mean of these scores; 0 if there are none
     numbers: int = 0  # rows with a score or a metric
     doubted: int = 0  # rows among these with a warning that makes the score doubtful
+    scores_mark: int = 0  # sum of `row_mark` over the rows with a score
+    failed_mark: int = 0  # the same over the failed rows
     warnings: str = "[]"  # JSON, see `types.warnings.WarningCount`
 
     def counted_warnings(self) -> tuple[WarningCount, ...]:
@@ -275,6 +281,14 @@ class Tally:
     def mean_rows(self, *, failures_are_zero: bool) -> int:
         """Return the number of rows that the mean is over."""
         return self.scores + (self.failed if failures_are_zero else 0)
+
+    def averages_same_rows(self, other: "Tally", *, failures_are_zero: bool) -> bool:
+        """Return whether the mean of another job is over the same rows as this one."""
+        marks = [
+            (one.mean_rows(failures_are_zero=failures_are_zero), one.scores_mark + failures_are_zero * one.failed_mark)
+            for one in (self, other)
+        ]
+        return marks[0] == marks[1]
 
     def pass_rate(self, *, failures_are_zero: bool) -> float | None:
         """Return the share of judged rows that passed, None without any; failed rows are left out, or did not pass."""
@@ -299,9 +313,14 @@ class EvaluatorTally:
         """Return why none of its scores so far can be relied on; None if one can."""
         return self._doubt(self.tally)
 
-    def compares(self) -> bool:
-        """Whether the scores of the previous job can be relied on, so that the change since then means something."""
-        return self.previous is not None and self._doubt(self.previous) is None
+    def change(self, *, failures_are_zero: bool) -> float | None:
+        """Return the mean minus that of the previous job; None over other rows, or where that one is doubtful."""
+        if self.previous is None or self._doubt(self.previous) is not None:
+            return None
+        if not self.tally.averages_same_rows(self.previous, failures_are_zero=failures_are_zero):
+            return None
+        means = [one.mean_score(failures_are_zero=failures_are_zero) for one in (self.tally, self.previous)]
+        return None if means[0] is None or means[1] is None else float(f"{means[0] - means[1]:.12g}")
 
     def _doubt(self, counts: Tally) -> str | None:
         rows = counts.scored + counts.failed + counts.skipped
@@ -325,6 +344,11 @@ class JobOverview:
     dataset: str  # name of its data set, or the id of one without a name
     asked: int  # rows that were sent to its model, failures included
     silent: bool = False  # whether the host that runs the job has written nothing for a while
+
+
+def row_mark(row: int) -> int:
+    """Return a number of 32 bits for a row. Sums of it tell sets of rows apart, but for one pair in four billion."""
+    return int.from_bytes(hashlib.blake2b(b"%d" % row, digest_size=4).digest())
 
 
 def read_warnings(stored: str) -> tuple[WarningCount, ...]:

@@ -128,7 +128,7 @@ def history_table(history: ScoreHistory) -> Text:
         if last.change is not None and last.change < 0:
             made.append(plain(f"\n{name} fell by {-last.change:.4g}: {compare}"))
         elif last.not_compared:
-            why = "its last two jobs scored different numbers of rows, or the first of them is doubtful"
+            why = "its last two jobs did not score the same rows, or the first of them is doubtful"
             made.append(plain(f"\n{name} is not compared by its mean ({why}): {compare}"))
     return made
 
