@@ -108,3 +108,34 @@ def test_an_instance_may_be_sent_as_the_platform_does() -> None:
     instance = {"response": {"text": "a"}, "reference": {"text": "b"}}
     assert bound("vertex", instance) == bound("vertex", {"instance": instance}) == instance
     assert isinstance(bound("vertex", {"instance": instance, "reference": "c"}), EvaluationError)
+
+
+@pytest.mark.parametrize(
+    ("contract", "beside", "found", "truth"),
+    [
+        ("langsmith", {"reference_outputs": {"answer": "b"}}, ("example", "outputs"), {"answer": "b"}),
+        ("langsmith", {"referenceOutputs": "b"}, ("example", "outputs"), {"output": "b"}),
+        ("honeyhive", {"ground_truth": "b"}, ("ground_truth",), "b"),
+        ("honeyhive", {"ground_truths": ["b"]}, ("ground_truth",), ["b"]),
+        ("mlflow", {"expectations": {"facts": ["b"]}}, ("expectations",), {"facts": ["b"]}),
+        ("mlflow", {"expected_response": "b"}, ("expectations", "expected_response"), "b"),
+        ("langfuse", {"expectedOutput": "b"}, ("experiment", "itemExpectedOutput"), "b"),
+        ("braintrust", {"expected": "b"}, ("expected",), "b"),
+        ("ragas", {"reference": "b"}, ("reference",), "b"),
+    ],
+)
+def test_an_expected_answer_beside_the_inputs_arrives(
+    contract: str, beside: dict[str, Any], found: tuple[str, ...], truth: Any
+) -> None:
+    native = given(contract, to_row({"inputs": {"question": "q"}, "outputs": "a", **beside}, Mapping()))
+    for key in found:
+        native = native[key]
+    assert native == truth
+
+
+def test_an_expected_answer_among_the_inputs_comes_before_one_beside_them() -> None:
+    record = {"inputs": {"expected": "a"}, "outputs": "a", "ground_truth": "b"}
+    assert to_row(record, Mapping()).inputs == {"expected": "a"}
+    mapped = to_row({**record, "inputs": {}}, Mapping.parse(["correct_answer=ground_truth"])).inputs
+    assert mapped == {"ground_truth": "b", "correct_answer": "b"}
+    assert to_row({"variables": {"inputs": {}}, "expected": "b"}, Mapping()).inputs == {}

@@ -21,9 +21,13 @@ _WORDS: Final = {
 # Columns that hold the expected answer and can hold nothing else; a `label` or `target` may be anything.
 _NAMES_OF_TRUTH: Final = frozenset(
     [
-        *("expected", "expectedoutput", "expectedoutputs", "expectedanswer", "expectedresponse"),
-        *("reference", "referenceoutput", "referenceoutputs", "referenceanswer"),
-        *("groundtruth", "goldanswer", "goldenanswer", "correctanswer"),
+        *("expected", "expectation", "expectations"),
+        *(
+            first + second
+            for first in ("expected", "reference", "correct", "gold", "golden")
+            for second in ("output", "outputs", "answer", "answers", "response", "responses")
+        ),
+        *("reference", "groundtruth", "groundtruths"),
     ]
 )
 _MEANING: Final = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}

@@ -1,6 +1,7 @@
 """Maps a record of a file to a row: each field from a column or from a template over the columns.
 
-A record with an object under `inputs` (or `variables`) is a row as the API takes it. Any other record is flat: every
+A record with an object under `inputs` (or `variables`) is a row as the API takes it; a column beside it that names the
+expected answer is one of the inputs. Any other record is flat: every
 column is in `inputs`, `outputs` (or `output`) is also the outputs, and objects under `trace` and `criteria` and a list
 under `messages` are the fields of these names. `outputs=none` in a mapping says that rows have no outputs.
 A record may also have separate criteria for several evaluators; each
@@ -15,6 +16,7 @@ from typing import Any, Final
 
 from evaluator_host.engine.contracts.otlp import with_spans
 from evaluator_host.engine.contracts.row_documents import AGENT_ERROR, CRITERIA
+from evaluator_host.engine.contracts.words import names_truth
 from evaluator_host.platform.datasets.suggestion import nearest
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import ROW_FIELDS, Row
@@ -198,6 +200,9 @@ def _row_fields(record: dict[str, Any]) -> dict[str, Any]:
         raise BadRow(f"inputs must be an object, not {type(fields['inputs']).__name__}")
     if "outputs" not in fields and "output" in record:
         fields["outputs"] = record["output"]
+    inputs = fields.get("inputs", {})
+    if fields.get("variables") is None and not any(map(names_truth, inputs)):
+        fields["inputs"] = {**inputs, **{name: value for name, value in record.items() if names_truth(name)}}
     return fields
 
 

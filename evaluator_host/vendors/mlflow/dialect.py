@@ -27,6 +27,8 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 def _fields(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
     inputs, truth = without_truth(row, settings)
     expectations: dict[str, Json] = {} if inputs is row.inputs else {"expected_response": truth}
+    if isinstance(own := row.inputs.get("expectations"), dict):
+        expectations = own
     fields = {"inputs": inputs, "outputs": row.outputs, "expectations": expectations, "trace": row.trace}
     return {**fields, "session": messages_of(row)}
 
