@@ -9,10 +9,12 @@ import posixpath
 import re
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from evaluator_host.engine.contracts.imports import SUFFIXES, Found, FoundEvaluator, LeftOut, Names, SentFiles, slug
+from evaluator_host.engine.contracts.row_documents import CRITERIA
 from evaluator_host.engine.contracts.yaml_documents import read_yaml
 from evaluator_host.engine.packages.own_files import MOST_FILES, imported_names
 from evaluator_host.engine.packages.pin_parser import parse
@@ -316,8 +318,11 @@ async def run_import(context: ImportContext, texts: Mapping[str, str], wish: Imp
         else:
             made.append(stored)
     datasets = []
+    omitted = {one.name for one in found.evaluators} - {one.name for one in made}
     for rows in read.rows:
         content, lines = lines[: rows.bytes], lines[rows.bytes :]
+        if omitted:
+            content = await asyncio.to_thread(_without_criteria, content, omitted)
         datasets.append(await _store_rows(context, rows, content, wish))
     return Import(found.platform, wish.dry_run, tuple(made), tuple(datasets), tuple(left))
 
@@ -412,6 +417,17 @@ async def _store_rows(context: ImportContext, rows: _Rows, lines: memoryview, wi
             context.workspace, rows.name, _pieces(lines), Format.JSONL, replace=wish.replace
         )
     return ImportedDataset(rows.name, rows.count, rows.where, rows.columns)
+
+
+def _without_criteria(lines: memoryview, omitted: AbstractSet[str]) -> memoryview:
+    """Return rows without the criteria of evaluators that were not imported, which nothing would read."""
+    made = bytearray()
+    for line in bytes(lines).splitlines():
+        record = decode_json(line)
+        if isinstance(given := record.get(CRITERIA), dict):
+            record[CRITERIA] = {name: one for name, one in given.items() if name not in omitted}
+        made += encode_json(record) + b"\n"
+    return memoryview(made)
 
 
 async def _pieces(lines: memoryview) -> AsyncIterator[bytes]:
