@@ -285,7 +285,9 @@ class JobRow:
     evaluator: Annotated[str, Doc("Label of the evaluator.")]
     row: Annotated[dict[str, Json], Doc("The row of the data set, unmapped.")]
     result: Annotated[dict[str, Any], Doc("The result, as `POST /v1/evaluate` answers it.")]
-    output: Annotated[Json, Doc("Answer of the job's model; None without a target.")] = None
+    output: Annotated[
+        Json, Doc("Answer of the job's model; on a page of rows also outputs that a template makes; else None.")
+    ] = None
     request: Annotated[
         dict[str, Any] | None,
         Doc("Log of the model call: attempts, tokens, cost, times, request and response; None without a target."),

@@ -100,6 +100,19 @@ def test_a_table_of_rows_says_that_more_follow(url: str, jobs: list[str]) -> Non
     assert (len(json.loads(as_json.stdout)), as_json.stderr) == (20, "")
 
 
+def test_a_list_shows_outputs_that_a_template_makes(client: Client, url: str) -> None:
+    rows = [{"first": "Ada", "last": "Lovelace"}, {"first": "Alan"}, {"first": "Kurt", "last": "Gödel", "outputs": "-"}]
+    for template, made in (("{{ first }} {{ last }}", "Ada Lovelace"), ("{{ item.first | upper }}", "ADA")):
+        job = client.jobs.create([Evaluator(KIND), Evaluator(KIND)], rows, mapping={"outputs": template})
+        client.jobs.wait(job.id)
+        for found in (client.jobs.first_rows(job.id, 6), client.jobs.first_rows(job.id, 6, text="Ada")):
+            assert [one.output for one in found if one.index == 0] == [made] * 2
+        failed = {one.output for one in client.jobs.first_rows(job.id, 6) if one.index == 1}
+        assert failed == ({None} if "last" in template else {"ALAN"})
+        shown = forked.run(["jobs", "rows", job.id, "--url", url]).stdout.splitlines()
+        assert [made in line for line in shown[1:3]] == [True, True]
+
+
 def test_what_ran_is_there_to_be_read(client: Client, jobs: list[str]) -> None:
     (ran,) = client.jobs.evaluators(jobs[0])
     assert (ran.label, ran.name, ran.evaluator.code) == ("evaluator 1", None, STRICT)

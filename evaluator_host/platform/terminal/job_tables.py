@@ -234,7 +234,7 @@ def _said(row: JobRow, answers: str | None) -> tuple[str | None, str]:
     mapped = None if answers is None or answers in record else value_at(record, answers, None)
     answer = next((record.pop(name) for name in (answers, "outputs", "output") if name in record), None)
     answer = answer if mapped is None else mapped
-    answer = answer if row.request is None else row.output
+    answer = answer if row.request is None and row.output is None else row.output
     inputs = record.get("inputs")
     others = inputs if isinstance(inputs, dict) else record
     shown = ", ".join(f"{name}: {_text(value)}" for name, value in others.items() if value is not None)

@@ -12,6 +12,8 @@ from typing import Any, Final
 from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.engine.system.memory import Reservation
 from evaluator_host.platform.datasets.files import RowsFolder
+from evaluator_host.platform.datasets.mapping import Mapping
+from evaluator_host.platform.datasets.rendering import mapped_rows
 from evaluator_host.platform.datasets.table import Datasets
 from evaluator_host.platform.jobs.output_table import Outputs
 from evaluator_host.platform.jobs.outputs import answered, request_log
@@ -20,9 +22,9 @@ from evaluator_host.platform.jobs.results.table import PAGE_BYTES, Filter, Resul
 from evaluator_host.platform.jobs.row_source import Chunk, RowSource
 from evaluator_host.platform.jobs.spec import spec_from_json
 from evaluator_host.platform.jobs.table import Job, JobEvaluator, Jobs
-from evaluator_host.types.errors import InvalidRequest, NotFound
+from evaluator_host.types.errors import InvalidRequest, LimitExceeded, NotFound
 from evaluator_host.types.evaluator import Json, Row
-from evaluator_host.types.json_values import InvalidJson, decode_json
+from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json
 from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.results import JobRow, JobRowDetail, JobRowPage, RowDiff
 
@@ -151,7 +153,23 @@ class RowReader:
             rows = await self._rows(job, evaluators, found)
             if len(rows) < len(found):
                 next_cursor = self.results.after(found[len(rows) - 1], sort)
+        rows = await self._with_made_outputs(job, rows)
         return JobRowPage(tuple(map(row_preview, rows) if brief else rows), next_cursor, count)
+
+    async def _with_made_outputs(self, job: Job, rows: list[JobRow]) -> list[JobRow]:
+        """Return rows with the outputs that a template of the mapping makes of them, where it can."""
+        templates = spec_from_json(job.request).parse_mapping().templates
+        mapping = Mapping(tuple((field, source) for field, source in templates if field == "outputs"))
+        if not mapping.sources or not rows or self._asks(job):
+            return rows
+        records = {row.index: row.row for row in rows}
+        lines = await asyncio.to_thread(lambda: [encode_json(record) + b"\n" for record in records.values()])
+        try:
+            made = await mapped_rows(self.processes, job.workspace_id, lines, mapping)
+        except LimitExceeded:
+            return rows
+        outputs = {index: one.outputs for index, one in zip(records, made, strict=True) if isinstance(one, Row)}
+        return [replace(row, output=outputs.get(row.index)) for row in rows]
 
     async def one(self, workspace_id: str, job_id: str, index: int) -> JobRowDetail:
         """Return one row: the record of the data set, the mapped row, and the results of all evaluators.

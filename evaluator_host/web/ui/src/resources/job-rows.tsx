@@ -496,7 +496,7 @@ function at(value: unknown, path: string): unknown {
 }
 
 function outputOf(job: JobReport, { row, output }: JobRow): unknown {
-  if (job.target !== null) return output ?? "";
+  if (job.target !== null || output !== null) return output ?? ""; // a model's answer, or a template's text
   const mapped = job.mapping["outputs"];
   return (mapped === undefined ? undefined : (row[mapped] ?? at(row, mapped))) ?? row["outputs"] ?? row["output"] ?? "";
 }
