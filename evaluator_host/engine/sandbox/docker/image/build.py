@@ -17,6 +17,7 @@ import docker.utils
 from evaluator_host.engine.config.settings import SANDBOX_IMAGES_DIR
 from evaluator_host.engine.sandbox.docker.engine import ENGINE_ERRORS, Engine, find_image, image_labels, unavailable
 from evaluator_host.engine.sandbox.docker.image.recipe import (
+    GLIBC,
     LABEL_BASE,
     LABEL_RECIPE,
     Pins,
@@ -199,7 +200,8 @@ def _build_runtime(client: docker.APIClient, image: str, *, base_tag: str, tools
     with tempfile.TemporaryFile() as context:
         write_context(context, tools)
         context.seek(0)
-        run_build(client, context, tag=image, labels=labels, buildargs={"BASE": base_tag}, network_mode="none")
+        arguments = {"BASE": base_tag, "PYTHON": read_pins().python, "GLIBC": ".".join(map(str, GLIBC))}
+        run_build(client, context, tag=image, labels=labels, buildargs=arguments, network_mode="none")
     after = find_image(client, image)
     if before and after and before["Id"] != after["Id"]:
         with contextlib.suppress(docker.errors.APIError):  # a sandbox still runs on the image

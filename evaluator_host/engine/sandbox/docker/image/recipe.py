@@ -23,7 +23,7 @@ LABEL_BASE: Final = "evaluator-host.base"
 
 BASE_FILES: Final = ("base.Dockerfile", "pins.json", "strip.sh")
 _RECIPE_FILES: Final = (*BASE_FILES, "Dockerfile")
-_GLIBC: Final = (2, 41)  # C library of Debian trixie, the suite in pins.json
+GLIBC: Final = (2, 41)  # C library of Debian trixie, the suite in pins.json
 _RUNNERS: Final = ("python", "javascript")
 _LEFT_OUT: Final = frozenset({"__pycache__", "node_modules", "tests"})
 
@@ -54,7 +54,7 @@ def read_pins() -> Pins:
 @cache
 def image_platform(machine: str) -> Platform:
     """Return the platform inside containers of the runtime image; `machine` is the processor: `x86_64`, `aarch64`."""
-    return Platform(read_pins().python, machine_name(machine), _GLIBC)
+    return Platform(read_pins().python, machine_name(machine), GLIBC)
 
 
 def recipe_digest(runtimes_dir: Path | None = None) -> str:
