@@ -201,7 +201,7 @@ class JobScore:
     ]
     change: Annotated[
         float | None,
-        Doc("The mean minus that job's, failed rows counted as here; None without it, or where they are over other rows."),
+        Doc("The mean minus that job's, failed rows counted as here; None without it, or if they are over other rows."),
     ]
     warnings: Annotated[
         tuple[WarningCount, ...], Doc("Warnings of its rows, those that make a score doubtful first.")

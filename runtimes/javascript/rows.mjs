@@ -19,6 +19,7 @@ import { peakMemoryKb } from './worker/peak_memory.cjs';
 const AHEAD = 4; // a few rows hide the time of messages between threads; each needs a context, so no more
 const AHEAD_SHARED = 64;
 const TICK_MS = 25;
+const MOST_UNREACHED = 5;
 const MOST_UNSET = 20;
 const STANDBY_AFTER_MS = 50;
 const STANDBY_BEFORE_MS = 500; // starting a worker takes 50 to 100 ms on a slow machine
@@ -107,8 +108,8 @@ export class Rows {
 
   // Answers -----------------------------------------------------------------------------------------------------------
 
-  /** @param {[number, string, any, number, number, import('./answers.mjs').TakenLogs, boolean, unknown, unknown]} result */
-  #finish([seq, code, payload, runMs, peakKb, logs, spoiled, lacking, unset]) {
+  /** @param {[number, string, any, number, number, import('./answers.mjs').TakenLogs, boolean, unknown, unknown, unknown]} result */
+  #finish([seq, code, payload, runMs, peakKb, logs, spoiled, lacking, unset, unreached]) {
     const call = this.#calls[0];
     if (call?.seq !== seq) {
       if (spoiled) this.#replace(); // user code reached the port and sent an answer of its own
@@ -116,7 +117,7 @@ export class Rows {
     }
     const facts = factsOf(this.program.positions.missingImports(lacking), unset);
     if (code === '') {
-      this.#succeed(payload, runMs, logs, peakKb, facts);
+      this.#succeed(withUnreached(payload, unreached), runMs, logs, peakKb, facts);
     } else {
       this.#answer(rowFailure(code, payload, this.program), runMs, logs, peakKb, facts);
     }
@@ -203,6 +204,14 @@ function leave() {
 /** Return the result of a program that called `process.exit`. @param {number} code */
 function exited(code) {
   return JSON.stringify({ kind: 'object', value: { exit_code: code & 255 }, nonfinite: [], unsupported: null, notes: [] });
+}
+
+/** Return a result with a note on the hosts that the code asked in vain. @param {string} payload @param {unknown} hosts from user code's thread */
+function withUnreached(payload, hosts) {
+  const names = Array.isArray(hosts) ? hosts.filter((one) => typeof one === 'string').slice(0, MOST_UNREACHED) : [];
+  if (names.length === 0) return payload;
+  const note = JSON.stringify({ code: 'unreachable', message: `the code asked ${names.join(', ')}, which it cannot reach, and goes on without an answer` });
+  return payload.replace(/(\[)?\]\}$/, (_, empty) => `${empty ? '[' : ','}${note}]}`);
 }
 
 /** Return what was noticed of a row as further fields of its answer. @param {object[]} missing @param {unknown} unset from user code's thread */

@@ -3,7 +3,7 @@
 import pytest
 
 from evaluator_host.engine.service import Service
-from evaluator_host.types.evaluator import Evaluator, Row
+from evaluator_host.types.evaluator import Evaluator, Language, Row
 
 SCORER = "\n@scorer\ndef mine(outputs):\n    {}\n    return 1.0\n"
 ROW = Row({}, "4")
@@ -137,15 +137,72 @@ ASKING = "import {0}\n\ndef judged(output, expected):\n    try:\n        return 
         ("urllib.request", "urllib.request.urlopen('https://api.judge.invalid/v1').status"),
         ("socket", "socket.create_connection(('api.judge.invalid', 443)).fileno()"),
         ("asyncio", "asyncio.run(asyncio.open_connection('api.judge.invalid', 443))"),
+        ("urllib.request", "urllib.request.urlopen('http://localhost:11434/api/generate').status"),
+        ("socket", "socket.create_connection(('127.0.0.1', 11434)).fileno()"),
+        ("asyncio", "asyncio.run(asyncio.open_connection('127.0.0.1', 11434))"),
     ],
 )
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 async def test_an_answer_made_up_without_network_is_told(service: Service, package: str, asked: str) -> None:
     code = ASKING.format(package, asked)
-    told = "the code asked api.judge.invalid, which it cannot reach, and goes on without an answer"
+    host = "api.judge.invalid" if "judge" in asked else "127.0.0.1:11434"
+    told = f"the code asked {host}, which it cannot reach, and goes on without an answer"
     alone = await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))
     assert (alone.score, [(one.code, one.message) for one in alone.warnings]) == (0.5, [("unreachable", told)])
     code += "\ndef exact(output, expected):\n    return output == expected\n"
     both = await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))
     assert (both.score, both.metrics) == (1.0, {"exact": 1.0})
     assert f"judged: {told}" in [one.message for one in both.warnings]
+
+
+ASKING_NODE = "async function evaluate(inputs, outputs, trace) {{ try {{ return {} }} catch {{ return 0.5 }} }}"
+GETTING = (
+    "await new Promise((ok, no) => require('{0}').get('{0}://{1}/', (found) => ok(found.statusCode)).on('error', no))"
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "host"),
+    [
+        ("(await fetch('https://api.judge.invalid/v1')).status", "api.judge.invalid"),
+        ("(await fetch('http://localhost:11434/api/generate')).status", "127.0.0.1:11434"),
+        ("await new Promise((ok, no) => { new WebSocket('ws://127.0.0.1:11434').onerror = no })", "127.0.0.1:11434"),
+        (GETTING.format("https", "api.judge.invalid"), "api.judge.invalid"),
+        (GETTING.format("http", "localhost:11434"), "127.0.0.1:11434"),
+    ],
+)
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+async def test_an_answer_made_up_in_javascript_is_told(service: Service, asked: str, host: str) -> None:
+    told = f"the code asked {host}, which it cannot reach, and goes on without an answer"
+    for returned in (asked, f"[{asked}, console.log(1)][0], {{ score: 2 }}"):
+        code = ASKING_NODE.format(returned)
+        found = await service.evaluate(Evaluator(code, language=Language.JAVASCRIPT), Row({}, "4"))
+        assert (found.score, [(one.code, one.message) for one in found.warnings]) == (0.5, [("unreachable", told)])
+
+
+SERVED = """
+import http.server, threading, time, urllib.request
+
+def evaluate(inputs, outputs, trace):
+    def answer(self):
+        self.send_response(200)
+        self.end_headers()
+
+    def serve():
+        time.sleep(0.3)
+        handler = type("Handler", (http.server.BaseHTTPRequestHandler,), {"do_GET": answer})
+        http.server.HTTPServer(("127.0.0.1", 11434), handler).handle_request()
+
+    threading.Thread(target=serve, daemon=True).start()
+    while True:
+        try:
+            return urllib.request.urlopen("http://127.0.0.1:11434/").status == 200
+        except OSError:
+            time.sleep(0.05)
+"""
+
+
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+async def test_a_host_that_answers_later_is_not_told(service: Service) -> None:
+    found = await service.evaluate(Evaluator(SERVED), Row({}, "4"))
+    assert (found.score, found.warnings) == (1.0, ())

@@ -115,9 +115,7 @@ async def test_a_step_that_fails_says_its_last_words(client: Any, tmp_path: Path
         await build_image(**parts(tmp_path, runner="def"), progress=print)
 
 
-@pytest.mark.parametrize(
-    ("fact", "value"), [("PYTHON", "3.12"), pytest.param("GLIBC", "2.99", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize(("fact", "value"), [("PYTHON", "3.12"), pytest.param("GLIBC", "2.99", marks=pytest.mark.long)])
 async def test_a_base_for_which_no_package_fits_is_refused(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fact: str, value: str
 ) -> None:

@@ -8,6 +8,7 @@ const nodeModule = require('node:module');
 const types = require('node:util').types;
 const { workerData } = require('node:worker_threads');
 const { captureChildStderr } = require('./stderr_capture.cjs');
+const unreached = require('./unreached.cjs');
 
 let childrenDiverted = false;
 
@@ -68,6 +69,7 @@ function globalOf(name) {
 /** @param {any} value @param {number} follows */
 function handedOut(value, follows) {
   if (follows & RESETS) require('./module_state.cjs'); // so that it knows the state before
+  if (follows & HIDES) unreached.watch();
   return { value, follows };
 }
 

@@ -16,6 +16,7 @@ const { killProcesses, emptyFolders, linkFiles, writeFiles } = require('./row_cl
 const { peakMemoryKb } = require('./peak_memory.cjs');
 const { ProgramRun } = require('./program.cjs');
 const { SharedState } = require('./shared_state.cjs');
+const unreached = require('./unreached.cjs');
 
 /** @typedef {import('./slot.cjs').Slot} Slot */
 /** @typedef {{seq: number, share: string | null, args: string}} Row */
@@ -179,7 +180,7 @@ function report(row, slot, outcome, started) {
   if (row.share === null) close(slot);
   else if (outcome.code !== '' && outcome.code !== 'cancelled' && !slot.started) shared = null;
   const { code, payload } = withinLimit(outcome);
-  port.postMessage([row.seq, code, payload, runMs, peakKb, logs, spoiled, slot.takeMissing(), slot.takeUnset()]);
+  port.postMessage([row.seq, code, payload, runMs, peakKb, logs, spoiled, slot.takeMissing(), slot.takeUnset(), unreached.take()]);
   next();
 }
 

@@ -1,8 +1,9 @@
-"""Records the hosts whose addresses code looks up in vain, so that no answer of theirs is made up in silence."""
+"""Records the hosts that code looks up, or connects to, in vain, so that no answer of theirs is made up in silence."""
 
 from __future__ import annotations
 
 import _socket
+import sys
 
 from evaluator_runner import jsontext
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
@@ -20,19 +21,57 @@ hosts: dict[str, None] = {}
 
 
 def install() -> None:
-    """Record from now on what is looked up in vain."""
+    """Record from now on what is looked up, and what is asked, in vain."""
     look_up = _socket.getaddrinfo
 
     def getaddrinfo(host: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return look_up(host, *args, **kwargs)
         except OSError:
-            name = host.decode(errors="replace") if type(host) is bytes else host
-            if type(name) is str and len(hosts) < _MOST:
-                hosts[name[:_NAME_CHARS]] = None
+            _note(host.decode(errors="replace") if type(host) is bytes else host)
             raise
 
     _socket.getaddrinfo = getaddrinfo
+    owner: Any = sys.modules.get("socket", _socket)
+    owner.socket = _noting(owner.socket)
+
+
+def _note(name: Any) -> None:
+    if type(name) is str and len(hosts) < _MOST:
+        hosts[name[:_NAME_CHARS]] = None
+
+
+def _noting(kind: Any) -> Any:
+    """Return a class of sockets that records refused connections, until the place answers."""
+    asked: dict[int, Any] = {}  # places by descriptor, while they have not answered
+
+    def settle(place: Any, *, reached: bool) -> None:
+        if type(place) is tuple and len(place) > 1:
+            name = f"{place[0]}:{place[1]}"
+            hosts.pop(name, None) if reached else _note(name)
+
+    class socket(kind):  # type: ignore[misc]  # noqa: N801 - the name of the class that it replaces
+        __slots__ = ()
+
+        def connect(self, address: Any) -> None:
+            try:
+                super().connect(address)
+            except BlockingIOError:
+                asked[self.fileno()] = address
+                raise
+            except OSError:
+                settle(address, reached=False)
+                raise
+            settle(address, reached=True)
+
+        def getsockopt(self, level: int, option: int, *more: Any) -> Any:
+            found = super().getsockopt(level, option, *more)
+            if option == _socket.SO_ERROR and level == _socket.SOL_SOCKET and self.fileno() in asked:
+                settle(asked.pop(self.fileno()), reached=found == 0)
+            return found
+
+    socket.__module__ = kind.__module__
+    return socket
 
 
 def take() -> str:

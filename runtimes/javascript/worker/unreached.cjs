@@ -1,0 +1,40 @@
+// @ts-check
+'use strict';
+/** Records the hosts that code asks in vain, so that no answer of theirs is made up in silence; those that answer later are forgotten. */
+const channels = require('node:diagnostics_channel');
+const { errorMonitor } = require('node:events');
+
+const MOST = 5;
+const NAME_CHARS = 200;
+const IN_VAIN = /^(?:connect|getaddrinfo|query)/; // system calls before there is a connection
+
+/** @type {Set<string>} those since the last `take` */
+const hosts = new Set();
+let watching = false;
+
+/** Record from now on which connections of this thread are made in vain. */
+function watch() {
+  if (watching) return;
+  watching = true;
+  channels.subscribe('net.client.socket', (/** @type {any} */ { socket }) => {
+    socket.once(errorMonitor, note);
+    socket.once('connect', () => hosts.delete(`${socket.remoteAddress}:${socket.remotePort}`));
+  });
+}
+
+/** @param {any} error */
+function note(error) {
+  const one = error?.errors?.[0] ?? error; // one for each address of the host
+  if (!IN_VAIN.test(one?.syscall ?? '')) return;
+  const host = one.hostname ?? (one.port && `${one.address}:${one.port}`);
+  if (host && hosts.size < MOST) hosts.add(String(host).slice(0, NAME_CHARS));
+}
+
+/** Return the hosts that were asked in vain, and forget them. */
+function take() {
+  const found = [...hosts];
+  hosts.clear();
+  return found;
+}
+
+module.exports = { watch, take };
