@@ -77,7 +77,8 @@ def test_an_example_of_its_page(block: Block, project: Path, server: Server) -> 
 def test_its_types_fit_the_examples(project: Path) -> None:
     (project / "types.d.ts").write_text(
         'declare module "node:test" { export function test(name: string, run: () => Promise<void>): void }\n'
-        'declare module "node:fs/promises" { export function writeFile(file: string, data: string): Promise<void> }\n'
+        "type Data = string | Uint8Array; type Some = Data | Iterable<Data> | AsyncIterable<Data>\n"
+        'declare module "node:fs/promises" { export function writeFile(file: string, data: Some): Promise<void> }\n'
     )
     for number, block in enumerate(block for block in EXAMPLES if block.language == "ts"):
         (project / f"example{number}.ts").write_text(block.text)

@@ -3,6 +3,6 @@ export { EvaluatorHost } from "./client.js";
 export { HostError, HostUnreachable, type Problem } from "./errors.js";
 export type { HostOptions } from "./http.js";
 export type { Integers } from "./json.js";
-export { isFinal, type JobOptions, type Jobs } from "./jobs.js";
+export { isFinal, type ByteStream, type JobOptions, type Jobs } from "./jobs.js";
 export type { Datasets, Evaluators, Secrets } from "./resources.js";
 export type * from "./types.js";

@@ -19,6 +19,9 @@ export interface JobOptions extends Partial<Omit<JobIn, "evaluators" | "dataset"
   idempotencyKey?: string;
 }
 
+/** A stream of bytes. That one can iterate over it is declared here, because TypeScript's `dom` library alone does not say so. */
+export type ByteStream = ReadableStream<Uint8Array> & AsyncIterable<Uint8Array>;
+
 /** Evaluators over data sets. */
 export class Jobs {
   readonly #http: Http;
@@ -130,10 +133,10 @@ export class Jobs {
     return this.#http.json("GET", path(id, `compare/${segment(other)}/pairs`), { query });
   }
 
-  /** Return all rows as a file, from the row `first` on, as a stream of bytes. */
-  async download(id: string, format: "jsonl" | "csv" | "parquet" = "jsonl", query: { evaluator?: string; first?: number } = {}): Promise<ReadableStream<Uint8Array>> {
+  /** Return all rows as a file, from the row `first` on, as a stream of bytes, which `writeFile` of Node takes. */
+  async download(id: string, format: "jsonl" | "csv" | "parquet" = "jsonl", query: { evaluator?: string; first?: number } = {}): Promise<ByteStream> {
     const response = await this.#http.send("GET", path(id, `rows.${format}`), { query });
-    return response.body ?? new Blob([]).stream();
+    return (response.body ?? new Blob([]).stream()) as ByteStream;
   }
 }
 
