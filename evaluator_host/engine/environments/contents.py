@@ -17,7 +17,7 @@ from evaluator_host.types.errors import PackagesFailed
 _MODULES_OF_ONE: Final = 3
 _ENTRIES: Final = 1_000_000
 _PATH_BYTES: Final = 1024  # bytes of a path inside a set; with the data directory's it stays below the kernel's 4,096
-_RECORD_BYTES: Final = 16 * 1024 * 1024  # bytes of a record of 270,000 files, a line for each
+_RECORD_BYTES: Final = 16 * 1024 * 1024  # bytes of a list of 270,000 files, a line for each
 _SUFFIXES: Final = (".py", ".so")
 
 

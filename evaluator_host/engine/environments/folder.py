@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 _PREFIX: Final = "sha256:"
 _HEX: Final = 64  # digits of a digest
 _USED_EVERY_S: Final = 60.0
-# sets that were used within this time stay: a caller may have found one and not have its sandbox yet
+# a set stays for so long after its last use: a caller may have found it and not have a sandbox yet
 _RECENT_S: Final = 120.0
 
 
@@ -79,7 +79,7 @@ class EnvironmentFolder:
         (self._sets / f"{_hex(key)}.json").unlink(missing_ok=True)
 
     def trim_locks(self, most_bytes: int) -> None:
-        """Delete unused lock files, and of sets that are not installed the oldest locks beyond `most_bytes` in all."""
+        """Delete unused lock files, and the oldest locks of sets that are not installed until they fit `most_bytes`."""
         installed = {_hex(name) for record in self.records() for name in (record.key, record.digest)}
         for file in self._locks.glob("*-" + "[0-9a-f]" * _HEX):
             if file.name[-_HEX:] not in installed:
@@ -266,21 +266,21 @@ class Usage:
         return time.monotonic() - self._used_at.get(digest, -_RECENT_S) < _RECENT_S or digest in self._in_use()
 
     def release(self, digest: str) -> bool:
-        """Let other processes remove an installation; return False if a sandbox of this one uses it."""
+        """Let other processes remove an installation; return False if a sandbox of this process uses it."""
         if digest in self._in_use():
             return False
         self._let_go(digest)
         return True
 
     def release_unused(self) -> list[str]:
-        """Let other processes remove the installations that this one does not use; return their digests."""
+        """Let other processes remove the installations that this process does not use; return their digests."""
         unused = [digest for digest in self._holding if not self.is_used(digest)]
         for digest in unused:
             self._let_go(digest)
         return unused
 
     async def remove(self, digest: str) -> bool:
-        """Remove an installation; return False if another process uses it. Sandboxes of this one keep the files."""
+        """Remove an installation; return False if another process uses it. Sandboxes of this process keep the files."""
         self._let_go(digest)
         alone = self._folder.use_lock(digest)
         if not alone.acquire():

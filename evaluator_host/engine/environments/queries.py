@@ -96,9 +96,9 @@ class PackageQueries:
     async def pins_together(
         self, pins: Sequence[str], new: Sequence[str], language: Language, python: str | None, *, workspace: str = ""
     ) -> list[str]:
-        """Return the pins `new` at the newest versions that go together with each other, `pins` and what they need.
+        """Return the pins `new` at the newest versions that fit each other, `pins` and their dependencies.
 
-        They stay as they are where none do: installing them says why.
+        If no versions fit, return `new` unchanged: their installation then reports the conflict.
         """
         if language is not Language.PYTHON:
             return list(new)

@@ -235,7 +235,7 @@ class Environments:
 
         Raises:
           NotFound: there is no such set.
-          InUse: it is being built, or another process uses it: for a row that runs, or it is another host.
+          InUse: the set is being built, or another process uses it, of this host or of another.
         """
         if self._builds.find_running(name) is not None:
             raise InUse("the set is being built; wait until it is ready")
@@ -266,10 +266,10 @@ class Environments:
         return await self._remove_unused(records, fits)
 
     async def _make_room(self) -> None:
-        """Remove unused package sets, least recently used first, until the disk has its reserve.
+        """Remove unused package sets, least recently used first, until enough disk is free.
 
         Raises:
-          MachineExhausted: the disk has less, though no unused set is left.
+          MachineExhausted: too little disk is free, though no unused set is left.
         """
         lacks = partial(lacks_disk, self._folder.root, self._context.free_disk_mb << 20)
         if await asyncio.to_thread(lacks) is None:
@@ -284,7 +284,7 @@ class Environments:
             raise error
 
     async def _remove_unused(self, records: Sequence[Record], fits: Callable[[int], Awaitable[bool]]) -> list[Record]:
-        """Remove unused package sets, least recently used first, until `fits` the bytes freed; return these sets."""
+        """Remove unused package sets, least recently used first, until `fits(freed bytes)`; return these sets."""
         removed: list[Record] = []
         freed_bytes = 0
         for record in reversed(records):
@@ -363,7 +363,9 @@ class Environments:
             await asyncio.to_thread(self._folder.detach, digest)
             self._forget(digest)
             return Verified(
-                digest, tuple(broken), error="its lock is lost, so the set was removed; the next use installs it"
+                digest,
+                tuple(broken),
+                error="the lock of this set is lost, so the set was removed; its next use installs it again",
             )
         async with hold_lock(self._folder.build_lock(key)):
             await asyncio.to_thread(self._folder.detach, digest)

@@ -113,7 +113,7 @@ async def ensure_javascript_runner(data_dir: Path) -> Path:
 
 
 def _keep(folder: Path) -> None:
-    """Hold a folder of tools until this process ends: `remove_old_tools` of other hosts leaves it alone."""
+    """Keep other hosts from removing a folder of tools (`remove_old_tools`) until this process ends."""
     lock = _KEPT.setdefault(folder, FileLock(folder.with_name(f"{folder.name}.lock")))
     with suppress(OSError):  # the folder may be one that this process can only read
         lock.acquire(shared=True, wait=True)
@@ -122,7 +122,7 @@ def _keep(folder: Path) -> None:
 def remove_old_tools(data_dir: Path) -> int:
     """Remove JavaScript runners and shells of other versions that no process uses; return how many.
 
-    One without a lock file stays: an old version of the host, which took no locks, may use it.
+    A folder without a lock file stays, because an old version of the host, which took no locks, may use it.
     """
     own, removed = javascript_runner_path(data_dir), 0
     for path in (path for kind in (_RUNNER, _SHELL) for path in own.parent.glob(f"{kind}*.lock")):

@@ -27,7 +27,7 @@ _INDEX_NAME: Final = "operator"
 _PREFIX: Final = "evaluator-host-resolve-"
 _RETRIES: Final = "2"
 _HIDDEN: Final = "***"
-_SHORTEST_SECRET: Final = 4  # characters; a shorter one would blank out parts of words, and is removed from URLs anyway
+_SHORTEST_SECRET: Final = 4  # characters; masking shorter secrets would blank out parts of words
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,9 @@ class IndexSettings:
     cache_dir: Path  # the folder of downloads, in `uv/` and `npm/`
     # PEP 503 index, user and password allowed in it; None is uv's default
     pip_index_url: str | None = field(default=None, repr=False)
-    npm_registry: str | None = field(default=None, repr=False)  # npm registry, likewise; None is npm's default
-    npm_token: str | None = field(default=None, repr=False)  # bearer token of that registry
+    # npm registry, user and password allowed in it; None is npm's default
+    npm_registry: str | None = field(default=None, repr=False)
+    npm_token: str | None = field(default=None, repr=False)  # bearer token of the npm registry
     ca_file: Path | None = None  # PEM file of certificate authorities to trust **beside** the public ones
     proxy: str | None = field(default=None, repr=False)  # proxy for http and https; may contain user and password
     no_proxy: str = ""  # hosts reached without the proxy, comma-separated

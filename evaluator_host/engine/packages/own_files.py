@@ -1,9 +1,9 @@
 """Collects the files of its own project that an evaluator imports, by parsing; nothing is run.
 
-Python modules are looked for in the root of the project, in its folder `src`, and beside the evaluator, and after that
-in each folder between, in those above up to the root of the checkout, and where the checkout has one of the name alone;
-JavaScript and TypeScript files by their relative paths. Files in hidden folders, virtual environments and build output
-are not sent, nor links that lead out.
+Python modules are looked for in the root of the project, in its folder `src` and beside the evaluator; then in each
+folder between, and in those above up to the root of the checkout; then anywhere in the checkout, if it has only one
+module of this name. JavaScript and TypeScript files are found by their relative paths. Files in hidden folders, virtual
+environments and build output are not sent, and neither are links that lead out of the project.
 """
 
 import ast
@@ -26,7 +26,7 @@ from evaluator_host.types.evaluator import Evaluator, Language
 from evaluator_host.types.outcome import EvaluationError
 
 MOST_BYTES: Final = 900_000
-"""Of an evaluator with its files: below the 1 MB that a host takes as code by default."""
+"""Largest size of an evaluator with its files: below the 1 MB that a host takes as code by default."""
 MOST_FILES: Final = 500
 _FILE_BYTES: Final = 1 << 20
 _MOST_OTHERS: Final = 20_000
@@ -299,7 +299,7 @@ class _Modules:
     """Finds Python modules.
 
     Args:
-      found: Where they are kept.
+      found: Receives the files that are found.
       beside: The evaluator's own folder.
     """
 
@@ -363,7 +363,7 @@ class _Modules:
         return [base for folder in known for base in _with_source(folder)]
 
     def _anywhere(self, top: str, further: list[tuple[Path, Path]]) -> list[tuple[Path, Path]]:
-        """Return the folder of the one module of this name in the checkout, which code adds to `sys.path` itself."""
+        """Return the folder of the only module of this name in the checkout; code may add it to `sys.path` itself."""
         checkout = self._found.project.checkout
         if checkout is None or not further:
             return []
@@ -421,7 +421,7 @@ class _Scripts:
     """Finds JavaScript, TypeScript and JSON files.
 
     Args:
-      found: Where they are kept.
+      found: Receives the files that are found.
       beside: The evaluator's own folder.
     """
 

@@ -1,8 +1,8 @@
 """Finds which package provides a module that code imports, and whether it has what the code uses of the module.
 
-Only packages of `known_packages.json` are ever chosen without being asked for. A module may also be a file of its
-author's that is called like a package: what the code uses of it is then looked for in the package's wheel, before
-anything of it is installed.
+Only packages of `known_packages.json` are ever chosen without being asked for. A module may also be the
+author's own file with the name of a package: so the names that the code uses are looked for in the package's wheel
+before anything is installed.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class Provider:
     pin: str | None = None  # exact pin; only a name if the index did not answer, None if no package is known
     is_own: bool = False  # whether the module is probably a file of the author's
     problem: str | None = None  # why there is no exact pin, or why the module is not that of the package
-    unanswered: HostError | None = None  # why the index did not say
+    unanswered: HostError | None = None  # the error, if the index did not answer
 
     @property
     def is_exact(self) -> bool:
@@ -108,8 +108,8 @@ async def _add_python(
 def _told(one: ImportedModule, pin: Pin, has: list[str] | None, *, is_known: bool) -> Provider:
     """Return the provider of a module, given which of its names the package's wheel has.
 
-    A package that is not well known has to have all that the code reads: it may be a stranger's. So has one whose name
-    is a plain word: the module may be the author's.
+    A package that is not well known has to have all that the code reads: it may be a stranger's. The same
+    holds for a package whose name is a plain word, because the module may be the author's own.
     """
     if has is None:
         return Provider(is_own=True, problem=f"the package {pin.text} has no module {one.module}")

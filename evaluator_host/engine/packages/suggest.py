@@ -1,7 +1,7 @@
 """Finds the exact pin that a refused pin or a missing import probably meant, by asking the index for versions.
 
 The name of a module is not the name of its package (`cv2` is in opencv-python), and no index maps one to the other. A
-table does for those that people import; any other module is taken for a package of its own name.
+table maps the modules that people often import; any other module is taken for a package of its own name.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ _FALLBACKS: Final = re.compile(r"^except\b[^\n]*:[^\n]*\n[ \t]+((?:from|import) 
 _IMPORTS: Final = re.compile(r"\bimport\b")
 _DOTTED: Final = re.compile(r"[A-Za-z_][\w.]*")
 _SPECIFIER: Final = re.compile(r"\b(?:from|import|require)\s*\(?\s*[\"']([^\"'\s]{1,200})[\"']")
-_MOST_NAMES: Final = 100  # most names that are read from one line
+_MOST_NAMES: Final = 100  # largest number of names that are read from one line
 _VERSION: Final = re.compile(r"(==)?\d[\w.!+-]*")
 
 K = TypeVar("K")
@@ -180,9 +180,9 @@ def is_plain(module: str) -> bool:
 
 
 def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
-    """Return the packages of modules that code may do without, by the names of the modules in its import lines.
+    """Return the packages of optional modules, by the names of the modules in the code's import lines.
 
-    They are well-known packages, and "" for a module of Python that none of them has: probably a file of the author's.
+    The package is "" for a Python module that no well-known package has: probably a file of the author's.
     """
     if language is not Language.PYTHON:
         return _known_of_npm(language, texts)

@@ -51,7 +51,8 @@ _UNREACHABLE: Final = (
 _SYSTEM_ERROR: Final = re.compile(r"\(os error (\d{1,3})\)|npm error code (E[A-Z]+)\b")
 # Errors of the machine, without ENOMEM and EAGAIN: an installation may meet those at its own limits.
 _MACHINE: Final = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO}
-_KILLED: Final = (-signal.SIGKILL, 128 + signal.SIGKILL)  # exit codes; a limit of the builder has an error of its own
+# exit codes of a killed program; limits of the builder raise their own errors
+_KILLED: Final = (-signal.SIGKILL, 128 + signal.SIGKILL)
 _KNOWN_NAMES: Final = Path(__file__).with_name("known_names.json")
 _KNOWN_PACKAGES: Final = Path(__file__).with_name("known_packages.json")
 _CLOSE: Final = 0.8  # similarity of names of five letters, of which one is wrong, missing or swapped
@@ -182,7 +183,7 @@ def unreachable(reason: str, index: IndexSettings) -> IndexUnavailable:
 
 @lru_cache(maxsize=1)
 def known_names() -> dict[str, Any]:
-    """Return the tables of `known_names.json`, which people keep.
+    """Return the tables of `known_names.json`, which are edited by hand.
 
     `python_packages` and `npm_packages` are those that evaluators import and whose names are easily misspelt;
     `package_of_module` has modules that no other table has. `.ci/known_packages.py` adds all three to those of
@@ -220,7 +221,7 @@ def package_of_module() -> dict[str, str]:
 
 
 def close_name(name: str, language: Language) -> str | None:
-    """Return the well-known package that a name probably means: a module's, or the most similar; None without any."""
+    """Return the well-known package that a name means, as the name of a module or misspelt; None if there is none."""
     known = known_names()["python_packages" if language is Language.PYTHON else "npm_packages"]
     if name in known:
         return None
@@ -242,7 +243,7 @@ def no_package(name: str, language: Language, *, index: str, check: str) -> Pack
 
 
 def no_version(pin: Pin, near: Sequence[str], *, title: str) -> PackagesFailed:
-    """Return the error for a version that a package does not have; `near` are pins of others, under a `title`."""
+    """Return the error for a version that a package does not have; `near` has pins of others, under a `title`."""
     meant = close_name(pin.name, pin.language)  # a package with a misspelt name may be a trap
     hint = f" Did you mean {meant}?" if meant else f" {title}: {', '.join(near)}." if near else ""
     problem = Problem("packages", f"there is no {pin.text}", meant or (near[0] if near else None))

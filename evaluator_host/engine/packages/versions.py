@@ -15,7 +15,7 @@ from evaluator_host.engine.system.processes import Run
 from evaluator_host.types.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.types.evaluator import Language
 
-MOST: Final = 500  # versions listed of one package; nobody scrolls further
+MOST: Final = 500  # longest list of versions; nobody scrolls further
 
 _REMEMBERED_S: Final = 300.0
 _MOST_REMEMBERED: Final = 256
@@ -53,7 +53,7 @@ class VersionList:
           IndexUnavailable: the index does not answer.
         """
         if not _NAMES[language.runner].fullmatch(name):
-            problem = Problem("name", "it is not a name of a package")
+            problem = Problem("name", "not a name of a package")
             raise InvalidRequest(f"{name[:100]!r} is not a name of a package", problems=(problem,))
         key = (language.runner, name)
         kept = self._kept.get(key)

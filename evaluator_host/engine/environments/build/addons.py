@@ -1,4 +1,4 @@
-"""Finds npm packages whose native addon is not there: an install script would build or download it, and none runs."""
+"""Finds npm packages that lack their native addon: install scripts, which would build or download it, do not run."""
 
 from contextlib import closing, suppress
 from pathlib import Path
@@ -22,7 +22,7 @@ def manifest_of(package: Path) -> dict[str, object]:
 
 
 def lacks_addon(root: Path, name: str) -> bool:
-    """Whether an npm package of a set is of no use without a native addon that was not installed with it."""
+    """Whether an npm package of a set needs a native addon that was not installed with it."""
     package = root / "node_modules" / name
     if name in known_names()["npm_without_addon"] or not (package / "binding.gyp").is_file():
         return False

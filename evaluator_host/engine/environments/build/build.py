@@ -33,7 +33,7 @@ from evaluator_host.types.evaluator import Environment, Language, Package
 
 _log = logging.getLogger(__name__)
 
-_AT_ONCE: Final = 2  # builds at once; more would share the same line and the same disk
+_AT_ONCE: Final = 2  # builds at once; more would not be faster on the same network and disk
 _FAILED_KEPT: Final = 100
 _LOCKS_BYTES: Final = 64 << 20  # bytes of all locks whose sets are not installed
 
@@ -143,7 +143,7 @@ class Build:
         if lock is None:
             lock = await self._resolve(context)
             await asyncio.to_thread(context.folder.keep_lock, self.key, lock)
-        # The image of a removed or broken set goes before minutes of work: a sandbox for it may be started meanwhile.
+        # Remove the image of a removed or broken set first: while this build runs, a sandbox may be started from it.
         await context.backend.drop_environment(lock.digest)
         stage = await asyncio.to_thread(context.folder.new_stage, self.key)
         try:

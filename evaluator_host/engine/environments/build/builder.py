@@ -47,13 +47,13 @@ from evaluator_host.types.errors import MachineExhausted, Misconfigured, Sandbox
 _log = logging.getLogger(__name__)
 
 _TRY_S: Final = 20.0
-_TRIALS: Final = 3  # times to run a command, if something kills it
-_SIGNALLED: Final = 128  # a process that a signal ended has this exit code plus the signal's number
+_TRIALS: Final = 3  # how often a command is run if something kills it
+_SIGNALLED: Final = 128  # exit code of a process ended by a signal, less the signal's number
 _TRIAL: Final = "a trial failed"
-_PROCESSES: Final = 1024  # most processes: uv and npm start one thread per processor, and up to 512 that wait for files
-_WRITES: Final = 2  # multiple of a set's ceiling that a build may write: downloaded, and unpacked
-# The user of every build where the host is root: one for all, since builds share downloads. Both lie below the users
-# that sandboxes draw from (`identity`); the second is for a container that has only 65,536 users.
+_PROCESSES: Final = 1024  # uv and npm start one thread per processor, and up to 512 that wait for files
+_WRITES: Final = 2  # a build may write twice the size limit of a set: downloaded, and unpacked
+# User of all builds if the host is root: the same for all, because builds share downloads. Both are below the users
+# that sandboxes get (`identity`); the second is for containers that have only 65,536 users.
 _UIDS: Final = (1_899_999_999, 19_999)
 _COMPILERS: Final = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives"))
 _NAME_SERVICE: Final = tuple(Path("/etc", name) for name in ("resolv.conf", "hosts", "nsswitch.conf", "gai.conf"))
@@ -63,7 +63,8 @@ class Builder:
     """Runs uv and npm for one host.
 
     Attributes:
-      work: Folder for each command's own files (configuration, credentials); a later host removes those of dead ones.
+      work: Folder for each command's own files (configuration, credentials); a host that starts later removes those of
+        hosts that died.
 
     Args:
       home: The one folder that builds may write to. It has both `downloads/` and `staging/`, which share files by hard
@@ -202,7 +203,7 @@ class Builder:
         except UnknownPolicy as error:
             found = str(error)
         if isinstance(found, str):
-            with contextlib.suppress(OSError):  # a later sandbox takes over files of this owner
+            with contextlib.suppress(OSError):  # a sandbox that works later takes over only files of this owner
                 os.chown(self.home / "downloads", os.geteuid(), -1)
             _log.warning(
                 "packages are installed without a sandbox, by plain processes with this host's rights: %s", found
@@ -210,7 +211,7 @@ class Builder:
         return found
 
     async def _tried(self, sandbox: BuildSandbox) -> BuildSandbox | str:
-        """Return the sandbox when a command really runs in it, else why not."""
+        """Return the sandbox if a test command runs in it, otherwise the reason why not."""
         identity = _builder_identity()
         probe = Command((str(self.tools.uv), "--version"), Path("/"), {})
         view = build_view(probe, self.tools, [])
@@ -313,7 +314,7 @@ def _prepare(folders: Sequence[Path], identity: Identity) -> None:
 
 
 def _take_back(used: Sequence[Path]) -> None:
-    """Give the folders that a source build shared to the builder's user."""
+    """Give folders that a source build has used back to the user of other builds."""
     for folder in used:
         take_over(folder, _builder_uid())
 

@@ -21,7 +21,7 @@ from evaluator_host.types.evaluator import Json, Language
 from evaluator_host.types.outcome import Returned
 
 _TOTAL_S: Final = 120.0
-_WHOLE: Final = 300  # files of a package that are all compiled, in a second or two
+_WHOLE: Final = 300  # a package with at most so many files is compiled whole, in a second or two
 _GROUP_BYTES: Final = 1 << 20  # bytes of the sources of one call, and of the largest source
 # KB of one answer: byte code is about as large as its source, and is written with two digits a byte
 _RESULT_KB: Final = 8_192

@@ -41,7 +41,7 @@ from evaluator_host.types.errors import HostBusy, MachineExhausted
 
 _log = logging.getLogger(__name__)
 
-_WEIGHT: Final = 0.33  # share of the processor beside an ordinary process
+_WEIGHT: Final = 0.33  # share of the processor, relative to an ordinary process
 _SETUP_S: Final = 30.0
 _REMOVAL_S: Final = 60.0
 _DATA_MARGIN_MB: Final = 1024  # RLIMIT_DATA counts reserved memory, and V8 reserves 512 MB for machine code
@@ -85,13 +85,13 @@ class DiskWatch:
             kill()
 
     async def _try_look(self, pid: int) -> LimitReached | MachineExhausted | None:
-        """Return the limit that is reached, if one is; three looks at the files that fail end the command too."""
+        """Return the limit that is reached, if any; an error if the disk use could not be measured three times."""
         for _ in range(_TRIES):
             try:
                 return await asyncio.to_thread(self._look, pid)
             except Exception as error:  # noqa: BLE001 - a folder was moved meanwhile; a limit that is not watched does not hold
                 _log.warning("the disk use of a build cannot be measured: %s: %s", type(error).__name__, error)
-        return MachineExhausted("this host cannot see how much an installation writes; try again later")
+        return MachineExhausted("this host cannot measure how much an installation writes to disk; try again later")
 
     def _look(self, pid: int) -> LimitReached | MachineExhausted | None:
         disk = os.statvfs(self._home)

@@ -1,8 +1,8 @@
 """Imports each requested package of an installed set once, in a sandbox, and measures how long that takes.
 
-A package that raises gets a note: its user may want its data or its command only, or a library of the system may be
-missing. A package that hangs, ends its process, floods its output or takes all memory or processes is refused by name,
-and so is a set of which no package can be imported.
+A package whose import raises gets a note: its user may want its data or its command only, or a library of the system
+may be missing. A package that hangs, ends its process, floods its output or takes all memory or processes is refused by
+name, and so is a set of which no package can be imported.
 """
 
 import asyncio
@@ -68,7 +68,8 @@ class ImportReport:
     import_ms: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     sources: set[str] = field(default_factory=set)  # Python files that these imports read, relative to the set
-    lacks: dict[str, str] = field(default_factory=dict)  # by note, the missing module of another well-known package
+    # missing module of another well-known package, by the note that reports it
+    lacks: dict[str, str] = field(default_factory=dict)
     in_parts: bool = False  # whether a package can be imported by sub-paths though not by its name
 
 
@@ -244,7 +245,7 @@ async def _javascript(environment: Environment, names: Sequence[str], backend: B
                 package = environment.path / "node_modules" / name
                 health.in_parts |= await asyncio.to_thread(_has_parts, package)
                 if await asyncio.to_thread(has_install_script, environment.path, name):
-                    health.notes[-1] += " (it has an install script, and none runs here)"
+                    health.notes[-1] += " (it has an install script, which does not run here)"
         else:
             health.import_ms[name] = round(loaded.load_ms or (time.perf_counter() - started) * 1000, 1)
     return health
@@ -258,7 +259,7 @@ async def _patiently(attempt: Callable[[], Awaitable[_T]]) -> _T | Failed:
             return await attempt()
         except HostBusy:
             continue
-        except RunnerGaveUp as error:  # something else may have killed it, but hardly twice
+        except RunnerGaveUp as error:  # another program may have killed the runner, but hardly twice
             if killed:
                 return error.failed
             killed = True

@@ -94,7 +94,7 @@ async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
         said = f"The packages cannot be installed:\n{shorten(finished.stderr, index)}"
         raise from_outside(finished.stderr) or PackagesFailed(said)
     (files / "node_modules").mkdir(exist_ok=True)
-    # The last one is npm's own note of where it got each package, and a guest need not know the registry.
+    # The last file names the registry that each package came from, which a guest need not know.
     for name in ("package.json", "package-lock.json", "node_modules/.package-lock.json"):
         (files / name).unlink(missing_ok=True)
 
@@ -120,7 +120,7 @@ async def _watched(
             started = time.monotonic()
             try:
                 done, size = await asyncio.to_thread(_look, files, lock, index.cache_dir, known)
-            except OSError:  # a folder was moved meanwhile; `DiskWatch` ends a command that cannot be looked at
+            except OSError:  # a folder was moved meanwhile; `DiskWatch` ends a command whose files cannot be measured
                 continue
             finally:
                 spent_s = time.monotonic() - started

@@ -23,8 +23,8 @@ _DEVICE_LINKS: Final = (
 _SCRATCH: Final = ("/tmp", "/dev/shm")  # noqa: S108 - a tmpfs of its own
 _SCRATCH_BYTES: Final = 512 * 1024 * 1024
 _EMPTY_BYTES: Final = 4096
-# Sets the umask and the user of a build and, where no sandbox does it, its limits and that it dies with the host. A
-# sandbox that starts as root becomes an ordinary user here, before it reads anything that came from outside.
+# Program that sets the umask and the user of a build and, if no sandbox does so, its limits, and lets it die with the
+# host. A sandbox that starts as root becomes an ordinary user here, before it reads anything that came from outside.
 _ENTER: Final = """
 import os, resource, sys
 limits, user, bound, folder = sys.argv[1:5]
@@ -69,11 +69,11 @@ class ProcessLimits:
 
     file_mb: int  # size of the largest file
     data_mb: int | None = None  # private memory of each process
-    processes: int | None = None  # processes of its user, those of all commands together
+    processes: int | None = None  # processes of the build's user, which other builds share
 
     @property
     def limits(self) -> dict[str, int]:
-        """Limits by name of `resource.RLIMIT_…`, without prefix. CORE is 1, as 0 would start the host's handler."""
+        """Limits by name of `resource.RLIMIT_…`, without prefix. CORE is 1, since 0 lets handlers of core dumps run."""
         found = {"CORE": 1, "FSIZE": self.file_mb << 20, "NOFILE": 8192, "MEMLOCK": 65_536, "MSGQUEUE": 0}
         if self.data_mb is not None:
             found["DATA"] = self.data_mb << 20
@@ -104,7 +104,7 @@ def entry_command(
     Args:
       argv: Command to run, its program as a path.
       cwd: Working directory; entered as the final user, since root without its capabilities may not enter it.
-      python: Interpreter that sets them.
+      python: Interpreter that sets the user and the limits.
       bounds: Limits of each process, which then also ends with this host; None in a sandbox, which has both.
       user: User id to change to, if it starts as root; None to stay.
     """

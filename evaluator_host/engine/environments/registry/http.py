@@ -48,7 +48,7 @@ _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG: Final = "application/vnd.oci.image.config.v1+json"
 _LAYER: Final = "application/vnd.oci.image.layer.v1.tar+gzip"
 _TAKEN: Final = f"{_MANIFEST}, application/vnd.docker.distribution.manifest.v2+json"
-_DOCUMENT_BYTES: Final = 4 << 20  # bytes of a manifest, a configuration, an answer
+_DOCUMENT_BYTES: Final = 4 << 20  # largest manifest, configuration or answer
 _TIMEOUT: Final = httpx.Timeout(30.0, read=120.0, write=120.0)
 _PIECE_BYTES: Final = 256 << 10
 _HUB: Final = ("docker.io", "registry-1.docker.io")
@@ -191,10 +191,10 @@ def _joined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _below(pieces: Iterator[bytes], prefix: str, max_bytes: int) -> Iterator[bytes]:
-    """Yield a tar of the files at a path in a layer, named from the path's last part on; nothing if there are none.
+    """Yield a tar of the files at a path in a layer, with names that begin at the last part of the path.
 
     Raises:
-      PackagesFailed: the layer is larger, or has more files; beside the path too, since all of it is unpacked.
+      PackagesFailed: the layer is larger than `max_bytes`, or has too many files, whether below the path or not.
     """
     base, some = PurePosixPath(prefix).name, False
     limits = ("a layer of the image unfolds to more than", ", so the image is not a package set; check its name")
@@ -363,7 +363,9 @@ def _opened(repository: str) -> Iterator[_Registry]:
         with httpx.Client(base_url=f"{scheme}://{host}", headers=plain, timeout=_TIMEOUT, **options) as client:
             yield _Registry(client, name, user)
     except httpx.HTTPError as error:
-        raise IndexUnavailable(f"the registry {host} does not answer: {error}") from error
+        raise IndexUnavailable(
+            f"the registry {host} does not answer: {error}; check its address and the network, then try again"
+        ) from error
     except (tarfile.TarError, EOFError, gzip.BadGzipFile) as error:
         raise PackagesFailed(f"a layer of the image is not a complete tar file, push the set again: {error}") from error
 

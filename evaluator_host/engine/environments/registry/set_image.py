@@ -1,7 +1,7 @@
 """The image in which a package set travels through a container registry: its name, its record, its files.
 
 Nothing of a pulled image is executed; its checks prove that a set is complete and is the one that its lock describes.
-They do not protect from a writer of the registry, who can publish other files under an honest lock. From a registry
+They do not protect against writers of the registry, who can publish other files with a genuine lock. From a registry
 that others may write to, pull by the digest that `push` returned (`…@sha256:…`).
 
 Pulled tars are unpacked without `tarfile`'s data filter: Python before 3.11.4 (Debian 12) has none, and it accepts hard
@@ -38,6 +38,7 @@ FORMAT: Final = 1
 RECORD_BYTES: Final = 64 * 1024**2  # bytes of a record; the lock of a thousand packages has some megabytes
 _BUFFER_BYTES: Final = 1024 * 1024
 _ENTRIES: Final = 1_000_000
+_NOT_OURS: Final = "; pull an image that `evaluator-host packages push` made"
 
 
 Archive: TypeAlias = Callable[[str], AbstractContextManager[Iterator[bytes]]]
@@ -171,7 +172,7 @@ def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
     for path, target in links.items():
         path.symlink_to(target)
     if outward := outward_links(folder):
-        raise PackagesFailed(f"{outward[0]} of the package set is a link to a place outside the set")
+        raise PackagesFailed(f"{outward[0]} in the package set is a link to a place outside the set{_NOT_OURS}")
 
 
 def read_file(pieces: Iterator[bytes], *, max_bytes: int) -> bytes:
@@ -185,7 +186,7 @@ def read_file(pieces: Iterator[bytes], *, max_bytes: int) -> bytes:
             member = tar.next()
             content = tar.extractfile(member) if member is not None and member.isreg() else None
             if member is None or content is None or member.size > max_bytes:
-                raise PackagesFailed("the record of the package set is not a regular file, or is too large")
+                raise PackagesFailed(f"the record of the package set is not a regular file, or is too large{_NOT_OURS}")
             return content.read()
     except (tarfile.TarError, RecursionError) as error:
         raise PackagesFailed(
@@ -196,9 +197,9 @@ def read_file(pieces: Iterator[bytes], *, max_bytes: int) -> bytes:
 def _inside(folder: Path, name: str) -> Path:
     parts = PurePosixPath(name).parts
     if len(parts) > DEPTH + 1:
-        raise PackagesFailed(f"{name[:80]!r}… in the package set lies more than {DEPTH} folders deep")
+        raise PackagesFailed(f"{name[:80]!r}… in the package set lies more than {DEPTH} folders deep{_NOT_OURS}")
     if not parts or parts[0] == "/" or ".." in parts:
-        raise PackagesFailed(f"{name!r} in the package set lies outside the set")
+        raise PackagesFailed(f"{name!r} in the package set lies outside the set{_NOT_OURS}")
     return folder.joinpath(*parts[1:])
 
 
@@ -208,7 +209,7 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
         return
     content = tar.extractfile(member) if member.isreg() else None
     if content is None:
-        raise PackagesFailed(f"{member.name!r} in the package set is neither a file, a folder nor a link")
+        raise PackagesFailed(f"{member.name!r} in the package set is neither a file, a folder nor a link{_NOT_OURS}")
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("xb") as file:
         shutil.copyfileobj(content, file, _BUFFER_BYTES)

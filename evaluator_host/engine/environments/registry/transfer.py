@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evaluator_host.engine.environments.registry.set_image import Pulled
 
 
-MAX_BYTES: Final = 8 << 30  # bytes of the files of a set
+MAX_BYTES: Final = 8 << 30  # largest size of all files of a set
 
 _DOCKER_PY: Final = ("docker", "pushing and pulling package sets", SandboxUnavailable)
 _log = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class RegistryTransfer:
 
         folder = self.context.folder
         pulling = "sha256:" + hashlib.sha256(f"pull {reference}".encode("utf-8", "replace")).hexdigest()
-        async with hold_lock(folder.build_lock(pulling)):  # a sweep leaves a locked stage alone
+        async with hold_lock(folder.build_lock(pulling)):  # `sweep` does not remove a stage that is locked
             stage = await asyncio.to_thread(folder.new_stage, pulling)
             try:
                 most = min(MAX_BYTES, self.context.ceiling_mb << 20)

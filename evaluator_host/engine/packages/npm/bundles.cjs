@@ -1,6 +1,6 @@
-// Loaded before npm, which has to open a package's tarball when it makes the lock of one that bundles others or has a shrinkwrap.
-// `allow-remote=none` takes the tarball's address for a dependency on an address. npm exempts the registry's tarballs from that
-// rule when it installs; this exempts the same ones when it makes the lock.
+// Loaded before npm. To lock a package that bundles others or has a shrinkwrap, npm opens the package's tarball, which
+// `allow-remote=none` forbids as if it were a dependency on a URL. When npm installs, it exempts tarballs of the registry from
+// this rule; here they are exempt when npm makes the lock, too.
 "use strict";
 const { createRequire } = require("node:module");
 

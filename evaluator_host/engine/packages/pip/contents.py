@@ -21,8 +21,9 @@ from packaging.utils import canonicalize_name
 from evaluator_host.engine.packages.pip.versions import File, fetched, limit_memory, newest_wheels, opened
 
 _BLOCK: Final = 64 << 10
-_READ_BYTES: Final = 48 << 20  # bytes read of one wheel; its list of files and some modules take a hundredth of that
-_TEXT_BYTES: Final = 4 << 20  # bytes of one module
+# most bytes to read of one wheel; its list of files and some modules take a hundredth of that
+_READ_BYTES: Final = 48 << 20
+_TEXT_BYTES: Final = 4 << 20  # most bytes to read of one module
 _MODULES: Final = 60  # modules to search for the names of one import: `from .core import *` leads to others
 _BINARY: Final = (".so", ".pyd")
 _MODULE: Final = re.compile(r"(.+?)(?:/__init__)?(?:\.py|(?:\.[\w-]+)*\.(?:so|pyd))")
@@ -109,7 +110,7 @@ class Contents:
         return any(self._binds(one, name, seen) for one in stars)
 
     def _stub(self, path: str) -> str:
-        """Return the text of a module's stub, which names what it imports later."""
+        """Return the text of a module's stub file, which also has the names that the module imports later."""
         info = self._stubs.get(path)
         return "" if info is None or info.file_size > _TEXT_BYTES else self._wheel.read(info).decode("utf-8", "replace")
 

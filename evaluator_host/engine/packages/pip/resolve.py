@@ -71,9 +71,9 @@ async def newest_version(requirement: str, resolver: Resolver, *, lowest: bool =
 
 
 async def newest_together(pins: Sequence[str], newest: Mapping[str, str], resolver: Resolver) -> dict[str, str] | None:
-    """Return the newest version of each package that goes together with the others and the pins; None if none do.
+    """Return the newest version of each package that fits the others and the pins; None if no versions fit.
 
-    None is newer than in `newest`, by the names of the packages.
+    No version is newer than the one that `newest` has for its package.
 
     Raises:
       IndexUnavailable: the index does not answer.
