@@ -35,8 +35,8 @@ from evaluator_host.types.evaluator import Language
 
 _log = logging.getLogger(__name__)
 
-PASSING: Final = (SandboxSlow, SandboxLost, MachineExhausted)  # errors of a start on a busy machine, which pass
-_TRIES: Final = 2  # tries of a start in this module; `open_engine` tries a third time
+PASSING: Final = (SandboxSlow, SandboxLost, MachineExhausted)  # errors after which a later start may work
+_TRIES: Final = 2  # how often this module tries to start a sandbox; `open_engine` tries a third time
 _NO_BACKEND: Final = (
     "no sandbox backend works on this machine, and user code never runs without one. "
     "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap) "
@@ -46,7 +46,7 @@ _NO_BACKEND: Final = (
 
 
 async def make_backend(choice: SandboxChoice, settings: Settings, supervisor: Supervisor | None = None) -> Backend:
-    """Create the chosen backend, without starting a sandbox; `supervisor` runs its tasks, None for one of its own.
+    """Create the chosen backend, without starting a sandbox. `supervisor` runs its tasks; by default it makes its own.
 
     Raises:
       HostError: the tools of the backend cannot be prepared.
@@ -93,7 +93,7 @@ def machine_pythons(settings: Settings) -> Pythons:
 
 
 async def choose_backend(settings: Settings, supervisor: Supervisor | None = None) -> Backend:
-    """Return the first backend of the settings that starts a sandbox, or fails to only because the machine is busy.
+    """Return the first backend of the settings that starts a sandbox, or fails only because the machine is busy.
 
     Raises:
       SandboxUnavailable: no backend can; the detail says what to install.
@@ -114,7 +114,7 @@ async def choose_backend(settings: Settings, supervisor: Supervisor | None = Non
 
 
 async def _tried(choice: SandboxChoice, settings: Settings, supervisor: Supervisor | None) -> Backend:
-    """Return a backend that has started a sandbox, or has failed to only because the machine is busy."""
+    """Return the backend if it starts a sandbox, or fails only because the machine is busy."""
     backend = await make_backend(choice, settings, supervisor)
     for number in range(1, _TRIES + 1):
         try:

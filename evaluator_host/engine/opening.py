@@ -109,7 +109,7 @@ def _metrics(pool: Pool, supervisor: Supervisor, peers: Peers) -> Metrics:
     metrics = Metrics(peers)
     metrics.watch("sandboxes", "Sandboxes alive.", lambda: pool.capacity.sandboxes)
     metrics.watch(
-        "sandbox_memory_mb", "Their memory: limits of busy ones, use of others.", lambda: pool.capacity.taken_mb
+        "sandbox_memory_mb", "Memory of sandboxes: limits of busy ones, use of others.", lambda: pool.capacity.taken_mb
     )
     metrics.watch("queue", "Calls waiting for a sandbox.", lambda: pool.waiting)
     metrics.watch("task_restarts", "Tasks of the host that failed and were started again.", lambda: supervisor.restarts)
@@ -130,10 +130,10 @@ class _FirstSandbox:
         self._error: HostError | None = None
 
     async def has_started(self) -> bool:
-        """Start it, once; return whether that went well, or the host starts without it.
+        """Try once to start the sandbox; return whether that worked. The host starts without it, too.
 
         Raises:
-          SandboxUnavailable: it cannot be started for a reason that will stay.
+          SandboxUnavailable: the sandbox cannot be started for a reason that lasts.
         """
         try:
             await asyncio.gather(self._pool.probe(default_spec(Language.PYTHON)), self._install_javascript())
@@ -164,7 +164,7 @@ class _FirstSandbox:
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
             try:
                 await self.has_started()
-            except SandboxUnavailable as error:  # the engine may have stopped since, and come back
+            except SandboxUnavailable as error:  # the Docker engine may have stopped, and may come back
                 self._error = error
         _log.info("the first sandbox has started")
 
@@ -172,7 +172,7 @@ class _FirstSandbox:
         """Check that the sandbox has started, for `/readyz`.
 
         Raises:
-          HostError: why not.
+          HostError: it has not; the message says why.
         """
         if self._error is not None:
             raise self._error

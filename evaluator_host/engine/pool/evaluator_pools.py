@@ -17,10 +17,10 @@ from evaluator_host.types.evaluator import Json, SandboxSpec
 from evaluator_host.types.outcome import Failed, Loaded
 
 TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes while another one has none
-EMPTY_POOLS: Final = 512  # evaluators without a sandbox that are remembered; more if there are more places
+EMPTY_POOLS: Final = 512  # remembered evaluators without a sandbox; more in a pool of more sandboxes
 _MOST_USES: Final = 15  # highest count for one evaluator, as in a counter of four bits
-_SAMPLE: Final = 10  # uses per place of the pool after which all counts are halved
-_WINDOW: Final = 100  # share of the idle sandboxes, those used last, that is spared: one in 100
+_SAMPLE: Final = 10  # uses per sandbox of the pool after which all counts are halved
+_WINDOW: Final = 100  # of so many idle sandboxes, the one used last is spared
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class EvaluatorPool:
     def begin_turn(self, *, started: float) -> None:
         """Keep this evaluator's sandboxes from others for a while, now that one is ready; its start began at `started`.
 
-        `started` is in monotonic seconds. This lasts at least as long as the start took: on a loaded machine sandboxes
+        `started` is in monotonic seconds. The time is at least as long as the start took: on a loaded machine sandboxes
         would otherwise be ended before their first call.
         """
         now = time.monotonic()
@@ -169,7 +169,7 @@ class EvaluatorPools:
 
     That order is by frequency of use, as in TinyLFU (Einziger, Friedman, Manes: TinyLFU: A Highly Efficient Cache
     Admission Policy, ACM Transactions on Storage 13(4), 2017): uses are counted for evaluators with and without a
-    sandbox, all counts are halved after ten uses per place of the pool, and an equally used newcomer goes first. The
+    sandbox, all counts are halved after ten uses per sandbox of the pool, and an equally used newcomer goes first. The
     sandboxes used last, one in a hundred, are spared, as in the same paper's W-TinyLFU.
     """
 
@@ -191,7 +191,7 @@ class EvaluatorPools:
         return iter(list(self._by_key.values()))
 
     def count_use(self, one: EvaluatorPool) -> None:
-        """Count a lease of an evaluator; halve the counts of all after ten leases per place of the pool."""
+        """Count a lease of an evaluator; halve the counts of all after ten leases per sandbox of the pool."""
         one.uses = min(one.uses + 1, _MOST_USES)
         self._counted += 1
         if self._counted >= _SAMPLE * self._places:
@@ -200,9 +200,9 @@ class EvaluatorPools:
                 other.uses //= 2
 
     def coldest_first(self) -> Iterator[tuple[EvaluatorPool, Slot]]:
-        """Yield idle sandboxes in the order in which to end them: of the workspace with most in use, least used first.
+        """Yield idle sandboxes in the order in which to end them: by busy sandboxes of their workspace, then by use.
 
-        The list is made at the first step; the caller skips sandboxes that are idle no more.
+        The order is computed once; the caller skips sandboxes that are no longer idle.
         """
         idle = [(one, slot) for one in self._by_key.values() for slot in one.idle]
         spared = nlargest(max(1, len(idle) // _WINDOW), idle, key=lambda at: at[1].idle_since)

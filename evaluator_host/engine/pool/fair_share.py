@@ -1,9 +1,9 @@
 """Limits the part of the pool that each workspace may use: sandboxes, and places in the queue.
 
 A workspace may take three sandboxes for each one that stays free, and nine places of the queue for each one that stays
-free: one flood gets three quarters and nine tenths, two get 3/7 and 9/19 each, and something is left for the next
-workspace. A workspace with nothing at work may always start one sandbox; a workspace with no waiting call may always
-wait. As long as only one workspace has called, it may take everything.
+free: one workspace that floods the host gets three quarters and nine tenths, two get 3/7 and 9/19 each, and something
+is left for the next workspace. A workspace without a busy sandbox may always start one sandbox; a workspace with no
+waiting call may always wait. As long as only one workspace has called, it may take everything.
 """
 
 import time

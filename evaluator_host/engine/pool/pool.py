@@ -34,9 +34,9 @@ _log = logging.getLogger(__name__)
 # seconds that a row waits before a sandbox is started for it: about as long as a start takes
 GROW_AFTER_S: Final = 0.03
 REAP_EVERY_S: Final = 1.0
-IDLE_GROWTH_MB: Final = 64  # MB that an idle sandbox may grow in one round of the reaper, or it is ended
+IDLE_GROWTH_MB: Final = 64  # an idle sandbox that grows by more MB between two measurements is ended
 _MEASURED_FOR_S: Final = 5.0
-_MANY_WARM: Final = 32  # sandboxes; beyond this number the least used one goes before one that waits for a first call
+_MANY_WARM: Final = 32  # with more sandboxes, the least used one is ended before a prewarmed one
 
 
 class Pool:
@@ -265,9 +265,9 @@ class Pool:
                 asyncio.get_running_loop().call_later(due_in_s, self._grow, owner)
 
     def _start_another(self, owner: EvaluatorPool) -> None:
-        """Start one more for an evaluator that has some; idle ones of less used evaluators make room.
+        """Start one more sandbox for an evaluator that has some; end idle ones of less used evaluators for it.
 
-        The start queue goes first.
+        Evaluators in the start queue come first.
         """
         may_start = self._shares.may_start(owner.workspace, owner.waiters[0].request.spec)
         if self._next_to_resume() is not None or not may_start:
@@ -364,7 +364,7 @@ class Pool:
             self._end_idle(*victim)
 
     def _evict_idle(self) -> bool:
-        """End the sandbox that costs least; false when none is idle."""
+        """End the idle sandbox that is needed least; return false when none is idle."""
         victim = next(self._evaluator_pools.coldest_first(), None)
         if victim is None:
             return False

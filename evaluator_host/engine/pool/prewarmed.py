@@ -15,11 +15,11 @@ from evaluator_host.types.evaluator import Language, SandboxSpec
 
 _log = logging.getLogger(__name__)
 
-PROBE_HOLDS_S: Final = 10.0  # seconds until a probe starts a sandbox again: probes come every few seconds
+PROBE_HOLDS_S: Final = 10.0  # seconds for which a probe's result holds, since probes come every few seconds
 RECENT_SPECS: Final = 4  # kinds of sandboxes kept ready: two languages, with packages and without
 
-WORTH_MS: Final = 20.0  # milliseconds of a first call without packages; faster imports wait for the load
-MOST_S: Final = 10.0  # seconds for importing ahead, which every prewarmed sandbox of a set takes
+WORTH_MS: Final = 20.0  # packages that import faster than this, in ms, are not imported in advance
+MOST_S: Final = 10.0  # longest import in advance, since every prewarmed sandbox of a set needs it
 _BASE_S: Final = 2.0
 _FACTOR: Final = 2.0  # factor of the measured time, because the machine may be busier than at the check
 _AGAIN_AFTER_S: Final = 1800.0
@@ -177,7 +177,7 @@ class PrewarmedSandboxes:
     async def probe(self, spec: SandboxSpec) -> None:
         """Check that a sandbox of `spec` can start: one is ready, or one is started as a test and ended.
 
-        On a full host nothing is tested: its sandboxes have started.
+        On a full host nothing is tested, because its sandboxes have started.
 
         Raises:
           SandboxUnavailable: the sandbox does not start.
@@ -309,7 +309,7 @@ class PrewarmedSandboxes:
         try:
             await self._fill(spec)
         except HostError as error:
-            _log.warning("no idle sandbox: %s", error.detail)
+            _log.warning("no sandbox could be started in advance: %s", error.detail)
             self._on_freed()
 
     def _throw_away(self, sandbox: Sandbox) -> None:

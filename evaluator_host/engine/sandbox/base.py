@@ -118,7 +118,7 @@ class Link(Protocol):
         ...
 
     async def look(self) -> Look | None:
-        """Return whether its processes sleep, compute or are stopped, and their CPU time; None if unknown."""
+        """Return whether the sandbox's processes sleep, compute or are stopped, and their CPU time; None if unknown."""
         ...
 
     def weigh(self, weight: Weight) -> None:

@@ -20,7 +20,7 @@ _INSTEAD: Final = {
     "pip": "packages are pinned in `packages`",
     "npm": "packages are pinned in `packages`",
     "npx": "packages are pinned in `packages`",
-    "node": "whoever runs the host can give it to Python by EVALUATOR_HOST_PYTHON_WITH_NODE",
+    "node": "the operator can give it to Python with EVALUATOR_HOST_PYTHON_WITH_NODE",
 }
 _SOURCES: Final = ("/usr/bin", "/bin")
 _NO_COMMAND: Final = re.compile(
@@ -46,7 +46,7 @@ def missing_command(text: str) -> str | None:
 def advice_on_command(name: str, language: Language) -> str:
     """Return advice that names the commands which a sandbox has instead of a missing one."""
     if name in ("/bin/sh", "/bin/bash"):
-        return "this host's machine has no shell to give to sandboxes: start the program itself, without one"
+        return "this host's machine has no shell to give to sandboxes: start the program itself, without a shell"
     told = f"the sandbox has no command {name}; {commands_of(language)}"
     return f"{told}; {_INSTEAD[name]}" if name in _INSTEAD else told
 

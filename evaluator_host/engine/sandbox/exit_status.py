@@ -14,7 +14,8 @@ _HEAP_EXHAUSTED: Final = re.compile(
     re.IGNORECASE,
 )
 _ABORTS: Final = frozenset({signal.SIGABRT, signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV, signal.SIGBUS})
-_RUNNER_STARVED: Final = 72  # the machine refused the runner what it needs, not through its evaluator (PROTOCOL.md)
+# exit code of a runner that the machine, not the evaluator, keeps from working (PROTOCOL.md)
+_RUNNER_STARVED: Final = 72
 _NODE_ABORTED: Final = 134  # 128 + SIGABRT: a shell, or a runner that passes on the exit code of its child
 
 _LOST: Final = (ErrorCode.SANDBOX_LOST, "the sandbox was lost through no fault of the evaluator; try again")

@@ -5,7 +5,7 @@ from typing import Final
 from evaluator_host.engine.sandbox.base import Finding
 from evaluator_host.engine.sandbox.linux.rlimits import is_gvisor
 
-_RULES: Final = "stops reading, writing, connecting, signalling and using more than the limits"
+_RULES: Final = "keeps guests from reading, writing, connecting, signalling and using more than the limits"
 _SHARED: Final = "does not stop an exploit of the host's kernel, which the guests share"
 _TENANTS: Final = "for tenants who do not trust each other: the docker backend with EVALUATOR_HOST_DOCKER_RUNTIME=runsc"
 _GVISOR: Final = (

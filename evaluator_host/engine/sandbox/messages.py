@@ -136,7 +136,7 @@ def read_loaded(frame: Frame) -> Loaded | Failed:
     """Read the runner's answer to a `load`.
 
     Raises:
-      ProtocolError: the frame is no such answer, or malformed.
+      ProtocolError: the frame is of another kind, or malformed.
     """
     try:
         header, body = frame.header, decode_json(frame.body or b"{}")
@@ -170,7 +170,7 @@ def read_prepared(frame: Frame) -> str | None:
     """Read the runner's answer to a `prepare`: None when every import worked, else the reason why not.
 
     Raises:
-      ProtocolError: the frame is no such answer, or malformed.
+      ProtocolError: the frame is of another kind, or malformed.
     """
     if frame.type != "prepared":
         raise ProtocolError(f"unexpected frame {frame.type!r}")
@@ -181,7 +181,7 @@ def read_outcome(frame: Frame) -> Outcome:
     """Read the runner's answer to a `call`.
 
     Raises:
-      ProtocolError: the frame is no such answer, or malformed.
+      ProtocolError: the frame is of another kind, or malformed.
     """
     try:
         header, body = frame.header, decode_json(frame.body)

@@ -27,7 +27,7 @@ _READ_BYTES: Final = 64 * 1024  # bytes that a pipe holds; for more, malloc woul
 _QUEUE_BYTES: Final = 1024 * 1024  # bytes that may be written ahead before `drain` waits
 _STDERR_BYTES: Final = 8 * 1024
 _EXIT_CODE_S: Final = 0.5  # seconds for a runner that closed its channel to exit by itself, which tells its exit code
-_KILL_S: Final = 60.0  # a killed process needs the processor to end; one that is there after this hangs in the kernel
+_KILL_S: Final = 60.0  # seconds for a killed process to end; one that takes longer hangs in the kernel
 
 _log = logging.getLogger(__name__)
 
@@ -163,7 +163,7 @@ class PipeLink:
         return None if self._ending is not None else self._scope.used_bytes()
 
     async def look(self) -> Look | None:
-        """Return whether its processes sleep, compute or are stopped, and their CPU time; None if unknown."""
+        """Return whether the sandbox's processes sleep, compute or are stopped, and their CPU time; None if unknown."""
         return look_at(self.first_pid)
 
     def weigh(self, weight: Weight) -> None:

@@ -84,7 +84,7 @@ async def _aside(frame: Frame, read: Callable[[Frame], _Read]) -> _Read:
     """Read an answer; a large one in a thread, unless it would fill the host's memory.
 
     Raises:
-      ProtocolError: it is no such answer.
+      ProtocolError: the frame is of another kind, or malformed.
     """
     if len(frame.body) <= LARGE_BYTES:
         return read(frame)
@@ -501,7 +501,7 @@ class Sandbox:
                             self._frames.append(frame)
                     if self._decoder.announced_bytes > LARGE_BYTES:
                         await self._take_turn(limit, clock)
-                    if passed:  # a row that floods its connections keeps neither their readers nor other rows waiting
+                    if passed:  # lets other tasks run, even if a row floods its connections
                         await asyncio.sleep(0)
         except TimeoutError:
             return False

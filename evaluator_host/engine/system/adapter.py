@@ -14,7 +14,7 @@ class Adapter(Generic[T]):
     @overload
     def __init__(self, kind: type[T]) -> None: ...
 
-    @overload  # unions
+    @overload  # a union is not a `type`
     def __init__(self, kind: Any) -> None: ...
 
     def __init__(self, kind: Any) -> None:

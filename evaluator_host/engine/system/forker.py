@@ -42,12 +42,12 @@ class ForkerEnded(Exception):
 
 
 class Forker:
-    """Starts worker processes, which end when this is closed or the host ends. Create it before any thread.
+    """Starts worker processes, which end when this object is closed or the host ends. Create it before any thread.
 
     When the process that forks them is lost, the workers stay; the next one is a new interpreter.
 
     Attributes:
-      pid: Its process id.
+      pid: Id of the process that forks the workers.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Forker:
 
         Raises:
           MachineExhausted: this machine can start no process now.
-          ForkerEnded: this was closed.
+          ForkerEnded: this object was closed.
         """
         forking = asyncio.ensure_future(self._fork(pickle.dumps((work, args)), work.__module__))
         try:
@@ -191,7 +191,7 @@ def fork_workers(requests: int, host_lives: int, module: str) -> NoReturn:
 def _fork_workers(requests: socket.socket, host_lives: int) -> NoReturn:
     """Fork a worker for each request, until the host ends."""
     os.setsid()  # Ctrl-C in a terminal is for the host alone
-    # A service manager may send these to all processes; programs started here get them.
+    # A service manager may send these signals to all processes. Programs that workers start do not ignore them.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _ignore)
     _end_with_host(host_lives)

@@ -154,7 +154,7 @@ class Lookups:
 
 
 TENANT_NAMES: Final = Lookups()
-"""For names that callers chose. One for the process, as threads are."""
+"""Looks up names that callers chose; one for the whole process, because its threads are shared."""
 
 MODEL_NAMES: Final = Lookups()
-"""Look-ups of models that the operator allows; each host has a share, as workspaces have elsewhere."""
+"""Looks up hosts of models that the operator allows; here each host has a share, not each workspace."""

@@ -1,6 +1,6 @@
 """Trees of untrusted files (of guests, packages, builds): walks, measures, removes them and changes their owner.
 
-It works by descriptors, follows no link and does not recurse: others may nest folders thousands of levels deep,
+All of it works by descriptors, follows no link and does not recurse: guests may nest folders thousands of levels deep,
 make them unreadable, give them names that are not text, and change them meanwhile. `os.walk`, `shutil.rmtree`,
 `Path.rglob` and `tempfile.TemporaryDirectory` fail on such trees; tests/unit/test_tree.py keeps them out of the host.
 """

@@ -56,7 +56,7 @@ _ZONES: Final = Path("/usr/share/zoneinfo")
 _EXIT_S: Final = 1.0
 _SETUP_S: Final = 10.0  # seconds for bubblewrap, which answers within 5 ms
 _MB: Final = 1024 * 1024
-_TEMPLATES: Final = 3  # templates that may fail before every sandbox starts anew
+_TEMPLATES: Final = 3  # after so many failures of templates, sandboxes start without one
 _BACKENDS: Final = itertools.count(1)  # numbers of backends: a process may have several, each with its own cgroups
 
 _log = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ class BubblewrapBackend(LocalBackend):
         """Return a sandbox forked from the template of its interpreter, which is started first if there is none.
 
         Raises:
-          TemplateLost: it does not work.
+          TemplateLost: the template does not work.
         """
         key = str(ready.host.python.executable)
         template = self._templates.get(key)
@@ -238,7 +238,7 @@ class BubblewrapBackend(LocalBackend):
     def _check_paths(self) -> None:
         for path in (self._tools.node, self._tools.restricted, self._tools.runtimes):
             if not path.exists():
-                raise FileNotFoundError(f"{path} does not exist")
+                raise FileNotFoundError(f"{path} does not exist; install the host again")
 
     def _find_host(self, bwrap: doctor.Bubblewrap) -> Host:
         tools = self._tools
@@ -317,7 +317,7 @@ class BubblewrapBackend(LocalBackend):
                 scope.hold(pid)
         except TimeoutError as error:
             raise SandboxSlow(
-                f"bubblewrap did not set up a sandbox within {_SETUP_S:g} s: the machine is busy"
+                f"bubblewrap did not set up a sandbox within {_SETUP_S:g} s: the machine is busy; try again"
             ) from error
         except ProcessLookupError:  # bubblewrap failed while it made its mounts
             return None
@@ -336,5 +336,5 @@ async def _refused(link: PipeLink) -> SandboxUnavailable | SandboxLost:
                 pass
     exit_status = await link.destroy()
     if exit_status.signal is not None:
-        return SandboxLost(f"something killed a sandbox while it started (signal {exit_status.signal})")
+        return SandboxLost(f"something killed a sandbox while it started (signal {exit_status.signal}); try again")
     return SandboxUnavailable(doctor.advice(exit_status.stderr_tail))

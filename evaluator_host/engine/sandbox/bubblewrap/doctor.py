@@ -92,7 +92,7 @@ def version_of(output: str) -> tuple[int, ...]:
 
 def advice(stderr: str) -> str:
     """Return a sentence with bubblewrap's error message and advice; `stderr` is what it wrote when it failed."""
-    said = stderr.strip() or "it ended without a word"
+    said = stderr.strip() or "it ended without a message"
     return f"bubblewrap could not start a sandbox: {said}. {remedy(said)}"
 
 
@@ -137,7 +137,7 @@ def limits_finding(version: int | None, controllers: Sequence[str]) -> Finding:
     granted = (
         f"cgroup v{version} grants only {', '.join(controllers)}; the rest is limited by "
         if controllers
-        else "no cgroup is granted; limits are held by "
+        else "no cgroup is granted; limits are enforced by "
     )
     return Finding(
         "limits",

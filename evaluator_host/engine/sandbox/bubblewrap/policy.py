@@ -31,7 +31,7 @@ _DEVICE_LINKS: Final = (
 )
 _MB: Final = 1024 * 1024
 
-COMMANDS: Final = "/opt/commands"  # names under which guests start the interpreter of their language
+COMMANDS: Final = "/opt/commands"  # folder of the commands that start the interpreter of a guest's language
 
 ENVIRONMENT: Final[Mapping[str, str]] = {
     "PATH": f"{COMMANDS}:/usr/local/bin:/usr/bin:/bin",
@@ -169,16 +169,16 @@ def _namespaces(spec: SandboxSpec, host: Host, identity: Identity) -> Iterator[s
     if not spec.network:
         yield "--unshare-net"
     if identity.drop:
-        # Without a user namespace root stays root, so that it can bind files under a 0700 home; what remains of its
-        # rights is what the runner needs to become `uid`, where it loses them.
+        # Without a user namespace root stays root, so that it can bind files under a 0700 home; it keeps only
+        # the rights that the runner needs to become `uid`, and loses them then.
         yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
         return
     yield from ("--unshare-user", "--uid", str(identity.uid), "--gid", str(identity.uid), "--cap-drop", "ALL")
     if host.disable_userns:
         yield "--disable-userns"
     if spec.language is Language.PYTHON:
-        # Else bubblewrap stays as process 1, with the channel's descriptors and as the guest's own user: a row could
-        # open them in /proc/1/fd. The Python runner as process 1 lets nobody look into it; Node cannot do that anyway.
+        # Otherwise bubblewrap stays process 1, with the channel's descriptors and as the guest's own user: a row could
+        # open them in /proc/1/fd. The Python runner forbids that when it is process 1; Node cannot forbid it anyway.
         yield "--as-pid-1"
 
 

@@ -75,7 +75,7 @@ class Template:
           folders: The folders to mount there.
 
         Raises:
-          TemplateLost: the template made no sandbox; bubblewrap itself may.
+          TemplateLost: the template made no sandbox; bubblewrap itself may make one.
           OSError: this process has no descriptor left, or may not open a folder.
         """
         if self.silent:

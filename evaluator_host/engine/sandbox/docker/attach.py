@@ -14,7 +14,7 @@ from evaluator_host.types.json_texts import Octets
 
 STDERR_TAIL_BYTES: Final = 8 * 1024
 READ_BYTES: Final = 256 * 1024  # bytes that `Link.read` may return at once
-PAUSE_BYTES: Final = 1024 * 1024  # unread output at which the engine is no longer read, and so the guest blocks
+PAUSE_BYTES: Final = 1024 * 1024  # unread output after which the host reads no more, so that the guest blocks
 RESUME_BYTES: Final = 256 * 1024
 WRITE_HIGH_BYTES: Final = 1024 * 1024
 

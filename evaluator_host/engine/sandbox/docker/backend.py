@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 _LOG: Final = logging.getLogger(__name__)
 _LOOK_S: Final = 5.0
-_REMOVED: Final = frozenset({404, 409})  # answers about a container that is gone, or is being removed
+_REMOVED: Final = frozenset({404, 409})  # status of requests for a container that is gone, or is being removed
 
 
 class DockerLink:
@@ -317,7 +317,7 @@ class DockerBackend:
                 await channel.close()
             await self.remove_container(name, output_ended=False)
             if _was_removed(error):
-                raise SandboxLost("something removed a container while it started") from error
+                raise SandboxLost("something removed a container while it started; try again") from error
             raise
         cgroup = None if first_pid is None else find_cgroup(first_pid, container)
         return DockerLink(name, channel=channel, backend=self, cgroup=cgroup, first_pid=first_pid)

@@ -19,14 +19,14 @@ _EXIT_S: Final = 1.0  # the engine learns of an exit milliseconds after the outp
 _REMOVE_S: Final = 10.0  # a loaded engine takes seconds to unmount; a later sweep removes what takes longer
 _POLL_S: Final = 0.01
 _SIGNALS: Final = range(129, 160)  # runc's and Docker's exit code of a process that a signal ended: 128 + number
-_ORPHAN_AGE: Final = timedelta(minutes=10)  # a container that ended so long ago and is still there has no host any more
+_ORPHAN_AGE: Final = timedelta(minutes=10)  # a container that is still there so long after its end has no host
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerExit:
     """The end of a container, as the engine reported it before the container was removed."""
 
-    found: bool = False  # whether the engine had it; otherwise somebody else has removed it
+    found: bool = False  # whether the engine still had the container
     ended: bool = False  # whether the container had ended by itself
     exit_code: int | None = None
     signal: int | None = None

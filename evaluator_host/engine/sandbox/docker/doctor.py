@@ -98,7 +98,7 @@ def _limits(facts: EngineFacts) -> Iterator[Finding]:
         ("process limit", facts.pids_limit),
         ("cpu limit", facts.cpu_quota),
     ):
-        detail = f"{where}: {'held by the kernel' if held else 'the engine cannot hold it'}"
+        detail = f"{where}: {'enforced by the kernel' if held else 'the engine cannot enforce it'}"
         yield Finding(name, ok=held, detail=detail, fix=None if held else fix)
     if facts.memory_limit and not facts.swap_limit:
         yield Finding(

@@ -33,8 +33,8 @@ _CONTEXT_DATA: Final = "data"
 _LOG: Final = logging.getLogger(__name__)
 _DIGEST_CHARS: Final = 32  # 128 bits: no two collide, and a list of images stays readable
 _BUILD_TIMEOUT_S: Final = 600  # seconds in which an engine may be silent, as it copies a large set
-_BUILD_TIMES: Final = 3  # tries of a build, whose image another process of this host may prune meanwhile
-# seconds after which an image without a name has lost it; a new one has none for some milliseconds
+_BUILD_TIMES: Final = 3  # tries of a build, since another process of this host may prune its image
+# age of an abandoned image; a new image has no name for some milliseconds
 _NAMING_S: Final = 1.0
 
 
@@ -48,8 +48,8 @@ class _Layer:
     """A layer of an image.
 
     Attributes:
-      digest: What the whole image is for.
-      name: What is in the layer, `packages` or `data`.
+      digest: Digest of the package set, or of all that is in the image.
+      name: Content of the layer, `packages` or `data`.
       folder: The folder on this machine.
       place: Its path in the image.
       below: Tag of the image below.
@@ -171,8 +171,8 @@ class EnvironmentImages:
         runtime = _runtime_id(client, self._image)
         before = find_image(client, tag)
         labels = {LABEL_ENVIRONMENT: layer.digest, LABEL_RUNTIME_IMAGE: runtime, LABEL_OWNER: self._owner}
-        # By id: a tag could come to mean another image before the engine reads this. All labels at once, at the end:
-        # what has ours and no name is pruned, and each of the builder's `labels` would make such an image of its own.
+        # `FROM` has an id, because a tag may be moved before the engine reads this. All labels come in one last step:
+        # the builder would make an image for each of its `labels`, and nameless images with our labels are pruned.
         words = " ".join(f"{name}={json.dumps(value)}" for name, value in labels.items())
         recipe = f"FROM {below}\nCOPY {layer.name} {layer.place}\nLABEL {words}\n"
         context = tar_stream({"Dockerfile": recipe.encode()}, trees={layer.name: layer.folder})

@@ -35,24 +35,26 @@ IMAGE_DATA: Final = "/opt/data"
 UID_FIRST: Final = 20_000
 UID_COUNT: Final = 40_000
 # Each container has a uid of its own, because the kernel counts some things per user across containers (pipe pages,
-# inotify watches, pending signals). Below 65,536, all that a rootless engine has to map; above the users of Debian.
+# inotify watches, pending signals). They are below 65,536, which is all that a rootless
+# engine maps, and above the users of Debian.
 
 USER_PROCESSES: Final = 4096
-# Above every cgroup limit that settings allow, so that two containers which drew the same uid do not share a limit. Not
-# left out, because Podman then asks for a million, which a host that may not raise limits cannot give.
+# Above every cgroup limit that settings allow, so that two containers with the same uid do not share a limit. Without
+# a value, Podman asks for a million, which a host that may not raise limits cannot give.
 
 _MAKES_NAMESPACES: Final = frozenset({"", "runc", "crun", "io.containerd.runc.v2"})
 # Runtimes that make an empty network namespace by themselves. With `NetworkDisabled` they start a container in half the
 # time that network "none" takes, for which the engine prepares a namespace. runsc and kata are documented with "none".
 
 CPUS: Final = 1.0
-# A row is one thread of user code; the supervisor sleeps while it runs. More would let one evaluator take a small host.
+# A row is one thread of user code; the supervisor sleeps while it runs. With more processors, one evaluator
+# could take a whole small host.
 
 _NO_QUEUES: Final = "ro,noexec,nosuid,nodev,mode=0555,size=4k"
-# In place of the engine's file system of message queues: what a row makes there would outlive it.
+# Replaces the engine's file system of message queues, because queues would outlive the row that made them.
 
 INODES_PER_MB: Final = 256
-# One per 4 KiB, a page: a guest that makes empty files runs out of inodes where full ones would run out of space.
+# One inode per page of 4 KiB, so that empty files use up the limit as fast as full ones.
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class EngineFacts:
     seccomp: bool = True
     rootless: bool = False
     runtimes: tuple[str, ...] = ()  # names of the runtimes that the engine offers
-    unlimited_runtimes: tuple[str, ...] = ()  # those that hold no limit (gVisor's `--ignore-cgroups`)
+    unlimited_runtimes: tuple[str, ...] = ()  # runtimes that enforce no limits (gVisor's `--ignore-cgroups`)
     default_runtime: str = ""
 
 
@@ -124,7 +126,7 @@ def create_body(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFac
         "AttachStdout": True,
         "AttachStderr": True,
         "NetworkDisabled": not spec.network and (policy.runtime or engine.default_runtime) in _MAKES_NAMESPACES,
-        "StopTimeout": 0,  # a runner has nothing to save: an engine that shuts down and Podman's removal need not wait
+        "StopTimeout": 0,  # a runner has nothing to save, so that engines need not wait for it
         "HostConfig": _host_config(spec, policy=policy, engine=engine),
     }
 

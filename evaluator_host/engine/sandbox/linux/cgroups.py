@@ -35,7 +35,7 @@ _PER_PROCESSOR: Final = 0.5  # weight of all sandboxes of a host on one processo
 GUEST: Final = 1.0  # weight of a sandbox, relative only to the other sandboxes of its host
 _NICER: Final = 0.8  # factor of a weight for each nice value of the host, as the kernel weighs processes
 _MB: Final = 1024 * 1024
-_KEY: Final = secrets.token_bytes(16)  # key of the names of folders
+_KEY: Final = secrets.token_bytes(16)  # key of the digests that name folders
 
 _log = logging.getLogger(__name__)
 

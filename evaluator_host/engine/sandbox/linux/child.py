@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-_PIPE_BYTES: Final = 1024 * 1024  # the most for an unprivileged process; large rows then need fewer wake-ups
+_PIPE_BYTES: Final = 1024 * 1024  # largest pipe of an unprivileged process; large rows then need fewer wake-ups
 
 
 class Pipes:
@@ -21,7 +21,7 @@ class Pipes:
     """
 
     def __init__(self) -> None:
-        """Make them.
+        """Make the pipes.
 
         Raises:
           OSError: no descriptor is free.
@@ -70,10 +70,10 @@ class Child(Pipes):
         cwd: str | None = None,  # working directory; the host's own when None
         pass_fds: Sequence[int] = (),  # all descriptors that it inherits besides 0, 1 and 2
     ) -> None:
-        """Start it.
+        """Start the process.
 
         Raises:
-          OSError: it cannot be started.
+          OSError: the process cannot be started.
         """
         super().__init__()
         try:

@@ -1,7 +1,7 @@
 """Enforces memory and process limits where no cgroup does: polls sandboxes and kills those over a limit.
 
 It measures 20 times a second, so a guest may exceed its limit for a moment; RLIMIT_DATA stops faster allocation. It
-measures in a thread of its own, so that neither the host's callers nor other blocking work and it wait for each other.
+measures in a thread of its own, so that it neither waits for other work of the host nor delays it.
 """
 
 import asyncio
