@@ -26,8 +26,8 @@ from evaluator_host.types.stored import DataFile
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _FILES, _LAYOUTS, _CONTENT, _PATHS = "files", "layouts", "content", "paths.json"
 _PARTIAL: Final = "partial-"
-_LOCK: Final = "lock"  # lock that is held while a file is counted and kept
-_ABANDONED_S: Final = 3600.0  # age of an upload or layout that nobody finishes any more
+_LOCK: Final = "lock"  # file that is locked while a data file is counted and moved to its place
+_ABANDONED_S: Final = 3600.0  # age at which an unfinished upload or layout counts as abandoned
 _READ_BYTES: Final = 1 << 20
 _FOR_ALL, _FOLDER_FOR_ALL = 0o444, 0o755  # modes that let every user read, because sandboxes have users of their own
 
@@ -45,10 +45,10 @@ class DataFiles:
         self._most_bytes = most_bytes
 
     async def receive(self, workspace: str, chunks: AsyncIterator[bytes]) -> DataFile:
-        """Store a file that arrives in chunks; one that is there already stays.
+        """Store a file that arrives in chunks, unless it is stored already.
 
         Raises:
-          TooLarge: the file has more bytes than a file may have.
+          TooLarge: the file is over the size limit.
           OverQuota: the workspace stores as much as it may.
           MachineExhausted: the disk is full.
         """

@@ -76,8 +76,8 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "import sys; sys.exit(1)", "return a score instead of exiting"),
     (PY + "while True: pass", "make the evaluator faster"),
     # kind of code, and where it runs
-    (PY + "return true", "Python writes True"),
-    (PY + "return False or null", "Python writes None"),
+    (PY + "return true", "in Python, write True"),
+    (PY + "return False or null", "in Python, write None"),
     (PY + "return len(outputs) &gt; 1", "copied from the source of a web page"),
     (PY + "import locale; locale.setlocale(locale.LC_ALL, 'de_DE.UTF-8')", "only the locale C.UTF-8"),
     (

@@ -24,10 +24,10 @@ UNIT_FILE: Final = _ROOT / "deploy" / "evaluator-host.service"
 
 
 _IDLE_HOST_MB: Final = 192
-_IDLE_SANDBOX_MB: Final = 8  # MB of an idle Python sandbox without packages, as measured; the memory limits larger ones
+_IDLE_SANDBOX_MB: Final = 8  # measured memory of an idle Python sandbox without packages
 FEWEST_SANDBOXES: Final = 16
 SANDBOX_DESCRIPTORS: Final = 6
-_FEW_DESCRIPTORS: Final = 1024  # descriptors for connections and the rest
+_FEW_DESCRIPTORS: Final = 1024  # descriptors for everything but sandboxes, such as connections
 _SANDBOX_PROCESSES: Final = 8  # processes of an idle sandbox: 5 for Python, 13 for JavaScript, threads included
 _MOST_DESCRIPTORS: Final = 65_536
 _RUNNING_PER_PROCESSOR: Final = 4
@@ -104,7 +104,7 @@ def _own_cgroups(
             mount = cgroups / controllers
             group = mount / path.lstrip("/")
             yield from (group, *group.parents)[: len(Path(path).parts)]
-            yield mount  # inside a container the path may be one of the machine's
+            yield mount  # inside a container, the path may be that of the machine outside
 
 
 def _memory_limits(group: Path) -> Iterator[int]:
@@ -130,7 +130,7 @@ def sandboxes_of_machine() -> int:
 
 
 def most_descriptors() -> int:
-    """Return how many descriptors a host opens at most: its hard limit, or 65,536."""
+    """Return how many file descriptors a host may open: its hard limit, at most 65,536."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     return _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
 
@@ -150,7 +150,7 @@ def _processes(proc: Path = Path("/proc")) -> int:
 
 
 def memory_for_requests_mb() -> int:
-    """Return the MB of memory for requests: half of what this process may use beyond an idle host's, at least 96."""
+    """Return the MB of memory for requests: half of what an idle host leaves to this process, at least 96."""
     return max(96, (usable_memory_mb() - _IDLE_HOST_MB) // 2)
 
 
@@ -179,7 +179,7 @@ class ModelEndpoint(BaseModel):
     output_price: float | None = Field(None, ge=0)  # price of a million tokens of answers
     timeout_s: float = Field(60.0, gt=0, le=3600)  # seconds for one answer
     retries: int = Field(2, ge=0, le=10)  # tries after the first one
-    workspaces: tuple[str, ...] = ()  # names or ids of the workspaces that may be granted it; empty for all
+    workspaces: tuple[str, ...] = ()  # names or ids of the workspaces that may use the model; empty for all
 
 
 class WireOptions(BaseModel):
@@ -187,14 +187,14 @@ class WireOptions(BaseModel):
 
     Attributes:
       secret: Text that the platform sends as its key, or signs bodies with; without it a key of this host is needed.
-      signature_header: Name of the header with the signature, where the platform's differs from the wire's.
+      signature_header: Name of the header with the signature, if the platform uses another one than the wire expects.
       workspace: Workspace to which calls with the secret belong.
       tenants: Workspaces by the platform's own tenants: `{"org/project": "team-a", "org/*": "team-b", "*": "default"}`.
       packages: Pins for code without pins of its own, by `python` or `javascript`.
-      timeout_s: Time limit of a row; it ends before the platform gives up in any case.
+      timeout_s: Time limit of a row; shortened where needed, so that the host answers before the platform gives up.
       memory_mb: Memory limit of the sandboxes.
       body_kb: Size limit of a body.
-      upstream: URL to which requests are forwarded that the platform sends here and the wire does not answer.
+      upstream: URL to which the host forwards requests of the platform that the wire does not answer.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -216,8 +216,8 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="EVALUATOR_HOST_", env_ignore_empty=True, extra="forbid", frozen=True)
 
     host: str = Field("127.0.0.1", description="Address to listen on; until a key exists only loopback is allowed.")
-    port: int = Field(8710, ge=0, le=65535, description="Port to listen on, and of commands; 0 chooses a free one.")
-    workers: int = Field(1, ge=1, le=64, description="Processes that answer calls; they divide limits and sandboxes.")
+    port: int = Field(8710, ge=0, le=65535, description="Port that the host listens on; 0 chooses a free one.")
+    workers: int = Field(1, ge=1, le=64, description="Processes that answer calls and share limits and sandboxes.")
     data_dir: Annotated[Path, AfterValidator(Path.absolute)] = Field(
         default_factory=default_data_dir, description="Folder for installed environments, rows and files."
     )
@@ -239,15 +239,15 @@ class Settings(BaseSettings):
     )
     key: SecretStr | None = Field(None, description="Key that commands with --url send to the host.")
     replicas: int = Field(
-        1, ge=1, description="Hosts behind one balancer; each gives a key its part of rate limits and event streams."
+        1, ge=1, description="Hosts behind one load balancer; rate limits and event streams are divided by this number."
     )
     rate_limit_per_s: float | None = Field(None, gt=0, description="Requests per second for each key; more get 429.")
     rate_limit_burst: int = Field(
-        100, ge=1, description="Requests that each key may make in one burst, above that rate."
+        100, ge=1, description="Requests that each key may make in one burst, above its rate."
     )
     open_metrics: bool = Field(default=False, description="Serve /metrics without a key.")
     otel: bool = Field(
-        default=False, description="Export traces and metrics by OTLP, as the variables OTEL_* say; needs [otel]."
+        default=False, description="Export traces and metrics by OTLP, as OTEL_* say; needs the extra [otel]."
     )
     audit_days: int = Field(90, ge=0, description="Days to keep the audit log; 0 keeps it forever.")
 
@@ -258,7 +258,7 @@ class Settings(BaseSettings):
     judge_hosts: tuple[str, ...] | None = Field(
         None,
         description="Hosts whose models evaluators may call: name or name:port; "
-        "default those allowed on the pages of a host without keys. [] allows none.",
+        "default: those that you allow on the pages, if the host has no keys. [] allows none.",
     )
     target_hosts: tuple[str, ...] = Field(
         (),
@@ -276,7 +276,7 @@ class Settings(BaseSettings):
     model_wait_s: float = Field(120.0, gt=0, description="How long one row may wait for granted models in all.")
     model_day: ModelBudget | None = Field(
         None,
-        description='Most that a workspace may use of models a day, on all hosts: JSON {"requests", "tokens", "cost"}.',
+        description='Limit of a workspace for models per day, on all hosts: JSON {"requests", "tokens", "cost"}.',
     )
     model_answers_mb: int = Field(256, ge=1, description="Recorded answers of models that a workspace may keep.")
     network_hosts: tuple[str, ...] = Field(
@@ -284,7 +284,7 @@ class Settings(BaseSettings):
         description="Hosts that evaluators may be granted: [WORKSPACE/]api.example.com:443, *.example.com.",
     )
     network_private: tuple[str, ...] = Field(
-        (), description="Networks that are not public, and that such hosts may be in: 10.1.0.0/16; default none."
+        (), description="Private networks in which these hosts may be, such as 10.1.0.0/16; default none."
     )
     network_mb: int = Field(64, ge=1, description="How much one row may exchange with other hosts.")
     code_secrets: tuple[str, ...] = Field(
@@ -345,7 +345,7 @@ class Settings(BaseSettings):
     sandbox_memory_mb: int = Field(
         default_factory=half_of_memory_mb,
         ge=64,
-        description="Memory of all sandboxes: limits of busy ones, use of idle and waiting ones.",
+        description="Memory of all sandboxes; busy ones count with their limit, idle and waiting ones with their use.",
     )
     idle_sandboxes: int = Field(
         1, ge=0, description="Sandboxes that start in advance, for each recently used environment."
@@ -386,7 +386,7 @@ class Settings(BaseSettings):
         None, description="PEP 503 index of Python packages; may contain user:password."
     )
     npm_registry: SecretStr | None = Field(None, description="Registry of npm packages; may contain user:password.")
-    npm_token: SecretStr | None = Field(None, description="Bearer token for that registry.")
+    npm_token: SecretStr | None = Field(None, description="Bearer token for the npm registry.")
     ca_file: Path | None = Field(
         default_factory=system_ca_file,
         description="PEM file of additional certificate authorities for indexes; default SSL_CERT_FILE.",
@@ -415,7 +415,7 @@ class Settings(BaseSettings):
         try:
             return json.loads(Path(models).read_text("utf-8"))
         except OSError as error:
-            raise ValueError(f"it is neither JSON nor a file that can be read: {error.strerror}") from error
+            raise ValueError(f"the value is neither JSON nor a file that can be read: {error.strerror}") from error
 
     @field_validator("wires", mode="before")
     @classmethod
@@ -426,7 +426,7 @@ class Settings(BaseSettings):
     @classmethod
     def _references(cls, models: dict[str, ModelEndpoint]) -> dict[str, ModelEndpoint]:
         if odd := [name for name in models if name.count("/") > 1 or "=" in name or not all(name.split("/"))]:
-            raise ValueError(f"the name of a model is name or workspace/name, not {odd[0]!r}")
+            raise ValueError(f"{odd[0]!r} cannot be the name of a model; write NAME or WORKSPACE/NAME")
         return models
 
     @property

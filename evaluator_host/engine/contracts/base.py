@@ -76,7 +76,7 @@ class Dialect:
       truth: Names by which its evaluators get the ground truth, and never a column of the same name. `example.outputs`
         is a key of the parameter `example`.
       truth_or_column: Names by which its evaluators get the ground truth, or else a column of the same name.
-      config_keys: Keys that it reads of `settings.config`; None for any, as those of a class.
+      config_keys: Keys of `settings.config` that it reads; None if evaluators may read any, as classes do.
       warnings: Warnings of its own, by code. Its page lists them; none of them makes a score doubtful.
       native_row: An example of the platform's own row, for a row's `variables`; empty if there is none.
       asks_models: Whether its evaluators may request model answers; the host gets them, and calls the row again.

@@ -1,8 +1,8 @@
 """Reads the conversation of a row: its `messages`, or those in the spans of its trace that called a model.
 
 Spans of three kinds have them: `gen_ai.input.messages` (OpenTelemetry's conventions, as JSON), `gen_ai.prompt.0.role`
-(OpenLLMetry) and `llm.input_messages.0.message.role` (OpenInference). Without any, each root span is one turn: its
-inputs are the user's, its outputs the assistant's.
+(OpenLLMetry) and `llm.input_messages.0.message.role` (OpenInference). If there are none, each root span is one turn:
+its inputs are the user's, its outputs the assistant's.
 """
 
 import re
@@ -39,7 +39,7 @@ def messages_of(row: Row) -> list[Json] | None:
 def messages_of_trace(trace: dict[str, Json]) -> list[_Message]:
     """Return the conversation in the model calls of a trace, or of several traces of one session.
 
-    A call that repeats all earlier messages and continues them replaces them; of any other call, new ones are added.
+    The messages of a call that begins with all earlier messages replace them; of other calls, new messages are added.
     """
     spans = sorted(_spans(convert(trace)[0] or {}), key=lambda span: str(span.get("start_time") or ""))
     told: list[_Message] = []
@@ -104,7 +104,7 @@ def _plain(message: _Message) -> _Message:
 
 
 def first(value: dict[str, Any], *names: str) -> Any:
-    """Return the first value under one of these keys that is not None; None without one."""
+    """Return the first value under one of these keys that is not None; None if there is none."""
     return next((value[name] for name in names if name in value), None)
 
 

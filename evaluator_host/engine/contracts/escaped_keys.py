@@ -1,7 +1,7 @@
-"""Keys of a row that JSON escapes: JavaScript gets them under aliases, since V8 may read one as another.
+"""Replaces row keys that JSON escapes by aliases for JavaScript, because V8 may confuse two of them.
 
-Once an object had a key with a backslash, `JSON.parse` may take a later key that is written with an escape, such as `"`
-or a line break, for that one.
+After an object with a backslash in a key, `JSON.parse` may read a later key that needs an escape (for `"` or a line
+break) as that earlier key.
 """
 
 import hashlib

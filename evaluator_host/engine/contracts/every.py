@@ -20,9 +20,9 @@ def interpret_every(
 ) -> tuple[Scored | EvaluationError, Json]:
     """Return the scores of all evaluators as metrics by their names, and what each one returned.
 
-    Further metrics of an evaluator are named `name.metric`. The score is that of the evaluator which
-    `settings.score_output` names, or of the only one in the file; where nobody asked for all of them, it is the mean of
-    those that gave one. An evaluator that failed adds a warning; if all failed, the row fails with the first error.
+    Further metrics of an evaluator are named `name.metric`. The score is that of the evaluator that
+    `settings.score_output` names, or of the only one in the file; if nobody asked for all of them, it is the mean of
+    all scores. An evaluator that failed adds a warning; if all failed, the row fails with the first error.
     """
     try:
         outcomes = [_outcome(raw) for raw in returned.value["every"]]

@@ -1,6 +1,6 @@
 """Evaluators and rows in another platform's files, and the tables by which dialects read their platform's exports.
 
-It does no I/O: files are given as texts, and missing ones are reported by path. It runs in a limited process.
+This module does no I/O: files are given as texts, and missing ones are reported by path. It runs in a limited process.
 """
 
 import posixpath
@@ -136,7 +136,7 @@ class SentFiles:
         path = self.path(pattern)
         if path is None:
             return []
-        self._missing.add(path)  # the sender of the files adds those that match
+        self._missing.add(path)  # whoever sends the files sends those that match, too
         regular = re.compile(
             re.escape(path).replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*").replace(r"\?", "[^/]") + r"\Z"
         )
@@ -277,7 +277,9 @@ class Export:
                 found.evaluators += [one for one in made if isinstance(one, FoundEvaluator)]
                 found.left_out += [one for one in made if isinstance(one, LeftOut)]
             elif (shape := self._shape(item)) is None:
-                found.leave_out(where, f"it is neither an evaluator nor a row that {self.platform} exports", item)
+                found.leave_out(
+                    where, f"this object is neither an evaluator nor a row as {self.platform} exports them", item
+                )
             elif shape.unless is not None and item.get(shape.unless[0]) in shape.unless[1]:
                 found.leave_out(where, shape.unless[2], item)
             else:

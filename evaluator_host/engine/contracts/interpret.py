@@ -27,7 +27,7 @@ _RESERVED: Final = frozenset(("score", "label", "details", *REASON_KEYS))
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NON_FINITE: Final = frozenset(sign + word for sign in ("", "+", "-") for word in ("nan", "inf", "infinity"))
 _SHOWN: Final = 60
-_SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")  # what runners name in place of a type
+_SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")  # sent instead of a type
 
 
 @dataclass(frozen=True, slots=True)

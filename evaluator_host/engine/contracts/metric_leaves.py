@@ -9,11 +9,11 @@ from evaluator_host.types.json_values import VALUE_DEPTH
 from evaluator_host.types.outcome import Note
 from evaluator_host.types.warnings import remedy_of
 
-MOST_METRICS: Final = 1000  # metrics of one result
+MOST_METRICS: Final = 1000  # largest number of metrics in one result
 NAME_CHARS: Final = 300
 _INT64: Final = 2**63
 _SHOWN: Final = 60
-_DUPLICATES: Final = 16  # duplicates that are named one by one
+_DUPLICATES: Final = 16  # duplicate names that get a warning each
 
 
 class NotFinite(Exception):
@@ -31,7 +31,7 @@ class TooDeep(Exception):
 def finite(value: float) -> float | int | None:
     """Return a number in a form that JSON and databases can store; None for NaN, infinity and overflows."""
     if type(value) is float:
-        return value + 0.0 if math.isfinite(value) else None  # 0 for -0, which `Math.round(-0.2)` is
+        return value + 0.0 if math.isfinite(value) else None  # `+ 0.0` makes 0 of -0, which JavaScript often returns
     if -_INT64 <= value < _INT64:
         return value
     try:
@@ -87,7 +87,7 @@ def add_leaves(
 
 
 class _Metrics:
-    """Metrics by name, up to a number of them."""
+    """Collects metrics by name, up to `MOST_METRICS`."""
 
     def __init__(self, metrics: dict[str, float | int], notes: list[Note]) -> None:
         self._metrics = metrics

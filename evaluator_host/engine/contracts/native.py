@@ -35,9 +35,9 @@ class NamedScore:
 
 
 def without_truth(row: Row, settings: EvaluatorSettings) -> tuple[dict[str, Json], Json]:
-    """Return the inputs without the ground truth, and the ground truth; the same inputs and None if they have none.
+    """Return the inputs without the ground truth, and the ground truth; all inputs and None if they have none.
 
-    A column that is the ground truth by its own name stays among the inputs, a copy of them, too.
+    A column that is the ground truth only by its name, not by the settings, also stays among the inputs.
     """
     key = truth_column(row.inputs, settings)
     if key is None:
@@ -51,8 +51,8 @@ def own_columns(
 ) -> dict[str, Json] | None:
     """Return the columns of a row that has the platform's `input` as one of them; None for any other row.
 
-    It has if there is a column of the truth too, or if all columns have the platform's names. A lone `input` is a
-    column like any other.
+    `input` is the platform's if there is also a column for the ground truth, or if the platform knows all column names.
+    If `input` is the only column, it is an ordinary one.
     """
     given = row.inputs
     if "input" not in given or len(given) == 1 or given.get("output", row.outputs) != row.outputs:
@@ -99,8 +99,8 @@ def bind_native(
       settings: Settings of the evaluator, with the name of the ground truth.
       build: Returns the platform's row for inputs, outputs and trace.
       needs: A key that `row.variables` must have; empty for none.
-      inner: A key of the platform's row whose object holds the fields that evaluators read; `row.variables` without it
-        are these fields, and `needs` beside it stays where it is. Empty for platforms whose row has no such object.
+      inner: A key of the platform's row whose object holds the fields that evaluators read. `row.variables` without
+        this key are taken as these fields, apart from `needs`. Empty for platforms whose row has no such object.
       beside: Keys that the platform's row may have beside `inner`.
       around: A key under which the platform sends the whole row; empty for none.
     """
@@ -126,12 +126,12 @@ def bind_native(
 
 
 def _read_in_two_ways(inner: str, others: list[str]) -> EvaluationError:
-    """Return the error for variables that are the platform's row, and have fields of its object beside it."""
+    """Return the error for variables that may be either the platform's row or the fields of its object `inner`."""
     beside = ", ".join(map(repr, others))[:_SHOWN]
     return EvaluationError(
         ErrorCode.BINDING_ERROR,
-        f"`variables` can be read in two ways: as the platform's row, which keeps its fields in {inner!r} and knows no "
-        f"{beside}; or as the fields themselves, one of which is {inner!r}",
+        f"`variables` can be read in two ways: as the platform's row, which keeps its fields in {inner!r} and does not "
+        f"have {beside}; or as the fields themselves, one of which is {inner!r}",
         hint=f'put {beside} into {inner!r}, or send {{"{inner}": …}} with all fields in it',
     )
 

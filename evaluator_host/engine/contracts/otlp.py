@@ -19,14 +19,14 @@ import orjson
 
 from evaluator_host.types.json_values import VALUE_DEPTH, nests_within
 
-TRACE_SPANS: Final = 50_000  # spans of one trace; converting so many takes a second or two
+TRACE_SPANS: Final = 50_000  # largest number of spans in one trace; converting them takes a second or two
 _NANO: Final = 1_000_000_000
 _LAST_SECOND: Final = 253_402_300_799  # 9999-12-31T23:59:59Z, the last that ISO 8601 writes with four digits
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _STATUS: Final = {0: "UNSET", 1: "OK", 2: "ERROR", "0": "UNSET", "1": "OK", "2": "ERROR"}
 _DECODED: Final = ("ag.data.inputs", "ag.data.outputs", "ag.data.parameters", "ag.data.internals")
-_ALIASES: Final = {  # attributes of other instrumentations, by the documented value that they hold
+_ALIASES: Final = {  # attributes that other instrumentations use, by the documented name of their value
     "inputs": ("input.value", "traceloop.entity.input"),
     "outputs": ("output.value", "traceloop.entity.output"),
     "prompt": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"),
@@ -34,7 +34,7 @@ _ALIASES: Final = {  # attributes of other instrumentations, by the documented v
     "total": ("gen_ai.usage.total_tokens", "llm.usage.total_tokens", "llm.token_count.total"),
     "cost": ("gen_ai.usage.cost", "gen_ai.usage.total_cost", "llm.cost.total"),
 }
-ATTRIBUTE_DEPTH: Final = 16  # levels of kvlistValue and arrayValue
+ATTRIBUTE_DEPTH: Final = 16  # largest number of nested levels of kvlistValue and arrayValue
 INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
 
 _ID_CHARACTERS: Final = 64

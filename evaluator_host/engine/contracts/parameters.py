@@ -15,7 +15,7 @@ _Named: TypeAlias = tuple[str, tuple[str, ...]]
 """An entry and its parameters."""
 _CODE: Final = "suspicious_parameters"
 _NOTHING: Final = {Language.PYTHON: "None", Language.JAVASCRIPT: "null", Language.TYPESCRIPT: "null"}
-_FITS: Final = {  # by place, names that are not misleading there although they mean something else
+_FITS: Final = {  # names that are not misleading for this argument, although they mean something else
     "inputs": frozenset({"params"}),
     "outputs": frozenset({"answer", "answers", "solution"}),
     "app_params": frozenset({"params", "config", "options", "opts"}),
@@ -26,7 +26,7 @@ _MEANING_OF_PLACE: Final = {
     **dict.fromkeys(("app_params", "context", "sample", "item"), OTHER),
 }
 _WHOLE: Final = ({"inputs", "outputs"}, {"inputs", "output"}, {"outputs", "trace"}, {"inputs", "trace"})
-"""Places whose values are never equal as they are."""
+"""Pairs of arguments that are never equal, so that code that compares them always scores 0."""
 _MOST_CHARS: Final = 200_000
 
 
@@ -75,7 +75,7 @@ def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...
         return (Note("unused_variables", message, "put them into `inputs`"),)
     unasked = None if row.outputs is not None else _unasked(loaded)
     if unasked and not has_outputs(row, loaded.contract, evaluator.language, output_names(loaded)):
-        message = f"the code reads `{unasked}`, which is {_NOTHING[evaluator.language]}: the row has no outputs"
+        message = f"the code reads `{unasked}`, which is {_NOTHING[evaluator.language]} because the row has no outputs"
         return (Note("missing_outputs", message, "give `outputs`, or map the column that has them"),)
     if empty := empty_truth(evaluator, loaded, row):
         return empty
@@ -105,11 +105,9 @@ def _unfitting_output(loaded: Loaded, row: Row) -> tuple[Note, ...]:
     if not destructured or isinstance(row.outputs, dict):
         return ()
     message = (
-        f"`{parameters[1]}` reads properties of the output, but the output is of type {type(row.outputs).__name__} here"
+        f"`{parameters[1]}` reads properties of the output, but this output is of type {type(row.outputs).__name__}"
     )
-    return (
-        Note(_CODE, f"{message}: each of them is undefined", "give an object as `outputs`, or do not destructure it"),
-    )
+    return (Note(_CODE, f"{message}, so each is undefined", "give an object as `outputs`, or do not destructure it"),)
 
 
 def _missing_column(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
@@ -121,7 +119,7 @@ def _missing_column(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Not
     if not there:
         return ()
     absent = "None or its default" if evaluator.language is Language.PYTHON else "undefined"
-    message = f"the code reads {_quoted(wanted)} of the row, which has {_quoted(there)} instead: it is {absent}"
+    message = f"the code reads {_quoted(wanted)}, but the row has {_quoted(there)} instead, so the code gets {absent}"
     return (Note("missing_column", message, "rename one of them, or map the column"),)
 
 

@@ -11,17 +11,17 @@ from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
 from evaluator_host.types.outcome import FunctionFacts, Loaded, ParameterFacts
 
 BY_POSITION: Final = (Contract.EVALUATE, Contract.EVALUATE_V1)
-"""Contracts that pass no variables of the caller's: each argument has its place."""
+"""Contracts with fixed positional arguments, which do not pass the caller's `variables`."""
 _EVERY: Final = "*"
 _OUTPUT_PLACES: Final = frozenset({"outputs", "output"})
 _OF_THE_ROW: Final = frozenset({"example", "datapoint", "item", "dataset", "row"})
-"""Parameters of platforms whose `output` is the one that the data set expects."""
+"""Parameters whose key `output` is the expected output of the data set."""
 _TEXTS: Final = ("answer", "result", "text", "content")
 """Names that contract `function` takes for the output, in this order, if no other parameter has such a name."""
 _MAIN_OUTPUTS: Final = frozenset({"completion", "output", "outputs"})
 _COLUMNS_FIRST: Final = (Contract.FUNCTION, Language.PYTHON)
 _CHARS: Final = 80  # characters of a name in the facts of the code; longer names are cut
-_EVALUATORS: Final = 256  # evaluators for which answers are remembered
+_EVALUATORS: Final = 256  # largest number of evaluators whose results are cached
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -49,7 +49,8 @@ def remembered(read: Callable[P, T]) -> Callable[P, T]:
 def functions(loaded: Loaded) -> tuple[FunctionFacts, ...]:
     """Return the facts of the functions that a row calls, with their parameters as they are bound.
 
-    A bound or partial function has other parameters than its code; those that code lacks have no facts.
+    A bound or partial function has other parameters than its code; there are no facts of parameters that its code
+    lacks.
     """
     if loaded.entry == _EVERY or len(loaded.facts) != 1 or not loaded.parameters:
         return loaded.facts
@@ -117,7 +118,7 @@ def _output_names(contract: Contract, found: tuple[FunctionFacts, ...]) -> tuple
 
 
 def _output_parameters(contract: Contract, function: FunctionFacts) -> Iterator[ParameterFacts]:
-    """Yield the parameters that get the outputs, under a name of their own."""
+    """Yield the parameters whose whole value is the outputs of a row."""
     if places := dialect_of(contract).positions:
         for place, one in zip(places, function.parameters, strict=False):
             if place in _OUTPUT_PLACES:
@@ -134,7 +135,7 @@ def _output_parameters(contract: Contract, function: FunctionFacts) -> Iterator[
 
 
 def _fields_read(contract: Contract, function: FunctionFacts) -> list[str]:
-    """Return the names under which the code takes the outputs out of an object, or of further arguments."""
+    """Return the keys by which the code reads the outputs from an argument that holds more than the outputs."""
     if contract in BY_POSITION:
         place = next(at for at, one in enumerate(dialect_of(contract).positions) if one in _OUTPUT_PLACES)
         return ["outputs"] if function.rest and place >= len(function.parameters) else []
@@ -147,8 +148,8 @@ def _fields_read(contract: Contract, function: FunctionFacts) -> list[str]:
 def has_outputs(row: Row, contract: Contract, language: Language, names: Iterable[str]) -> bool:
     """Whether a row has what code reads as its outputs, by these names (`Reads.outputs`).
 
-    A conversation has them too; so have variables of the caller's, and a column that is called like the parameter, for
-    contracts that pass these.
+    A conversation counts as outputs. So do the caller's variables, and a column with the parameter's name, for
+    contracts that pass them.
     """
     if row.has_output:
         return True

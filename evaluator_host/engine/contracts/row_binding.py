@@ -18,14 +18,15 @@ from evaluator_host.types.json_texts import Octets
 from evaluator_host.types.json_values import decode_json, encode_json, is_small
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Note
 
-_VALUES: Final = 5000  # most values of a row that is converted at once, which takes a millisecond
-_TRACE_VALUES: Final = 400  # converting a span of ten values takes 30 µs
+# values that this process converts itself, in about a millisecond; a child process converts larger rows
+_VALUES: Final = 5000
+_TRACE_VALUES: Final = 400  # lower for traces, since converting a span of ten values takes 30 µs
 _CHARACTERS: Final = 256 << 10
 _ENCODED_BYTES: Final = 8 << 10
 _HEAD: Final = 4  # bytes that hold the length of the head
 
 Shaped: TypeAlias = tuple[bytes | EvaluationError, tuple[Note, ...]]
-"""The JSON body of a row's call, or the error in its place; notes for its result."""
+"""The JSON body of a row's call or an error, and notes for the row's result."""
 
 
 def shaped_at_once(row: Row | EncodedRow) -> Row | None:

@@ -146,7 +146,7 @@ def _own_children(span: _Span) -> list[_Span]:
 
 
 def _sum_up(by_id: dict[str, SpanRecord], placed: dict[str, str | None]) -> None:
-    """Give a span without tokens or costs the sums of the spans below it, as a documented root has them."""
+    """Give a span without tokens or costs the sums of the spans below it, which a documented root has."""
     sums: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
     for key in reversed(placed):  # parents were placed before their children
         span, parent = by_id[key].span, placed[key]
@@ -187,7 +187,7 @@ def _lacks_documented_paths(span: _Span) -> bool:
 
 
 def _stored_spans(spans: Any, depth: int) -> Any:
-    """Return a copy of the stored tree with the paths added; `children` only at roots, else each level doubles it."""
+    """Return a copy of the stored tree with the paths added; `children` only at roots, as it doubles a level's size."""
     if depth == _DEPTH:
         return spans
     if isinstance(spans, list):

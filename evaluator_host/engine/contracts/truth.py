@@ -1,4 +1,4 @@
-"""Warns about a row whose expected answer is empty, or in another column than its dialect takes it from."""
+"""Warns about a row whose expected answer is empty, or is in a column that the dialect does not read it from."""
 
 from evaluator_host.engine.contracts.native import truth_column
 from evaluator_host.engine.contracts.reads import functions, remembered, truths_read
@@ -70,7 +70,7 @@ def _is_given(loaded: Loaded, name: str, row: Row) -> bool:
 
 @remembered
 def _is_tested(loaded: Loaded, name: str) -> bool:
-    """Return whether the code asks if there is a value, or a statement asks it of the object that would have it."""
+    """Return whether the code tests that the value is there, or tests the object that would hold it."""
     of, _, key = name.rpartition(".")
     return any(one.tested and one.key == key and (not of or one.of == of) for one in loaded.reads)
 

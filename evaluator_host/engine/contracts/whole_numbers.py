@@ -31,7 +31,7 @@ def exactly(
 ) -> tuple[bytes | EvaluationError, tuple[Note, ...]]:
     """Return the JSON of a call whose integers arrive as the settings ask, and the notes of the row.
 
-    Nothing is said of integers that the code does not get, of fields that it does not read (`unread`), and of times in
+    There is no note on integers that the code does not get, on fields that it does not read (`unread`), and on times in
     the trace: nanoseconds since 1970 are rounded by less than 0.2 µs.
     """
     body = encode(binding)

@@ -32,7 +32,7 @@ _TYPED: Final = re.compile(
 _NO_VARIABLES: Final = "evaluators see none of the host's environment variables; put what the code needs into the row"
 _NOT_SET: Final = (
     "evaluators see none of the host's environment variables: give the code a value of its own, or a secret "
-    "(`secrets`: the name of one by the variable in which the code gets it)"
+    "(`secrets`: the secret's name, by the variable in which the code gets it)"
 )
 _NO_COMMAND_LINE: Final = "nothing is passed on a command line: write `function evaluate(inputs, outputs, trace)`, whose arguments are the row"
 _ROW: Final = (
@@ -48,7 +48,7 @@ _Made = str | Callable[["re.Match[str]", str], str | None]
 class _Advice:
     """Advice for errors whose message matches.
 
-    `over`: also in place of a hint of the sandbox. `row`: it speaks of a row, of which there is none while code loads.
+    `over`: replaces a hint of the sandbox, too. `row`: only for errors of a row, since there is none while code loads.
     """
 
     message: str
@@ -156,7 +156,7 @@ def _attribute(match: "re.Match[str]", _: str) -> str | None:
 
 
 def _python_word(match: "re.Match[str]", _: str) -> str:
-    return f"Python writes {_PYTHON_WORDS.get(match[1], 'None')}"
+    return f"in Python, write {_PYTHON_WORDS.get(match[1], 'None')}"
 
 
 def _entity(_: "re.Match[str]", code: str) -> str | None:
@@ -219,8 +219,8 @@ _TABLE: Final = (
     _Advice(
         r"^\d+$",
         lambda _, code: (
-            "the file lies alone in the sandbox, without the folders above it: send what it reads there in `files`, and "
-            "say in `path` where it lies itself"
+            "the code is alone in the sandbox, without the folders above it: if it reads files there, send them in `files`, "
+            "and say in `path` where the code itself lies"
             if re.search(r"__file__.{0,80}\.parents\[", code)
             else None
         ),

@@ -77,7 +77,7 @@ async def lease_sandbox(pool: Pool, request: LeaseRequest) -> Lease | Failed:
             return await pool.lease_sandbox(request)
         except RunnerGaveUp as error:
             if not error.killed:
-                break  # leaves the check: the loop below tries once more
+                break  # the call below tries once more
             await asyncio.sleep(pause_s)
         except (SandboxLost, HostBusy):
             await asyncio.sleep(pause_s)

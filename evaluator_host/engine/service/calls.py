@@ -239,7 +239,7 @@ class RowCalls:
         return True
 
     async def _lease(self) -> Lease | Failed:
-        """Lease a sandbox. A busy host refuses rows of which none has begun; those under way wait and ask again."""
+        """Lease a sandbox. On a busy host, raise `Busy` if no row has begun; otherwise wait and ask again."""
         while True:
             self._leasing += 1
             try:
@@ -340,7 +340,7 @@ class RowCalls:
         """Return the outcome of a row whose sandbox was lost or starved; None when it is tried again.
 
         Raises:
-          HostBusy: it was tried often enough, and is the row of a single call.
+          HostBusy: the row of a single call was tried often enough.
         """
         failed = self._lost.outcome(index, error)
         if failed is not None and isinstance(error, HostBusy) and self._alone_since is not None:
@@ -348,7 +348,7 @@ class RowCalls:
         return failed
 
     async def _fail_all(self, failed: Failed, since: float) -> None:
-        """Give every row that is left the failure of the load; the first one waited for it, `since` then."""
+        """Give every row that is left the failure of the load; the time of the first row counts from `since`."""
         context = unloaded_context(self._prepared, self._pool.backend.name)
         while (item := self._draw()) is not None:
             index, row = item

@@ -17,10 +17,10 @@ _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
 _USED = {  # fields of `ModelUsage`
     "requests": "Requests of rows to granted models.",
     "replayed": "Requests of rows that recorded answers answered.",
-    "input_tokens": "Tokens of these requests.",
-    "output_tokens": "Tokens of the models' answers.",
+    "input_tokens": "Tokens of rows' requests to granted models.",
+    "output_tokens": "Tokens of granted models' answers to rows.",
     "connections": "Connections of rows to other hosts.",
-    "network_bytes": "Bytes that these carried.",
+    "network_bytes": "Bytes on connections of rows to other hosts.",
 }
 
 

@@ -39,7 +39,7 @@ def fetches(module: str) -> bool:
 
 
 def remedy(one: MissingImport, evaluator: Evaluator) -> str | None:
-    """Return what provides an import; None when nothing is known to."""
+    """Return what to do about an import that failed; None when nothing is known."""
     module = one.module[:_SHOWN]
     if one.path is not None:
         suffixes = SUFFIXES[evaluator.language]
@@ -67,7 +67,7 @@ def remedy(one: MissingImport, evaluator: Evaluator) -> str | None:
 
 
 def hint_on_import(error: EvaluationError, missing: Sequence[MissingImport], evaluator: Evaluator) -> str | None:
-    """Return what provides the import that an error is about; None for any other error."""
+    """Return what to do about the import that an error is about; None for any other error."""
     about = next((one for one in missing if _names(error.message, one.module)), None)
     if about is not None and _NOT_PINNED in error.message:
         about = replace(about, path=None)  # the placeholder of a known package is not a file of the author

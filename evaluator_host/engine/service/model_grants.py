@@ -46,7 +46,7 @@ class Used:
     input_tokens: int = 0  # tokens of the request
     output_tokens: int = 0  # tokens of the answer
     cost: float | None = 0.0  # None when the model has no price
-    replayed: bool = False  # whether it got a recorded answer, and so used nothing else
+    replayed: bool = False  # whether a recorded answer was used instead of the model
 
 
 class Meter:

@@ -1,4 +1,4 @@
-"""Recognises what a newer Python has: syntax, by the text, as such code does not parse, and modules of its library."""
+"""Recognises code for a newer Python: by modules of its library, and by patterns of syntax that does not parse here."""
 
 import re
 import sys

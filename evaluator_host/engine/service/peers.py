@@ -1,4 +1,4 @@
-"""The other processes of a host, as the engine of one of them sees these."""
+"""The other processes of a host, as the engine in one process sees them."""
 
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.types.evaluator import EncodedRow, Evaluator, Row
@@ -6,7 +6,7 @@ from evaluator_host.types.outcome import EvaluationResult
 
 
 class Peers:
-    """The other processes of a host: none here, where it has one process; a host of several overrides this class."""
+    """The other processes of a host: this class is for a host without any; hosts of several processes override it."""
 
     async def evaluate(
         self,

@@ -51,7 +51,7 @@ class PinLookup:
     ) -> tuple[MissingImport, ...]:
         """Return the imports with their pins, or with the path of the evaluator's file that each would be.
 
-        A module that may be either, by the name of an unknown package, has both.
+        A module that may be either has both.
         A pin that the index does not give in time is the package's name, until a later call.
         """
         named = [replace(one, path=path_of_module(evaluator, one)) for one in missing]

@@ -66,7 +66,7 @@ from evaluator_host.types.warnings import remedy_of
 _PINS_PATIENCE_S: Final = 5.0  # seconds that a result waits to name exact pins
 _SHOWN_KEYS, _KEY_CHARS = 10, 80
 _ROUNDING: Final = 1e-9  # amount by which sums of floats may miss a bound
-_SCALE, _PERCENT = 10, 100  # up to 10 a score is rather a rating than a percentage
+_SCALE, _PERCENT = 10, 100  # a score up to 10 is probably a rating, not a percentage
 _SHAPING: Final = CallLimits(cpu_s=20, memory_mb=1024, argument_bytes=BODY_BYTES + (1 << 20), result_bytes=BODY_BYTES)
 
 

@@ -29,7 +29,7 @@ _USUAL_KEYS: Final = (
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the four arguments, the correct answer last; a row without one is an error and no code runs."""
+    """Return the four arguments. A row without a correct answer is an error, and the code does not run."""
     key = settings.correct_answer_key
     if key not in row.inputs:
         return _missing(key[:_SHOWN_CHARS], list(row.inputs))
@@ -37,7 +37,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def _params(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
-    """Return `app_params`: those of the configuration, of the row's column and of its variables; the last ones win."""
+    """Return `app_params`: those of the configuration, of the row's column and of its variables; later ones win."""
     given = (settings.config, row.inputs.get(_PARAMS), (row.variables or {}).get(_PARAMS))
     return {key: value for one in given for key, value in (_object(one) or {}).items()}
 

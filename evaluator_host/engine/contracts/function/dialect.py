@@ -28,7 +28,7 @@ _QUESTIONS: Final = ("question", "query", "prompt", "userInput", "user_input")
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return `{"columns", "inputs", "outputs", "trace", "truth"?}`; of a row with `variables` just these columns."""
+    """Return `{"columns", "inputs", "outputs", "trace", "truth"?}`; for a row with `variables`, only these columns."""
     if row.variables is not None:
         return Binding({"args": [{"columns": row.variables}]})
     inputs, truth = without_truth(row, settings)

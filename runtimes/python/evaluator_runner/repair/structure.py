@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _STEPS = 20_000  # statements that one search places, fewer of a long text; it takes up to 1 s of processor time
 _STEPS_BY_LENGTH = 2_000_000
-_DEEPEST = 20  # most blocks inside each other; CPython allows no more of some kinds
+_DEEPEST = 20  # nested blocks; CPython allows no more of some kinds
 _NOTHING: frozenset[Any] = frozenset()
 _SCOPES = ("module", "class", "def")
 _CONTINUES = {
