@@ -1,5 +1,6 @@
 """The recipe for rewards of code, on each backend: right, wrong and hostile answers in both languages."""
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -23,6 +24,7 @@ SCORED = {
     "half of it": ("python", "print(5)", 0.5),
     "a wrong one": ("python", "print('5', '0')", 0),
     "one that raises": ("python", "raise ValueError", 0),
+    "in a fence": ("python", "Here it is:\n```python\nprint(sum(map(int, input().split())))\n```\nIt adds.", 1),
     "no program": ("python", "I would add the numbers.", 0),
     "a right answer in JavaScript": ("javascript", "const [a, b] = require('fs').readFileSync(0, 'utf8').split(' ').map(Number); console.log(a + b)", 1),
     "half of it in JavaScript": ("javascript", "console.log(5)", 0.5),
@@ -79,6 +81,29 @@ async def test_answers_get_what_they_deserve(service: Service) -> None:
         assert (result.score, result.error) == (score, None), name
 
 
+async def test_the_time_of_an_answer_is_not_that_of_the_clock(service: Service) -> None:
+    impatient = re.sub(r"(SECONDS, \w+, OUTPUT_BLOCKS) = 2, 4", r"\1 = 20, 0.3", CODE)
+    assert impatient != CODE
+    evaluator = Evaluator(impatient, limits=LIMITS)
+    slow = "import time\nwhile time.process_time() < 1: pass\nprint(sum(map(int, input().split())))"
+    for answer, score, reason in ((slow, 1, "right"), ("import time; time.sleep(30)", 0, "test 1: sleeps")):
+        result = await service.evaluate(evaluator, Row({"tests": TESTS[:1]}, answer))
+        assert (result.score, result.reason, result.error) == (score, reason, None)
+
+
+async def test_a_reward_says_what_is_wrong_with_an_answer(service: Service) -> None:
+    evaluator = Evaluator(CODE, limits=LIMITS)
+    for answer, reason in (
+        ("a = int(input().split()[0])\nif a < 0: raise ValueError\nprint(a)", "test 1: wrong output, test 2: crashed"),
+        ("while True: pass", "test 1: loops"),
+    ):
+        assert (await service.evaluate(evaluator, Row({"tests": TESTS}, answer))).reason == reason
+    without = Evaluator(CODE.replace('["node",', '["deno",'), limits=LIMITS)
+    result = await service.evaluate(without, Row({"tests": TESTS, "language": "javascript"}, "console.log(5)"))
+    assert result.error is not None
+    assert result.error.message == "the sandbox has no deno"
+
+
 async def test_an_answer_that_kills_or_crowds_out_its_judge_fails_alone(service: Service) -> None:
     evaluator, row = Evaluator(CODE, limits=LIMITS), {"tests": TESTS}
     for answer, codes in (
@@ -98,7 +123,9 @@ async def test_no_answer_reads_the_expected_values(service: Service) -> None:
     assert (await service.evaluate(evaluator, Row({"tests": tests}, f"print({SECRET!r})"))).score == 1
     spy = await service.evaluate(evaluator, Row({"tests": tests}, READS_ITS_JUDGE))
     assert (spy.score, spy.error) == (0, None)
-    shown = CODE.replace('return output.read().decode(errors="replace")', "print(output.read()[-20_000:].decode())")
+    shown = CODE.replace(
+        'printed = output.read().decode(errors="replace")', "printed = output.read().decode(); print(printed[-20_000:])"
+    )
     for code, seen in ((shown, False), (shown.replace("prctl(4, 0,", "prctl(4, 1,"), not YAMA)):
         told = (await service.evaluate(Evaluator(code, limits=LIMITS), Row({"tests": tests}, READS_ITS_JUDGE))).logs
         assert "import os" in (told.stdout or "")  # the source is its own file
