@@ -138,3 +138,21 @@ async def test_a_package_that_brings_its_addon_or_needs_none_is_not_refused(host
     assert result.score == 3, result.error
     assert "which does not run here" in (await refused(host, "scripted@1.0.0", language=JAVASCRIPT)).detail
     assert "another package" in (await refused(host, "compiled@1.0.0", language=JAVASCRIPT)).detail
+
+
+LAZY = "def read(path):\n    raise ImportError('to read it, run `pip install PyYAML`')\n"
+
+
+async def test_a_package_that_a_library_asks_for_when_it_is_used_is_answered_with_its_pin(
+    host: Service, index: Index
+) -> None:
+    index.add_python(wheel("lazyreader", {"lazyreader.py": LAZY}))
+    code = "import lazyreader\n\ndef evaluate(inputs, outputs, trace):\n    return lazyreader.read(outputs)\n"
+    found = await host.evaluate(Evaluator(code, packages=("lazyreader==1.0.0",)), Row({}, "x"))
+    assert found.error is not None
+    assert (found.error.message, found.error.hint) == (
+        "to read it, run `pip install PyYAML`",
+        "add pyyaml==1.0.0 to `packages`",
+    )
+    at_load = await host.check(Evaluator(code + "\nlazyreader.read('')\n", packages=("lazyreader==1.0.0",)))
+    assert [one.hint for one in at_load.problems] == ["add pyyaml==1.0.0 to `packages`"]

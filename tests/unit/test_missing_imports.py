@@ -146,3 +146,44 @@ async def test_an_unknown_package_is_probably_a_file_of_ones_own(
     index.answers.set()
     (found,) = await PinLookup(index).find((MissingImport(module, 1),), Evaluator("", language=language), "w")
     assert (found.pin, found.path) == (pin, path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "language", "module", "extras"),
+    [
+        ("ImportError", "fastembed is not installed. Please install it, e.g. with `pip install fastembed`.", PY, "fastembed", ""),
+        ("ImportError", "Missing optional dependency 'openpyxl'.  Use pip or conda to install openpyxl.", PY, "openpyxl", ""),
+        ("ModuleNotFoundError", "To use this, please install sentence-transformers.", PY, "sentence_transformers", ""),
+        ("ValueError", "You need scikit-learn: pip install -U scikit-learn", PY, "sklearn", ""),
+        ("ImportError", "Run `pip install 'transformers[torch]'` or `pip install accelerate`", PY, "transformers", "[torch]"),
+        ("Error", "Please run: npm install --save zod", JS, "zod", ""),
+        ("ImportError", "pip install git+https://github.com/some/one", PY, None, ""),
+        ("ImportError", "pip install a-package-of-nobody-knows", PY, None, ""),
+        ("ValueError", "please install openpyxl", PY, None, ""),
+        ("ImportError", "cannot import name 'pip' from 'install'", PY, None, ""),
+    ],
+)  # fmt: skip
+def test_a_package_that_a_library_asks_for_is_named_with_its_pin(
+    kind: str, message: str, language: Language, module: str | None, extras: str
+) -> None:
+    evaluator = Evaluator("", language=language)
+    failed = Failed(replace(error(message), type=kind, line=3))
+    found = missing_imports.missing_of(failed, evaluator)
+    assert [(one.module, one.line, one.optional) for one in found] == ([(module, 3, True)] if module else [])
+    if module is None:
+        return
+    pinned = replace(found[0], pin="named==1.2" if language is PY else "named@1.2")
+    hint = missing_imports.hint_on_import(failed.error, [pinned], evaluator)
+    assert hint == f"add named{extras}{'==' if language is PY else '@'}1.2 to `packages`"
+    assert list(missing_imports.notes(missing_imports.caught(replace(failed, imports=(pinned,))), evaluator)) == []
+
+
+def test_a_pinned_library_that_asks_for_an_extra_keeps_its_version() -> None:
+    evaluator = Evaluator("", packages=("transformers==4.1.0", "zod==1"))
+    hints = []
+    for asked in ("transformers[torch]", "transformers"):
+        failed = Failed(replace(error(f"pip install {asked}"), type="ImportError"))
+        hints.append(
+            missing_imports.hint_on_import(failed.error, missing_imports.missing_of(failed, evaluator), evaluator)
+        )
+    assert hints == ["write transformers[torch]==4.1.0 in place of transformers==4.1.0 in `packages`", None]

@@ -174,6 +174,17 @@ def is_known(package: str, language: Language) -> bool:
     return package in known_packages(language) and package not in known_names()["own_modules"]
 
 
+def module_of(package: str, language: Language) -> str | None:
+    """Return the module that a well-known package provides; None for any other package."""
+    if language is not Language.PYTHON:
+        return package if is_known(package, language) else None
+    name = canonicalize_name(package)
+    if not is_known(name, language):
+        return None
+    named = [module for module, one in package_of_module().items() if canonicalize_name(one) == name]
+    return min(named, key=len, default=name.replace("-", "_"))
+
+
 def is_plain(module: str) -> bool:
     """Whether authors give a module's name to files of their own as often as they import the package."""
     return module.partition(".")[0].lower() in known_names()["plain_words"]

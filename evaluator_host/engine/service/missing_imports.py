@@ -1,9 +1,11 @@
 """Says what to do about an import that nothing provides; pure functions of the import, the error and the grants."""
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
+from evaluator_host.engine.packages.suggest import module_of
 from evaluator_host.engine.service.files import SUFFIXES, module_path
 from evaluator_host.types.evaluator import Evaluator, Language
 from evaluator_host.types.outcome import EvaluationError, Failed, MissingImport, Note, Outcome
@@ -22,6 +24,21 @@ _MODELS: Final = (
 _FETCHERS: Final = frozenset({"requests", "httpx", "aiohttp", "urllib3", "axios", "node-fetch"})
 _SHOWN: Final = 100
 _NOT_PINNED: Final = ", which is not pinned"
+_MESSAGE_CHARS: Final = 2000
+_INSTALLS: Final = {
+    "python": re.compile(
+        r"\b(?:pip3?|uv|conda|poetry)(?: or (?:pip|conda))?(?: to)? (?:pip )?(?:install|add) (?:-{1,2}[\w-]+ )*"
+        r"[`'\"]*(?P<name>[A-Za-z][\w.-]*)(?P<extras>\[[\w., -]+\])?(?![\w+:/])"
+    ),
+    "javascript": re.compile(
+        r"\b(?:npm|yarn|pnpm|bun) (?:install|i|add) (?:-{1,2}[\w-]+ )*[`'\"]*(?P<name>@?[a-z][\w./-]*)"
+    ),
+}
+_DEPENDS: Final = re.compile(
+    r"\b(?:optional dependency|[Pp]lease install|need to install|have to install|must install)(?: the)?"
+    r"(?: package)? [`'\"]*(?P<name>[A-Za-z][\w.-]*)(?P<extras>\[[\w., -]+\])?"
+)
+_PIN_NAME: Final = re.compile(r"[\[=<>~! ]")
 _WITHOUT: Final = {
     "python": "do without the import, or run the code on another version of Python (`python`)",
     "javascript": "correct the name of the import, or do without it",
@@ -66,8 +83,57 @@ def remedy(one: MissingImport, evaluator: Evaluator) -> str | None:
     return pin
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A well-known package that a library asks for in the message of its own error: `pip install name[extras]`."""
+
+    name: str
+    extras: str
+    module: str
+
+
+def missing_of(failed: Failed, evaluator: Evaluator) -> tuple[MissingImport, ...]:
+    """Return the failed imports of an outcome, and the package that a library asks for in the error's message.
+
+    That package is `optional`: nobody installs it without being asked, because the code does not import it.
+    """
+    asked = _asked_for(failed.error, evaluator)
+    if asked is None or any(one.module == asked.module for one in failed.imports):
+        return failed.imports
+    return (*failed.imports, MissingImport(asked.module, failed.error.line or 1, optional=True))
+
+
+def _asked_for(error: EvaluationError, evaluator: Evaluator) -> _Asked | None:
+    language, message = evaluator.language, error.message[:_MESSAGE_CHARS]
+    found = _INSTALLS[language.runner].search(message)
+    if found is None and (error.type or "").rpartition(".")[2] in ("ImportError", "ModuleNotFoundError"):
+        found = _DEPENDS.search(message)
+    if found is None:
+        return None
+    name, extras = found["name"].rstrip("."), found.groupdict().get("extras") or ""
+    module = module_of(name, language)
+    return None if module is None else _Asked(name, extras.replace(" ", ""), module)
+
+
+def _hint_on_package(asked: _Asked, about: MissingImport, evaluator: Evaluator) -> str | None:
+    """Return what to pin for a library that asks for a package; None where it is pinned already."""
+    pinned = next((pin for pin in evaluator.packages if _PIN_NAME.split(pin)[0].lower() == asked.name.lower()), None)
+    if pinned is not None:
+        return f"write {_with_extras(pinned, asked)} in place of {pinned} in `packages`" if asked.extras else None
+    pin = None if about.pin is None else _with_extras(about.pin, asked)
+    return remedy(replace(about, pin=pin, path=None), evaluator)
+
+
+def _with_extras(pin: str, asked: _Asked) -> str:
+    name = _PIN_NAME.split(pin)[0]
+    return f"{name}{asked.extras}{pin[len(name) :]}"
+
+
 def hint_on_import(error: EvaluationError, missing: Sequence[MissingImport], evaluator: Evaluator) -> str | None:
     """Return what to do about the import that an error is about; None for any other error."""
+    asked = _asked_for(error, evaluator)
+    if asked is not None and (of := next((one for one in missing if one.module == asked.module), None)) is not None:
+        return _hint_on_package(asked, of, evaluator)
     about = next((one for one in missing if _names(error.message, one.module)), None)
     if about is not None and _NOT_PINNED in error.message:
         about = replace(about, path=None)  # the placeholder of a known package is not a file of the author

@@ -247,6 +247,8 @@ async def result(
         not_loaded=context.not_loaded,
     )
     prepared, all_notes = context.prepared, (*context.notes, *notes) if notes else context.notes
+    if isinstance(outcome, Failed):
+        outcome = replace(outcome, imports=missing_imports.missing_of(outcome, prepared.evaluator))
     if not isinstance(outcome, Skipped) and (outcome.imports or context.imports):
         outcome = replace(outcome, imports=await _with_pins(prepared, (*context.imports, *outcome.imports)))
         all_notes = (*all_notes, *missing_imports.notes(missing_imports.caught(outcome), prepared.evaluator))

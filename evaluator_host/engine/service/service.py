@@ -26,6 +26,7 @@ from evaluator_host.engine.service.calls import call_once, finish, row_binder
 from evaluator_host.engine.service.calls_first import CallsFirst
 from evaluator_host.engine.service.editor import answer_question
 from evaluator_host.engine.service.metrics import Metrics
+from evaluator_host.engine.service.missing_imports import missing_of
 from evaluator_host.engine.service.model_grants import ModelGrant
 from evaluator_host.engine.service.peers import Peers
 from evaluator_host.engine.service.pins import PinLookup
@@ -309,7 +310,7 @@ class Service:
             self.pool.retire(answer)
         elif answer.error.code is ErrorCode.SANDBOX_LOST:
             raise SandboxLost(answer.error.message)
-        return answer, answer.loaded.imports if isinstance(answer, Lease) else answer.imports
+        return answer, answer.loaded.imports if isinstance(answer, Lease) else missing_of(answer, prepared.evaluator)
 
     async def _missing_imports(self, evaluator: Evaluator, workspace: str) -> tuple[MissingImport, ...]:
         caller = Caller(workspace)
