@@ -3,12 +3,12 @@
  * Lets code load although it imports well-known packages that are not pinned: an import stops only what uses it.
  *
  * In the bundled program each such import gives a placeholder, which can be read, called and constructed while the code
- * loads. That is allowed only where the parser shows that the entry reaches nothing that was made with one, and that
- * nothing else was changed by one: a placeholder is truthy, and nobody can tell whoever compares it. Names are compared
- * without their scopes, so that a doubt counts as a use.
+ * loads. That is allowed only where the parser shows that the entry reaches nothing that was made with a placeholder, and
+ * that placeholders have changed nothing else: code that tests or compares a placeholder would not notice that the package
+ * is absent. Names are compared without their scopes, so a doubt counts as a use.
  *
- * A file of the author's is named by an import, each use of which reads a property of its placeholder: once the code has
- * loaded that throws, as a missing module does in Node, so that it stops only the calls that come to it.
+ * An absent file of the author's gives a placeholder, too. Once the code has loaded, reading a property of it throws, as a
+ * missing module does in Node; so only the calls that use the file fail.
  */
 import { parse } from './parser.mjs';
 
@@ -124,7 +124,7 @@ function isOfRunner(node) {
   return isExports && (right.callee?.name?.startsWith('__toCommonJS') || right.properties?.[0]?.key?.name === '__esModule');
 }
 
-/** The names at module level by which an entry begins; none where it is not found. @param {Node[]} body @param {string} entry */
+/** The names at module level of what is called for a row; none where it is not found. @param {Node[]} body @param {string} entry */
 function startsOf(body, entry) {
   const [name] = entry.split('.');
   const found = body.some((node) => declaredBy(node).includes(name)) ? [name] : [];

@@ -71,7 +71,7 @@ export class Bundler {
     return { ok: false, faults, crashed: null };
   }
 
-  /** Read for which rules its decorators were written, unless the author's configuration says so. @param {string} text @param {string} output @param {Options} options @param {AbortSignal} signal @returns {Promise<Build>} */
+  /** Return the build; find out for which rules its decorators were written, unless the author's configuration says so. @param {string} text @param {string} output @param {Options} options @param {AbortSignal} signal @returns {Promise<Build>} */
   async #built(text, output, options, signal) {
     const made = { ...split(output, options), isAsync: options.isAsync };
     const kinds = options.language === 'typescript' && !options.legacyDecorators ? kindsOf(made.text) : null;

@@ -3,8 +3,8 @@
  * Tells for which rules the decorators of a TypeScript program were written: those of the standard, which give a decorator
  * `(value, context)`, or TypeScript's own (`experimentalDecorators`), which give it `(target, key, descriptor)`.
  *
- * esbuild writes decorators of the standard as plain JavaScript, `__decorateElement(…, flags, name, [decorators], …)`; this
- * reads that, so it sees types neither, only what a decorator's parameters are used for.
+ * esbuild writes decorators of the standard as plain JavaScript, `__decorateElement(…, flags, name, [decorators], …)`. This
+ * module reads that output: it sees no types, only how a decorator uses its parameters.
  */
 import { parse } from './parser.mjs';
 
@@ -20,7 +20,7 @@ const MOST_STEPS = 12;
 /** Last three bits of the flags. */
 const CLASS = 0;
 const FIELD = 5;
-/** Of the standard, mostly: `accessor x = 1`. */
+/** `accessor x = 1`, which mostly means the standard. */
 const ACCESSOR = 4;
 /** Names that only the context of a decorator has. */
 const CONTEXT = ['kind', 'name', 'static', 'private', 'access', 'addInitializer', 'metadata'];

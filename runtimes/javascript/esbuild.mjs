@@ -64,7 +64,7 @@ export class Esbuild {
     });
   }
 
-  /** Whether it can answer. */
+  /** Whether esbuild can answer. */
   get lives() {
     return this.#crash === null;
   }
@@ -97,7 +97,7 @@ export class Esbuild {
     });
   }
 
-  /** End it. It executes nothing from now on; its memory takes the kernel 2 ms more. */
+  /** End esbuild. It executes nothing from now on; the kernel frees its memory within 2 ms. */
   end() {
     this.#lose(broken('it was ended'), true);
   }
@@ -226,5 +226,5 @@ function notStarted(error) {
 
 /** @param {string} how */
 function broken(how) {
-  return `esbuild does not work on this host (${how}), which is no fault of the code: \`evaluator-host doctor\` says more to whoever runs the host`;
+  return `esbuild does not work on this host (${how}), and the code is not at fault: \`evaluator-host doctor\` tells the operator more`;
 }

@@ -233,7 +233,7 @@ export class Evaluator {
 }
 
 /**
- * Return an entry without those of its evaluators that need what is not there; null if none is left.
+ * Return an entry without those of its evaluators that need missing modules; null if none is left.
  *
  * @param {import('./entry.mjs').Found} found @param {{failure: Failure}} refused @param {(name: string) => boolean} stops
  * @returns {import('./entry.mjs').Found | null}

@@ -11,7 +11,7 @@ import { parse } from './parser.mjs';
 /**
  * @typedef {{type: string, [field: string]: any}} Node of an ESTree
  * @typedef {{of: string | null, key: string, read: boolean, tested: boolean, asked: boolean, keys: Set<string>, compared: Set<string>, owner: Node | null}} Uses of a parameter of the function `owner`,
- *   whose `of` is null, or of what is read by a constant name; `tested`: it is asked for, or has a default; `asked`: it is asked for, without a default
+ *   whose `of` is null, or of what is read by a constant name; `tested`: the code tests it, or gives it a default; `asked`: the code tests it, and gives it no default
  * @typedef {{name: string, line: number | null, rest: boolean, parameters: {name: string, read: boolean, tested: boolean, keys: string[], compared: string[]}[]}} Facts
  * @typedef {{of: string | null, key: string, tested: boolean}} Read
  * @typedef {{node: Node, uses: Uses[], rest: Uses}} Function_
@@ -22,7 +22,7 @@ const MOST_CHARS = 200_000; // longest code of all functions together
 const MOST_SOURCE_CHARS = 50_000; // longest code that is read as a whole
 const MOST_NAMES = 20;
 const MOST_READS = 500;
-const MOST_PARTS = 20; // `a.b.c` has three
+const MOST_PARTS = 20; // parts of a dotted name: `a.b.c` has three
 const CHARS = 80;
 const EITHER = ['==', '===', '!=', '!=='];
 const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression']);
@@ -131,7 +131,7 @@ class Outline {
   #parameters = [];
   /** Statements of functions' bodies, but not of blocks in these. @type {Set<Node>} */
   #top = new Set();
-  /** Names of what an `if` statement asks for. @type {Set<string>} */
+  /** Names that `if` statements test. @type {Set<string>} */
   #asked = new Set();
   /** Members that are called. @type {Set<Node>} */
   #called = new Set();
@@ -295,7 +295,7 @@ class Outline {
     else for (const uses of known.get(node.name) ?? []) uses.tested = true;
   }
 
-  /** Note what an expression asks for, if it decides by its truth. @param {Node | null} node @param {Known} known @param {boolean} byStatement @returns {void} */
+  /** Note what an expression tests, if the code decides by its truth. @param {Node | null} node @param {Known} known @param {boolean} byStatement @returns {void} */
   #ask(node, known, byStatement) {
     if (!node) return;
     if (node.type === 'UnaryExpression' && node.operator === '!') return this.#ask(node.argument, known, byStatement);
@@ -319,7 +319,7 @@ class Outline {
     return alternativesOf(node).flatMap((one) => this.#valuesOf(one, known, parts - 1));
   }
 
-  /** Return the name of what something is read of; that of a list for one of its items. @param {Node} node @param {Known} known @param {number} [parts] @returns {string} */
+  /** Return the name of the value that something is read from; for an item of a list, the name of the list. @param {Node} node @param {Known} known @param {number} [parts] @returns {string} */
   #nameOf(node, known, parts = MOST_PARTS) {
     let whole = node;
     while (whole.type === 'MemberExpression' && !readOf(whole)) whole = whole.object;
@@ -331,7 +331,7 @@ class Outline {
   /** @param {string} of @param {string} key @returns {Uses} */
   #use(of, key) {
     const made = unused(of, key);
-    if (of === 'this') return made; // what a method reads of its own object is not given by a row
+    if (of === 'this') return made; // a method's own object does not come from a row
     const name = `${of}\n${key}`;
     const found = this.#used.get(name) ?? made;
     this.#used.set(name, found);
@@ -339,7 +339,7 @@ class Outline {
   }
 }
 
-/** Return of what an expression reads which constant name. @param {Node} node @returns {{of: Node, key: string} | null} */
+/** Return the value that an expression reads from, and the constant name that it reads. @param {Node} node @returns {{of: Node, key: string} | null} */
 function readOf(node) {
   const whole = node.type === 'ChainExpression' ? node.expression : node;
   if (whole.type === 'MemberExpression') {
@@ -352,7 +352,7 @@ function readOf(node) {
   return typeof key?.value === 'string' ? { of, key: key.value } : null;
 }
 
-/** Return the expressions of which one is the value of another expression, or nearly: `x.trim()` is x. @param {Node} node @returns {Node[]} */
+/** Return the expressions that may be the value of another one, or nearly: `x` for `x.trim()`. @param {Node} node @returns {Node[]} */
 function alternativesOf(node) {
   switch (node.type) {
     case 'ChainExpression': return [node.expression];

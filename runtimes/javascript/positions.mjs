@@ -67,7 +67,7 @@ export class Positions {
     return [...found.values()];
   }
 
-  /** Return where the innermost frame of a stack that has a source is, if that is the user's. @param {string} stack */
+  /** Return the place of the innermost frame of a stack that has a source, if the source is the user's. @param {string} stack */
   #asker(stack) {
     for (const line of stack.split('\n').slice(0, 50)) {
       const match = line.includes(MADE) ? null : FRAME.exec(line);

@@ -36,7 +36,7 @@ export const dialect = {
     if (names.filter((each) => OUTPUTS.has(each)).length !== 1 || names.filter((each) => TRUTHS.has(each)).length > 1) return null;
     if (!names.every((each) => KNOWN.has(each))) return null;
     if (!destructured && isByPosition(names)) return null;
-    return { step: BY_NAME, reason: `${candidate.label} says by its parameters what they are: ${names.join(', ')}` };
+    return { step: BY_NAME, reason: `${candidate.label} has parameters whose names say what they get: ${names.join(', ')}` };
   },
 };
 

@@ -8,11 +8,11 @@
 (function (p, bridge) {
   'use strict';
   const DEPTH = 64;
-  const NOTES = 15; // most notes; one more counts the rest
+  const NOTES = 15; // largest number of notes; one more counts the rest
   const MOST_SAFE = 2 ** 53 - 1;
-  const MOST_DIGITS = 1e21; // number from which on its text has an exponent
+  const MOST_DIGITS = 1e21; // the smallest number whose text has an exponent
   const PATHS = 8;
-  const BIGINT_DIGITS = 4000; // the host does not read longer ones as integers
+  const BIGINT_DIGITS = 4000; // the host does not read longer texts as integers
   const STOP = { __proto__: null };
 
   /** Return the body of a `result` frame, or null when it would exceed `limit` bytes. */

@@ -42,9 +42,9 @@ _ROLES = {
 _TEXTS = ("answer", "result", "text", "content")
 """Names of the output where no other parameter has such a name; beside one, `answer` is the ground truth."""
 _FORMS = ("text", "str", "string", "json")
-"""Ends of names that tell the form of what they are given."""
+"""Endings of parameter names that tell the form of the value: `completion_text`."""
 _OF_FILES = ("path", "file", "filename", "dir", "folder")
-"""Ends of names of parameters that take the place of a file, which no row has."""
+"""Endings of parameter names that stand for the path of a file, which rows do not have."""
 _PLACES = ((_INPUT, _QUESTION), (_OUTPUT,), (_TRACE,))
 _PLACES_V1 = ((), (_INPUT, _QUESTION), (_OUTPUT,), (_TRUTH,))
 """Meanings that names of parameters may have at each place, in functions that are called by position."""
@@ -68,7 +68,10 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
             dialects.BY_NAME,
             f"`{found.name}` is the only function that no other one uses, and its name says that it scores",
         )
-    return dialects.BY_NAME, f"`{found.name}` says by its parameters what they are: {', '.join(found.parameters)}"
+    return (
+        dialects.BY_NAME,
+        f"`{found.name}` has parameters whose names say what they get: {', '.join(found.parameters)}",
+    )
 
 
 def is_by_name(function: Function, *, named: bool = False) -> bool:
@@ -124,7 +127,7 @@ def _plain(name: str) -> str:
 
 
 def _role(name: str) -> str | None:
-    """Return the role that a name has, perhaps with a word that says its form: `completion_text`."""
+    """Return the role of a name, which may end in a word for the form of the value: `completion_text`."""
     plain = _plain(name)
     short = next((plain.removesuffix(one) for one in _FORMS if plain.endswith(one)), plain)
     return _ROLES.get(plain) or _ROLES.get(short)
@@ -158,7 +161,7 @@ def _only(outline: Outline) -> list[str]:
     if function is None or not function.required or function.gives_list:
         return []
     if all(one.endswith(_OF_FILES) for one in function.required):
-        return []  # it scores what a program has written
+        return []  # such a function scores files that a program has written
     return [] if _OUTPUT in roles_of(function.parameters).values() else [function.name]
 
 

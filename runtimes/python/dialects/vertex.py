@@ -1,4 +1,4 @@
-"""Implements dialect `vertex`: a function `evaluate(instance)`; one of another name gets its texts as plain strings."""
+"""Implements dialect `vertex`: a function `evaluate(instance)`; functions of other names get texts as plain strings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records imports of an evaluator that nothing provides, so that those which its code catches are told too.
+"""Records imports of an evaluator that nothing provides, so that the host also learns of those that the code catches.
 
 A finder after all others learns of each import that fails. It keeps those of the evaluator's own code, not those that
 packages try. An import for which the code has another module, bound to the same name, is not one of them.

@@ -27,7 +27,7 @@ _PARAMETERS = 8
 
 
 def public(outline: Outline) -> list[str]:
-    """Return the functions and classes of a module that may be evaluators: public, and only in lists used by others."""
+    """Return the functions and classes of a module that may be evaluators: public, used by others only in lists."""
     used = helpers(outline)
     own = {**outline.functions, **outline.classes}
     return [name for name in outline.binds_in_order if name in own and name[:1] != "_" and name not in used]

@@ -38,7 +38,7 @@ _HEADER = ("contract", "entry", "policy")
 _RUNNER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _CHILDREN = f"{_RUNNER}/children"
 _unlink = os.unlink
-_listings: list[Callable[[], list[Any]]] = []  # what lists the interpreters of this process
+_listings: list[Callable[[], list[Any]]] = []  # functions that list the interpreters of this process
 
 
 class _Flags:
@@ -75,7 +75,7 @@ def watch(job: Job) -> None:
         if name in sys.modules:
             _furnish_subinterpreters(sys.modules[name])
     sys.meta_path.insert(0, _Watch(job))
-    if not _POOLS.isdisjoint(sys.modules):  # by packages that were imported in advance
+    if not _POOLS.isdisjoint(sys.modules):  # a package that was imported in advance may have imported a pool
         _write(job)
 
 
@@ -151,7 +151,7 @@ class _Subinterpreters(Loader):
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run it, then let what it creates find more than the standard library."""
+        """Run the module; then let the interpreters that it creates find more than the standard library."""
         self._loader.exec_module(module)
         _furnish_subinterpreters(module)
 

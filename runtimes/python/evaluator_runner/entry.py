@@ -85,7 +85,7 @@ class Entry:
         return [*ordered, *(one for one in self.signature.names if one not in ordered)]
 
     def pass_by_name(self) -> None:
-        """Pass the arguments of a positional call by name to the keyword-only parameters that are called like them."""
+        """Pass the arguments of a positional call by name to the keyword-only parameters of the same names."""
         known, places, inner = self.signature, self.places, self.bind
         if known is None or not (named := known.named_places(places)):
             return

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EVERY = "*"
 _MOST = 100
-_BYTES = 1 << 30  # bytes of one value; the limit applies to all of them
+_BYTES = 1 << 30  # bytes of one value; `limits.result_kb` applies to all values together
 
 
 class _Signatures(Signature):
@@ -79,7 +79,7 @@ def _shown(name: str, found: Entry) -> str:
 def _calls(found: dict[str, Entry], lines: list[str]) -> Callable[..., Any]:
     async def every(*args: Any, **body: Any) -> dict[str, Any]:
         outcomes = []
-        unreached.take()  # what the load of the code asked
+        unreached.take()  # forgets the hosts that the code asked while it loaded
         for name, one in found.items():
             try:
                 own, named = _arguments(one, _copy(list(args)), _copy(body))

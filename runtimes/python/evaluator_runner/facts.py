@@ -22,13 +22,13 @@ _MOST_CHARS = 200_000  # characters of code that is read: a tree takes a hundred
 _MOST_FUNCTIONS = 100
 _MOST_NAMES = 20
 _MOST_READS = 500
-_MOST_PARTS = 20  # `a.b.c` has three
+_MOST_PARTS = 20  # parts of a dotted name: `a.b.c` has three
 _CHARS = 80
 _DEFINITIONS = ("FunctionDef", "AsyncFunctionDef", "Lambda")
 _WRAPPINGS = 10  # largest number of decorators of a function that are unwrapped
 _WHOLE = ("Eq", "NotEq", "In", "NotIn")
 _GETTERS = ("get", "pop", "setdefault")
-_OWN = ("self", "cls")  # what a method reads of its own object is not given by a row
+_OWN = ("self", "cls")  # a method's own object, whose attributes do not come from a row
 _SAME = ("strip", "lower", "upper", "casefold", "copy")  # methods that return the value in another form
 _BY_TEXT = ("eval", "exec")  # functions that run text, which may read any name
 _SCOPES = ("locals", "vars")  # functions that give every name when they get no arguments
@@ -51,9 +51,9 @@ class Uses:
       key: Its own name.
       owner: Function whose parameter it is.
       read: Whether the code reads it.
-      tested: Whether it asks if it is None, or true, or gives it a default.
-      asked: Whether it asks so, and gives it no default.
-      keys: Constant keys and attributes that it reads of it.
+      tested: Whether the code tests if it is None or true, or gives it a default.
+      asked: Whether the code tests it so, and gives it no default.
+      keys: Constant keys and attributes that the code reads of it.
       compared: Other parameters with which it is compared as a whole.
     """
 
@@ -181,10 +181,10 @@ class _Outline:
     def __init__(self, tree: Any) -> None:
         self.functions: list[_Function] = []
         self._used: dict[tuple[str, str], Uses] = {}
-        self._asked: set[str] = set()  # names of what an `if` statement asks for
+        self._asked: set[str] = set()  # names that `if` statements test
         self._hiding: set[int] = set()  # parameters of inner functions with the name of one around them
         self._called: set[int] = set()  # attributes that are called
-        self._names: dict[int, str] = {}  # of lambdas
+        self._names: dict[int, str] = {}  # names of lambdas, by identity
         left = [(tree, _Scope({}, ""), False)]
         while left:
             node, scope, is_read = left.pop()
@@ -204,7 +204,7 @@ class _Outline:
                 left.extend([(part, below, False) for part in _parts(node)][::-1])
 
     def reads(self, called: list[_Function]) -> list[dict[str, Any]]:
-        """Return what is read by constant names, and the parameters that are asked for."""
+        """Return what is read by constant names, and the parameters that are tested."""
         own = {id(one) for function in called for one in function.parameters}
         every: dict[tuple[str | None, str], bool] = {
             (one.of, one.key): one.asked or one.of in self._asked for one in self._used.values()
@@ -286,7 +286,7 @@ class _Outline:
             self._ask(node.operand, scope)
 
     def note_either(self, node: Any, scope: _Scope) -> None:
-        """Note what the left operands are: asked for before an `and`, given a default before an `or`."""
+        """Note the left operands: those of `and` are tested, those of `or` get a default."""
         for one in node.values[:-1]:
             if type(node.op).__name__ == "And":
                 self._ask(one, scope)
@@ -328,7 +328,7 @@ class _Outline:
             one.compared.update(dict.fromkeys(own))
 
     def note_read(self, node: Any, scope: _Scope) -> None:
-        """Note an attribute or key, but for one that is set."""
+        """Note an attribute or key that is read, not one that is set."""
         found = None if type(node.ctx).__name__ == "Store" else _read_of(node)
         if found is not None:
             self._note_key(*found, scope.known, is_method=id(node) in self._called)
@@ -351,7 +351,7 @@ class _Outline:
             self._use(of, key, known)
 
     def _ask(self, node: Any, scope: _Scope, *, by_statement: bool = False) -> None:
-        """Note what an expression asks for, if it decides by its truth."""
+        """Note what an expression tests, if the code decides by its truth."""
         kind = type(node).__name__
         if kind == "UnaryOp" and type(node.op).__name__ == "Not":
             self._ask(node.operand, scope, by_statement=by_statement)
@@ -391,7 +391,7 @@ class _Outline:
         return Uses(name, key) if name in _OWN else self._used.setdefault((name, key), Uses(name, key))
 
     def _name_of(self, node: Any, known: Known, parts: int) -> str:
-        """Return the name of what something is read of; that of a list for one of its items."""
+        """Return the name of the value that something is read from; for an item of a list, the name of the list."""
         while type(node).__name__ == "Subscript" and _read_of(node) is None:
             node = node.value
         values = self._values(node, known, parts)
@@ -399,7 +399,7 @@ class _Outline:
 
 
 def _read_of(node: Any) -> tuple[Any, str] | None:
-    """Return of what an expression reads which constant name; None for an expression that does not."""
+    """Return the value that an expression reads from and the constant name that it reads; None for others."""
     kind = type(node).__name__
     if kind == "Attribute":
         return node.value, node.attr
@@ -416,7 +416,7 @@ def _read_of(node: Any) -> tuple[Any, str] | None:
 
 
 def _alternatives(kind: str, node: Any) -> list[Any]:
-    """Return the expressions of which one is the value of another expression, or nearly: `x.strip()` is x."""
+    """Return the expressions that may be the value of another one, or nearly: `x` for `x.strip()`."""
     if kind == "BoolOp":
         return list(node.values)
     if kind == "IfExp":

@@ -1,8 +1,8 @@
 """Lets code load although it imports packages that are not pinned: an import stops only what uses it.
 
 A well-known package, or a file of the author's, that is not there gives a placeholder, which can be called and read
-while the code loads, and whose use raises an `ImportError` that names it. Where the entry names one (`whole.py`), the
-code does not load at all, but for clients of models and platforms: most evaluators that make one call it in one
+while the code loads, and whose use raises an `ImportError` that names it. If the entry needs one (`whole.py`), the code
+does not load at all, unless it is a client of a model or platform: most evaluators with a client call it in one
 function only. Packages that are installed are never replaced, and an import that the code catches fails as anywhere.
 A name that a light stand-in module lacks is a placeholder, too: a file may import a judge that its evaluator never
 asks.
@@ -208,7 +208,7 @@ class _Later:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """Return the class for others; the evaluator's own `isinstance` would take it for an answer."""
+        """Return the class; raise for `isinstance` in the evaluator's own code, which must not get an answer."""
         file = _frame(1).f_code.co_filename
         if file == tracebacks.FILENAME or file in tracebacks.OTHERS:
             raise _missing(self._package, self._path)
@@ -365,9 +365,9 @@ def _provider(module: str, known: dict[str, str]) -> str | None:
 class Finder(Loader):
     """Finds absent modules of clients and of well-known packages, after every other finder.
 
-    Only imports of the evaluator's own code are asked for here: clients wherever they stand, others at the top level
-    of the evaluator itself, and a file of the author's after `except` there. What the code catches, and what an
-    installed package tries, is not found.
+    Only imports of the evaluator's own code get placeholders: of clients anywhere, of others at the top level of the
+    evaluator itself, and there also after `except` if it is a file of the author's. Imports whose failure the code
+    catches, and those that an installed package tries, fail as usual.
 
     Args:
       code: The evaluator.

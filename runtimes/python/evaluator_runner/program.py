@@ -66,7 +66,7 @@ class Program:
       lines: The source, for tracebacks.
       notes: Remarks for the author.
       classes: Descriptions of its evaluator classes, if the load asked for them.
-      names: Names at module level under which a row begins.
+      names: Names at module level of what is called for a row.
       not_loaded: Absent modules, and names of them, that it does without.
       source: The code that was run; what was pasted may hold it, or be repaired to it.
       needs_loop: Whether its result may need an asyncio loop to be awaited.
@@ -103,7 +103,7 @@ def needed(source: str, names: list[str], missing: list[dict[str, Any]], known: 
 
     Args:
       source: The program.
-      names: Names at module level under which a row begins.
+      names: Names at module level of what is called for a row.
       missing: All imports that nothing provides.
       known: Distributions of well-known packages, by module.
     """
@@ -212,7 +212,7 @@ def _find(
 
     Raises:
       Failure: there is none.
-      ImportError: it is hidden by a package that is not there.
+      ImportError: a decorator from a package that is not there has replaced the entry.
     """
     try:
         return dialects.find(
@@ -229,7 +229,7 @@ def _find(
 
 
 def _names_of(found: Entry, namespace: dict[str, Any]) -> list[str]:
-    """Return the names at module level under which a row begins; none where they are not known."""
+    """Return the names at module level of what is called for a row; none where they are not known."""
     if found.parts:
         return list(found.parts)
     made = [found.call, getattr(found.call, "__self__", None)]
@@ -251,7 +251,7 @@ def _read(code: str, order: dict[str, Any]) -> tuple[dialects.Recognised | None,
 def _prepare_imports(
     namespace: dict[str, Any], body: dict[str, Any], own_path: str, *, run: str, flags: int
 ) -> Whole | None:
-    """Let the code import its own files, and well-known packages that are not there; return it if it does so."""
+    """Let the code import its own files and absent well-known packages; return the code in parts if it has such."""
     known = body.get("known") or {}
     later.give_keys("\n".join((body["code"], *(body.get("files") or {}).values())), os.environ)
     modules.install(body, own_path)

@@ -34,9 +34,9 @@ MORE, LAST = b"M", b"1"
 _read, _readv, _write, _exit, _clock = os.read, os.readv, os.write, os._exit, time.perf_counter_ns
 _getpid, _getrusage, _PEAK_KB = os.getpid, resource.getrusage, 2
 _mmap, _OWN_MEMORY, _LARGE_PAGES = mmap.mmap, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.MADV_HUGEPAGE
-_FIRST_BYTES = 4096  # bytes that most rows fit into, from memory that malloc has at hand
+_FIRST_BYTES = 4096  # most rows fit into so many bytes, which malloc has at hand
 _READ_BYTES = 64 * 1024  # malloc would map a larger buffer anew for every read
-_LARGE_BYTES = 1024 * 1024  # bytes beyond which a row gets large pages; half of one
+_LARGE_BYTES = 1024 * 1024  # a larger row gets large pages; half of such a page
 _PAGE_BYTES = 2 * 1024 * 1024
 _modules = sys.modules
 _call, _encode_result = interpreter_hooks.call, encode_result
@@ -44,7 +44,7 @@ _PLAIN = frozenset((float, int, bool, str, dict, list, type(None)))  # types of 
 _absent, _unset, _wrote, _unreached = absent.failed_imports, params.unset, guest_setup.wrote, unreached.hosts
 _renewals, _renew = generators.renewals, generators.renew
 _socketpair = _socket.socketpair
-_REHEARSALS = 20  # the interpreter specialises code that ran eight times, and its operations soon after
+_REHEARSALS = 20  # runs after which the interpreter has specialised the code; it begins after eight
 _MORE = MORE[0]
 
 
@@ -65,8 +65,8 @@ def _with_facts(kind: bytes, body: bytes) -> bytes:
 class RowProcess:
     """The state of a process that runs rows.
 
-    Forked from the loaded program, a row copies each page of memory that it writes to, were it only to count a
-    reference. So the usual row touches few objects here: names of this module, and attributes of this object.
+    Forked from the loaded program, a row copies each page of memory that it writes to, even if it only counts
+    a reference. So the usual row touches few objects here: names of this module, and attributes of this object.
     """
 
     def __init__(self, program: Program, *, result_bytes: int, written: tuple[int, int]) -> None:
@@ -220,7 +220,7 @@ class RowProcess:
         return kind + numbers.to_bytes(32, "big") + body
 
     def _flush(self) -> tuple[int, int]:
-        """Write what the row printed; return how many bytes that were on each stream."""
+        """Write what the row printed; return the number of bytes on each stream."""
         before, self._written = self._written, guest_setup.flush_streams()
         _wrote.clear()
         return self._written[0] - before[0], self._written[1] - before[1]

@@ -24,7 +24,7 @@ _AHEAD_BYTES = 256 * 1024
 _ERROR_BYTES = 256 * 1024  # room for message and traceback as JSON
 _FORK_TRIES = 50
 _PASS_ON_S = 0.5  # seconds that a host and a row get to pass a large call on
-_EARLY_DEATHS = 3  # processes that die before their first call, at which the sandbox ends
+_EARLY_DEATHS = 3  # the sandbox ends after so many processes died before their first call
 _DYING_TRIES = 200  # tries, 1 ms apart; counted, because a busy machine takes longer for each
 _CANCELLED = ("cancelled", "the call was cancelled", None)
 

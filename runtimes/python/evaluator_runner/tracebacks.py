@@ -19,7 +19,7 @@ OTHERS: dict[str, list[str]] = {}
 """Lines of the modules that came with the evaluator, by their paths."""
 _TEXT_CHARS = 4096
 _TRACEBACK_CHARS = 16_000
-_CHAIN = 10  # the most exceptions that are shown of one chain
+_CHAIN = 10  # largest number of exceptions that are shown of one chain
 _REPEATS = 3  # equal consecutive frames that are shown
 _CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
 _CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"
@@ -54,7 +54,7 @@ def position(raised: BaseException, lines: list[str]) -> tuple[int | None, int |
 
 
 def raising_frame(raised: BaseException, file: str) -> FrameType | None:
-    """Return the frame that raised an exception, if its file's path ends so."""
+    """Return the frame that raised an exception, if the path of its file ends in `file`."""
     traceback = raised.__traceback__
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next

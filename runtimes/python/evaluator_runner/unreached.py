@@ -1,4 +1,4 @@
-"""Records the hosts that code looks up, or connects to, in vain, so that no answer of theirs is made up in silence."""
+"""Records the hosts that code looks up, or connects to, in vain, so that the result says which answers are missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME_CHARS = 200
 _NO_NOTES = b'"notes":[]}'
 
 hosts: dict[str, None] = {}
-"""Those since the last `take`."""
+"""Hosts that were looked up in vain since the last `take`."""
 
 
 def install() -> None:

@@ -40,7 +40,7 @@ def whole_of(code: str, flags: int, known: dict[str, str]) -> Whole | None:
 class Whole:
     """A file whose statements run one by one, because it imports well-known packages that are not there.
 
-    A statement that fails for want of one of them stops itself only; then the names that it defines are missing.
+    A statement that fails because one of them is missing stops only itself; the names that it defines are then missing.
 
     Args:
       tree: Its syntax tree.

@@ -79,10 +79,10 @@ def _short(scores: list[str]) -> list[str]:
 
 
 def _left_out(scores: list[str]) -> tuple[dict[str, str], ...]:
-    """Return the remark that these of an `Eval`'s scores are not called."""
+    """Return the remark that these scores of an `Eval` are not called."""
     if not scores:
         return ()
-    message = f"not called of the scores of `Eval`: {', '.join(_short(scores))}, which are not functions of the code"
+    message = f"these scores of `Eval` are not functions of the code, and are not called: {', '.join(_short(scores))}"
     return ({"code": "entry_left_out", "message": message},)
 
 
@@ -93,9 +93,9 @@ def _of_packages(scores: list[str]) -> Failure:
         return Failure("entry_not_found", message, hint="write it as `def handler(input, output, expected): return …`")
     return Failure(
         "entry_not_found",
-        f"the scores of `Eval` are {', '.join(names)}, of a package or made by it: the code has no scorer of its own",
+        f"the scores of `Eval` come from a package ({', '.join(names)}): the code has no scorer of its own",
         hint=f"write one that calls it, and pin its package: `def handler(input, output, expected): return "
-        f"{names[0]}()(output=output, expected=expected)`. Scorers that ask a model need one that is granted",
+        f"{names[0]}()(output=output, expected=expected)`. Scorers that ask a model need a granted model",
     )
 
 

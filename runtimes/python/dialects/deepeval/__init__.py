@@ -126,7 +126,7 @@ class _Reader:
 
 
 def _turn(kinds: Any, fields: dict[str, Any]) -> Any:
-    """Return a turn; the calls of tools are objects too."""
+    """Return a turn of a conversation; its tool calls become objects, too."""
     given = {key: one for key, one in fields.items() if key in _TURN}
     if given.get("tools_called"):
         given["tools_called"] = [

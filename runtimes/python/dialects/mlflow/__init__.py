@@ -88,7 +88,7 @@ def _fields(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
 def _session(messages: list[Any]) -> Any:
     """Return a trace for each turn of a conversation: a question, and all that follows up to the next one.
 
-    With the real package there is none: its traces come from a tracking server.
+    With the real package there are no traces, because they come from a tracking server.
     """
     make = getattr(getattr(_modules.get("mlflow.entities"), "Trace", None), "of_turn", None)
     if make is None:

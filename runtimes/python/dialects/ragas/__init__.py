@@ -38,7 +38,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def _not_imported(outline: Outline) -> Function | None:
-    """Return the first function with a decorator that the code, a snippet, does not import."""
+    """Return the first function with a metric's decorator that the code, a snippet, does not import."""
     names = set(_DECORATORS) - outline.binds
     return next((one for one in outline.functions.values() if any(names & set(way) for way in one.decorators)), None)
 

@@ -1,7 +1,7 @@
 """Implements dialect `rewards`: functions that return rewards, told apart by the names of their parameters.
 
-`solution_str` is verl's (`solution_strs` its batches), `completions` TRL's and the groups of verifiers, `completion` is
-that of verifiers. Several reward functions of one text are all called: their weighted sum is the reward.
+`solution_str` belongs to verl (`solution_strs` to its batches), `completions` to TRL and to groups of verifiers,
+`completion` to verifiers. Several reward functions of one text are all called: their weighted sum is the reward.
 """
 
 from __future__ import annotations

@@ -55,21 +55,22 @@ class _Frame(NamedTuple):
     Attributes:
       kind: `module`, or the kind of its statement; `loop else`, `try else` for these.
       unit: The statement that opened it; None of the module.
-      live: At its end so far.
-      entry: Where it begins.
-      outs: At the ends of the branches before it; of a `match`, of its cases.
-      tail: Of `except`, at the end of the `try` block.
-      breaks: At its `break`s.
-      empty: Nothing stands in it yet.
-      full: Its body stands in its line, so that nothing else can.
-      endless: Of `while True`; of a `with` that may swallow exceptions; of a `match` or `case` that takes everything.
-      broken, continued: It has a `break` or `continue`.
+      live: Names that are bound at its end so far.
+      entry: Names that are bound where it begins.
+      outs: Names that are bound at the ends of the branches before it; for a `match`, of its cases.
+      tail: For `except`, names that are bound at the end of the `try` block.
+      breaks: Names that are bound at its `break`s.
+      empty: Whether nothing stands in it yet.
+      full: Whether its body stands in its first line, so that nothing can follow.
+      endless: Whether it is a `while True`, a `with` that may swallow exceptions, or a `match` or `case` that takes
+        all.
+      broken, continued: Whether it has a `break` or `continue`.
       stores: Names that it binds.
       loads: Names that it uses.
       pending: Names that it uses before they are bound, and whether a function uses them later.
       wanted: Functions defined in it, which it has to use.
-      returns: It returns a value.
-      yields: It yields.
+      returns: Whether it returns a value.
+      yields: Whether it yields.
     """
 
     kind: str

@@ -102,7 +102,7 @@ class Judge:
         """Return the score in the model's answer, a JSON object, which may stand in other text.
 
         Raises:
-          ValueError: it has none, or one that is not in the form.
+          ValueError: the answer has no score, or one that is not in the form.
         """
         form, scale = self._form, self._form["scale"]
         found = _object(text)
@@ -146,7 +146,7 @@ def _text(response: Any) -> str:
     """Return the text of a model's answer.
 
     Raises:
-      ValueError: it has none.
+      ValueError: the answer has no text.
     """
     choices = response.get("choices") or [{}]
     message = choices[0].get("message") or {}

@@ -40,4 +40,4 @@ __all__ = [
 
 
 class LocalMetric(_LocalMetricConfig):
-    """A metric of a function."""
+    """A metric that a function computes."""

@@ -63,7 +63,7 @@ async def make_inference_request(
 ) -> dict[str, Any]:
     """Return a model's answer to a chat request, or to a completion request when there are no `messages`.
 
-    Faults that may pass are tried again, after twice as long each time.
+    Requests are repeated after faults that may pass, each time after twice as long.
 
     Args:
       model: The model: its URL, name and headers.
@@ -126,7 +126,7 @@ async def posted(
     what: str,
     base_url: str | None = None,
 ) -> Any:
-    """Return the successful answer to a POST request with a JSON body; faults that may pass are tried again.
+    """Return the successful answer to a POST request with a JSON body; repeat it after faults that may pass.
 
     Raises:
       ClientInferenceError: the request is refused.

@@ -27,7 +27,7 @@ class AssessmentError:
 
 
 class Feedback:
-    """A value with its rationale; `feedback` as name stands for that of the scorer."""
+    """A value with its rationale; the name `feedback` stands for the name of the scorer."""
 
     def __init__(self, name="feedback", value=None, error=None, source=None, trace_id=None, metadata=None, span_id=None,
                  rationale=None, **_other):  # fmt: skip
