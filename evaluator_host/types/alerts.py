@@ -12,7 +12,7 @@ _NAME: Final = {"min_length": 1, "max_length": 200}
 
 
 class Metric(StrEnum):
-    """The figure that an alert watches."""
+    """The number that an alert watches."""
 
     MEAN = "mean"
     PASS_RATE = "pass_rate"  # noqa: S105 - no password
@@ -30,15 +30,13 @@ class ScheduleReport:
     next_runs: Annotated[
         tuple[datetime, ...], Doc("The next three times at which it will run; empty while it is paused.")
     ]
-    last_at: Annotated[
-        datetime | None, Doc("The time for which it ran last, or was run by hand; None before the first run.")
-    ]
+    last_at: Annotated[datetime | None, Doc("Time of its last run, on schedule or by hand; None before the first run.")]
     last_job: Annotated[
         str | None, Doc("Id of the job of that run; None before the first run, and when no job could be made.")
     ]
-    last_error: Annotated[str | None, Doc("Why the last run made no job; None when it did.")]
+    last_error: Annotated[str | None, Doc("Why the last run made no job; None when it made one.")]
     missed: Annotated[
-        int, Doc("Runs that were left out: the host was stopped (1,000 at most count), or the job before still ran.")
+        int, Doc("Runs that were left out, since the host was stopped (1,000 at most) or the job before still ran.")
     ]
     evaluators: Annotated[tuple[str, ...], Doc("Labels of the job's evaluators.")]
     dataset: Annotated[str | None, Doc("Name of the data set; None for rows of the schedule's own.")]
@@ -51,7 +49,7 @@ class ScheduleReport:
 class AlertRule:
     """When an alert fires, and where it sends its messages."""
 
-    metric: Annotated[Metric, Doc("The figure.")]
+    metric: Annotated[Metric, Doc("The number to watch.")]
     url: Annotated[
         str | None, Doc("The webhook: a POST with a JSON body; None for the pages alone.", max_length=2000)
     ] = None
@@ -59,12 +57,12 @@ class AlertRule:
     schedule: Annotated[str | None, Doc("Name of the schedule whose jobs it watches.", **_NAME)] = None
     live: Annotated[str | None, Doc("Name of the evaluator whose live traces it watches.", **_NAME)] = None
     evaluator: Annotated[
-        str | None, Doc("Label or name of the one evaluator of a job to watch; None for each.", **_NAME)
+        str | None, Doc("Label or name of the only evaluator of a job to watch; None for all.", **_NAME)
     ] = None
-    below: Annotated[float | None, Doc("The alert fires when the figure is below this.")] = None
-    above: Annotated[float | None, Doc("The alert fires when the figure is above this.")] = None
-    window_minutes: Annotated[int, Doc("Minutes in which live traces count, back from now.", ge=1, le=10_080)] = 60
-    min_rows: Annotated[int, Doc("Smallest number of rows or traces for which it fires.", ge=1, le=1_000_000)] = 1
+    below: Annotated[float | None, Doc("The alert fires when the number is below this value.")] = None
+    above: Annotated[float | None, Doc("The alert fires when the number is above this value.")] = None
+    window_minutes: Annotated[int, Doc("Live traces of so many past minutes count.", ge=1, le=10_080)] = 60
+    min_rows: Annotated[int, Doc("The alert fires only for so many rows or traces.", ge=1, le=1_000_000)] = 1
     secret: Annotated[
         str | None,
         Doc("Name of the secret that signs messages (standardwebhooks.com); None for unsigned ones.", **_NAME),
@@ -81,8 +79,8 @@ class DeliveryReport:
     job: Annotated[str | None, Doc("Id of the job that it is about; None for live traces and tests.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
     attempts: Annotated[int, Doc("Requests so far.")]
-    status: Annotated[str, Doc("`waiting`, `sent`, `failed`, after the last attempt, or `shown`, without a webhook.")]
-    error: Annotated[str | None, Doc("Why the last attempt failed; None when it did not.")]
+    status: Annotated[str, Doc("`waiting`, `sent`, `failed` (after the last attempt), `shown` (without a webhook).")]
+    error: Annotated[str | None, Doc("Why the last attempt failed; None when it succeeded.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +90,12 @@ class AlertReport:
     name: Annotated[str, Doc("Unique within the workspace.")]
     rule: Annotated[AlertRule, Doc("When it fires, and where it sends its message.")]
     paused: Annotated[bool, Doc("Whether it is paused, and so watches nothing.")]
-    firing: Annotated[bool, Doc("Whether the figure was out of bounds when it was looked at last.")]
-    acknowledged: Annotated[bool, Doc("Whether somebody has seen it fire, or paused it; pages count it no longer.")]
-    value: Annotated[float | None, Doc("The figure then; None before, and where there was none.")]
-    checked_at: Annotated[datetime | None, Doc("When that was; None before the first look at rows.")]
+    firing: Annotated[bool, Doc("Whether the number was out of bounds at the last check.")]
+    acknowledged: Annotated[bool, Doc("Whether somebody has seen it fire, or paused it; pages no longer count it.")]
+    value: Annotated[float | None, Doc("The number at the last check; None without a check or a number.")]
+    checked_at: Annotated[datetime | None, Doc("Time of the last check of rows; None before the first.")]
     deliveries: Annotated[
         tuple[DeliveryReport, ...], Doc("Its last 20 messages, and up to 100 that wait, the newest first.")
     ]
-    unsent: Annotated[int, Doc("Messages that were dropped before they were sent, as 100 waited.")]
+    unsent: Annotated[int, Doc("Messages that were dropped before they were sent, because 100 waited.")]
     created_at: Annotated[datetime, Doc("In UTC.")]

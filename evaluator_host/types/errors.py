@@ -88,7 +88,7 @@ class HostError(Exception):
     Attributes:
       code: Stable machine-readable name, in problem+json and `--json` output.
       status: HTTP status.
-      exit_code: Of the command line: 2 the caller's mistake, 3 ours.
+      exit_code: Exit code of the command line: 2 for the caller's mistake, 3 for ours.
       problems: The single faults, when there are several.
     """
 

@@ -32,7 +32,7 @@ class Reads:
     outputs: Annotated[
         tuple[str, ...], Doc("Names by which the code reads the outputs; empty if it does not read them.")
     ] = ()
-    inputs: Annotated[tuple[str, ...], Doc("Keys that it reads of the inputs, or of the variables.")] = ()
+    inputs: Annotated[tuple[str, ...], Doc("Keys of the inputs, or of the variables, that it reads.")] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +58,15 @@ class CheckReport:
     ] = ()
     not_loaded: Annotated[
         tuple[str, ...],
-        Doc("Imported modules, and names of them, that no pin provides and that it does without. At most 50."),
+        Doc("Imported modules, and names of them, that no pin provides and that it can do without. At most 50."),
     ] = ()
-    models: Annotated[tuple[str, ...], Doc("Registered models that it was granted, as its `models` has them.")] = ()
+    models: Annotated[tuple[str, ...], Doc("Registered models that it was granted, as in its `models`.")] = ()
     network: Annotated[tuple[str, ...], Doc("Other hosts that it was granted.")] = ()
-    secrets: Annotated[
-        dict[str, str], Doc("The secrets that its code may see: their names by those of its variables.")
-    ] = field(default_factory=dict)
+    secrets: Annotated[dict[str, str], Doc("Names of the secrets that its code may see, by variable.")] = field(
+        default_factory=dict
+    )
     failing_cases: Annotated[
-        tuple[CaseProblem, ...], Doc("Cases that do not hold; none is run of an evaluator that does not load.")
+        tuple[CaseProblem, ...], Doc("Cases that do not hold; empty for an evaluator that does not load.")
     ] = ()
     rewritten: Annotated[
         str | None,
@@ -111,7 +111,7 @@ class EditorAnswer:
     error: Annotated[EvaluationError | None, Doc("Why there is no answer, such as a time limit.")] = None
     run_ms: Annotated[float, Doc("Milliseconds that the answer took in the sandbox.")] = 0.0
     peak_memory_mb: Annotated[
-        float | None, Doc("The most memory that the sandbox's process had; None where it is not known.")
+        float | None, Doc("Peak memory of the sandbox's process; None where it is not known.")
     ] = None
 
 
@@ -124,10 +124,10 @@ class HostInfo:
     languages: Annotated[tuple[str, ...], Doc("Languages of evaluators.")]
     contracts: Annotated[tuple[str, ...], Doc("Contracts of evaluators.")]
     sandboxes: Annotated[int, Doc("Sandboxes that run now.")]
-    max_sandboxes: Annotated[int, Doc("Most sandboxes that run at a time.")]
+    max_sandboxes: Annotated[int, Doc("Largest number of sandboxes at a time.")]
     waiting: Annotated[int, Doc("Calls that wait for a sandbox.")]
     default_limits: Annotated[Limits, Doc("Limits of an evaluator that sets none.")]
-    limit_ceilings: Annotated[Limits, Doc("Greatest limits that an evaluator may set.")]
+    limit_ceilings: Annotated[Limits, Doc("Highest limits that an evaluator may set.")]
     runtimes: Annotated[dict[str, str], Doc('Version by runtime: `{"python": "3.13", "node": "24"}`.')] = field(
         default_factory=dict
     )
@@ -139,9 +139,9 @@ class HostInfo:
         dict[str, dict[str, Json]],
         Doc("An example of a platform's own row, by contract; `variables` of a row may be one."),
     ] = field(default_factory=dict)
-    model_requests: Annotated[int, Doc("Most requests of one row to granted models.")] = 0
+    model_requests: Annotated[int, Doc("Largest number of requests of one row to granted models.")] = 0
     model_day: Annotated[
-        ModelBudget | None, Doc("Most that a workspace may use of models in a day (UTC); None without a limit.")
+        ModelBudget | None, Doc("What a workspace may use of models per day (UTC); None without a limit.")
     ] = None
     resources: Annotated[tuple[str, ...], Doc("Kinds of things that the host keeps: `jobs`, `labels`, `alerts`.")] = ()
     wires: Annotated[tuple[str, ...], Doc("Wires that `EVALUATOR_HOST_WIRES` can turn on.")] = ()
@@ -166,7 +166,7 @@ class BatchSummary:
         str | None,
         Doc("Why no score can be relied on: all rows failed, none has a score, or each score is doubtful; else None."),
     ] = None
-    mean_rows: Annotated[int, Doc("Rows that the mean is over.")] = 0
+    mean_rows: Annotated[int, Doc("Rows over which the mean is computed.")] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class Batch:
     """The answer of `POST /v1/evaluate/batch`."""
 
     results: Annotated[tuple[EvaluationResult, ...], Doc("Results in the order of the rows.")]
-    summary: Annotated[BatchSummary, Doc("Figures of the results.")]
+    summary: Annotated[BatchSummary, Doc("Counts, mean and times of the results.")]
     together: Annotated[
         EvaluationResult | None, Doc("The score of all scored rows together; None for an evaluator that gives none.")
     ] = None

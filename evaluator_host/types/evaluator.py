@@ -112,9 +112,9 @@ class EvaluatorSettings:
     config: Annotated[dict[str, Json], Doc("Arguments of a class, or its configuration.")] = field(default_factory=dict)
     score_output: Annotated[
         str | None,
-        Doc("The output that is the score, if there are several; of entry `*` the entry whose score it is."),
+        Doc("The output that is the score, if there are several; with entry `*`, the entry whose score it is."),
     ] = None
-    repair: Annotated[bool, Doc("Run code that lost its indentation, if only one fits.")] = False
+    repair: Annotated[bool, Doc("Run code that lost its indentation, if only one indentation fits.")] = False
     integers: Annotated[
         Literal["bigint", "text"] | None,
         Doc("JavaScript, TypeScript: how integers beyond 2^53 - 1 arrive; as numbers they are rounded."),
@@ -233,12 +233,12 @@ class Row:
 
     @property
     def fields(self) -> dict[str, Json]:
-        """All but its position, and requests to models with their answers."""
+        """All fields but the position, and the requests to models with their answers."""
         return {name: getattr(self, name) for name in (*ROW_FIELDS, "response")}
 
     @property
     def has_output(self) -> bool:
-        """Whether it has outputs, or a conversation, which may have them."""
+        """Whether the row has outputs, or a conversation, which may contain them."""
         return self.outputs is not None or self.messages is not None
 
     def __post_init__(self) -> None:
@@ -301,7 +301,7 @@ class Environment:
     """A package set installed for one runtime. `path` is None for the empty set.
 
     Attributes:
-      import_ms: What each module of its requested packages took to import when the set was checked, by name.
+      import_ms: Milliseconds that the import of each module took when the set was checked, by the module's name.
       runtime: `python` or `node`, with the version that the packages were installed for: `python 3.13`.
     """
 

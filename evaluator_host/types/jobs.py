@@ -68,7 +68,7 @@ class JobConfig:
 
     parallelism: Annotated[
         int | None,
-        Doc("Sandboxes at once over all its evaluators; None for the host's limit for one evaluator.", ge=1, le=1024),
+        Doc("Sandboxes at once for all its evaluators; None for the host's limit for one evaluator.", ge=1, le=1024),
     ] = None
     limit_samples: Annotated[
         int | None, Doc("Rows of the data set to score, from the first on; None for all.", ge=1)
@@ -101,13 +101,13 @@ class JobEstimate:
     """Use of models and other hosts by a whole job, estimated from its first rows."""
 
     rows: Annotated[int, Doc("Results that the job would have: rows times evaluators.")]
-    sampled: Annotated[int, Doc("Results by which it is estimated.")]
-    failed: Annotated[int, Doc("Failed results among these.")]
-    sample: Annotated[ModelUsage, Doc("What these used.")]
+    sampled: Annotated[int, Doc("Results on which the estimate is based.")]
+    failed: Annotated[int, Doc("Failed results among those.")]
+    sample: Annotated[ModelUsage, Doc("Use by these results.")]
     usage: Annotated[ModelUsage, Doc("Usage of all rows, in proportion to the sample.")]
     over: Annotated[
         tuple[str, ...],
-        Doc("Why the job, or the workspace today, would go over a budget; then rows would be `budget_exceeded`."),
+        Doc("Why the job, or the workspace today, would exceed a budget, so that rows fail by `budget_exceeded`."),
     ]
 
 
@@ -186,7 +186,7 @@ class JobScore:
     """Scores of an evaluator of a job so far."""
 
     evaluator: Annotated[str, Doc("Its label in the job.")]
-    rows: Annotated[int, Doc("Rows that it is to score in all.")]
+    rows: Annotated[int, Doc("Rows that it has to score.")]
     scored: Annotated[int, Doc("Rows that it scored; the score of some may be null.")]
     failed: Annotated[int, Doc("Rows that failed; see `config.failures`.")]
     skipped: Annotated[int, Doc("Rows that it did not have to score.")]
@@ -201,7 +201,7 @@ class JobScore:
     ]
     change: Annotated[
         float | None,
-        Doc("The mean minus that job's, failed rows counted as here; None without it, or if they are over other rows."),
+        Doc("The mean minus that of `previous`, failed rows counted as here; None without it, or if rows differ."),
     ]
     warnings: Annotated[
         tuple[WarningCount, ...], Doc("Warnings of its rows, those that make a score doubtful first.")
@@ -213,11 +213,11 @@ class JobScore:
             "score is doubtful; else None."
         ),
     ] = None
-    mean_rows: Annotated[int, Doc("Rows that the mean is over.")] = 0
+    mean_rows: Annotated[int, Doc("Rows over which the mean is computed.")] = 0
 
     @property
     def not_compared(self) -> bool:
-        """Whether the means of this and the previous job say nothing together: of other rows, or doubtful before."""
+        """Whether the mean cannot be compared with the previous job's, which is over other rows or doubtful."""
         return self.previous is not None and self.mean is not None and self.change is None
 
 
@@ -270,7 +270,9 @@ class JobError:
     """Why a job failed."""
 
     code: Annotated[str, Doc("Code of the exception, or `max_failures`, or `internal`.")]
-    message: Annotated[str, Doc("Message for people; of `max_failures` it begins with that of the first failed row.")]
+    message: Annotated[
+        str, Doc("Message for people; for `max_failures` it begins with the message of the first failed row.")
+    ]
     row: Annotated[int | None, Doc("Number of that row.")] = None
 
 

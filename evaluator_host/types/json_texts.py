@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from .json_values import may_have_lone_surrogate
 
 Octets: TypeAlias = bytes | memoryview
-"""Bytes, or a part of others."""
+"""Bytes, or a view of a part of other bytes."""
 
 _PIECE_BYTES: Final = 64 << 10  # bytes that are looked at together, in the processor's cache
 _OVERLAP: Final = 512  # bytes that pieces share, so that no number is cut unseen
@@ -29,7 +29,7 @@ class NotPlain(ValueError):
 
 
 def part(text: memoryview) -> Octets:
-    """Return a slice of a text, copied to `bytes` if it is short: these cost the garbage collector nothing."""
+    """Return a slice of a text, copied to `bytes` if it is short, since `bytes` cost the garbage collector nothing."""
     return bytes(text) if len(text) <= _SHORT_BYTES else text
 
 

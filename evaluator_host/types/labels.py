@@ -36,7 +36,7 @@ class LabelTask:
     choices: Annotated[tuple[str, ...], Doc("The labels of a queue of kind `choice`.")] = ()
     min: Annotated[float, Doc("The lowest score.")] = 0.0
     max: Annotated[float, Doc("The highest score.")] = 1.0
-    instructions: Annotated[str, Doc("For the people.")] = ""
+    instructions: Annotated[str, Doc("Instructions for the people.")] = ""
     show_results: Annotated[bool, Doc("Whether a waiting row shows the results of evaluators, which sway people.")] = (
         False
     )
@@ -66,8 +66,8 @@ class LabelQueue:
     rows: Annotated[int, Doc("Number of rows.")]
     labelled: Annotated[int, Doc("Rows with a label.")]
     skipped: Annotated[int, Doc("Rows that people left out.")]
-    waiting: Annotated[int, Doc("Rows without either.")]
-    people: Annotated[tuple[Labeller, ...], Doc("Who labelled how much.")]
+    waiting: Annotated[int, Doc("Rows that wait.")]
+    people: Annotated[tuple[Labeller, ...], Doc("People, and how many rows each has labelled.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
 
 

@@ -64,7 +64,7 @@ class DayUsage:
     day: Annotated[str, Doc("`2026-01-31`.")]
     model: Annotated[str, Doc("Name of the registered model.")]
     requests: Annotated[int, Doc("Requests to its provider.")]
-    replayed: Annotated[int, Doc("Requests that recorded answers answered.")]
+    replayed: Annotated[int, Doc("Requests that recorded answers served.")]
     input_tokens: Annotated[int, Doc("Tokens of the requests to the provider.")]
     output_tokens: Annotated[int, Doc("Tokens of its answers.")]
     cost: Annotated[float, Doc("Cost by the prices of the model; requests without a price count as 0.")]

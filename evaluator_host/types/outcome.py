@@ -95,8 +95,8 @@ class Fix:
 
     code: str | None
     diff: str | None
-    unique: Annotated[bool, Doc("Only one text fits, and `code` and `diff` have it; otherwise both are None.")]
-    candidates: Annotated[tuple[FixCandidate, ...], Doc("If it is not unique, one or two texts that fit.")] = ()
+    unique: Annotated[bool, Doc("Whether only one text fits; `code` and `diff` have it, and are None otherwise.")]
+    candidates: Annotated[tuple[FixCandidate, ...], Doc("One or two texts that fit, if it is not unique.")] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +145,10 @@ class ParameterFacts:
     """What a function's code does with one of its parameters."""
 
     name: str
-    read: Annotated[bool, Doc("It reads it.")] = False
+    read: Annotated[bool, Doc("Whether the code reads it.")] = False
     tested: Annotated[bool, Doc("Whether the code tests if there is a value.")] = False
-    keys: Annotated[tuple[str, ...], Doc("Keys and attributes that it reads of it.")] = ()
-    compared: Annotated[tuple[str, ...], Doc("Other parameters with which it compares it as a whole.")] = ()
+    keys: Annotated[tuple[str, ...], Doc("Keys and attributes that the code reads of it.")] = ()
+    compared: Annotated[tuple[str, ...], Doc("Other parameters with which the code compares it as a whole.")] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,9 @@ class FunctionFacts:
     name: Annotated[str, Doc("Name of the function; a method has its class before it: `Judge.score`.")]
     line: Annotated[int | None, Doc("Line on which it begins, from 1; None if that is not known.")] = None
     rest: Annotated[bool, Doc("Whether it reads arguments that no parameter names.")] = False
-    parameters: Annotated[tuple[ParameterFacts, ...], Doc("Without those that take any number of arguments.")] = ()
+    parameters: Annotated[
+        tuple[ParameterFacts, ...], Doc("Its parameters, without those that take any number of arguments.")
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +168,10 @@ class ReadFacts:
     """A field that code reads by a constant name (an attribute or a key), or a parameter whose presence it tests."""
 
     of: Annotated[
-        str | None, Doc("Name of what it is read of, empty for a value without a name; None for a parameter.")
+        str | None, Doc("Name of the value that has it, empty for a value without a name; None for a parameter.")
     ]
     key: Annotated[str, Doc("The name.")]
-    tested: Annotated[bool, Doc("It asks whether there is a value, or by `if` whether there is what it is read of.")]
+    tested: Annotated[bool, Doc("Whether the code tests it, or by `if` the value that has it.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +189,7 @@ class Loaded:
     bundle: Json = None
     logs: Logs = Logs()
     together: Annotated[bool, Doc("Whether it also scores all rows together.")] = False
-    classes: Annotated[
-        tuple[EvaluatorClass, ...], Doc("Its evaluator classes; of a load that was asked to check.")
-    ] = ()
+    classes: Annotated[tuple[EvaluatorClass, ...], Doc("Its evaluator classes, if the load was a check.")] = ()
     facts: Annotated[
         tuple[FunctionFacts, ...], Doc("Facts about the functions that a row calls; empty if they are not known.")
     ] = ()
@@ -212,15 +212,13 @@ class MissingImport:
     path: Annotated[
         str | None,
         Doc(
-            "Path under which the module would be found among the evaluator's `files`, when it is probably one's own; "
-            "with `pin` as well, it may be a package too."
+            "Path at which the module would be found among the evaluator's `files`, if it is probably a file of the "
+            "author's; with `pin` as well, it may be a package, too."
         ),
     ] = None
-    names: Annotated[tuple[str, ...], Doc("Names that the code reads of it; empty where unknown.")] = ()
+    names: Annotated[tuple[str, ...], Doc("Names that the code reads of the module; empty where unknown.")] = ()
     problem: Annotated[str | None, Doc("Why no package provides it here; None for one that does.")] = None
-    optional: Annotated[bool, Doc("The code has another value for what it imports, or goes on with a stand-in.")] = (
-        False
-    )
+    optional: Annotated[bool, Doc("Whether the code goes on with another value, or with a stand-in.")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +282,7 @@ class Timing:
     environment: Annotated[float, Doc("Preparing the packages.")] = 0.0
     load: Annotated[float, Doc("Starting the sandbox and loading the code; 0 in a warm sandbox.")] = 0.0
     run: Annotated[float, Doc("Running the code.")] = 0.0
-    total: Annotated[float, Doc("All of these and the rest, as sending the row and waiting for models.")] = 0.0
+    total: Annotated[float, Doc("All of these and the rest, such as sending the row and waiting for models.")] = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,14 +328,14 @@ class ModelUsage:
     """Requests, tokens, cost and time of a row at the models that its evaluator was granted."""
 
     requests: Annotated[int, Doc("Requests that models answered, or failed to answer.")] = 0
-    replayed: Annotated[int, Doc("Requests that recorded answers answered.")] = 0
+    replayed: Annotated[int, Doc("Requests that recorded answers served.")] = 0
     input_tokens: Annotated[int, Doc("Tokens of the requests to models.")] = 0
     output_tokens: Annotated[int, Doc("Tokens of their answers.")] = 0
     cost: Annotated[
         float | None, Doc("Cost by the prices of the models; None if a model without a price was asked.")
     ] = 0.0
     wait_ms: Annotated[float, Doc("Milliseconds in which the row waited for an answer.")] = 0.0
-    connections: Annotated[int, Doc("To other hosts.")] = 0
+    connections: Annotated[int, Doc("Connections to other hosts.")] = 0
     network_bytes: Annotated[int, Doc("Bytes that these connections carried, both ways.")] = 0
 
     def __add__(self, other: "ModelUsage") -> "ModelUsage":

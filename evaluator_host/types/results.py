@@ -13,7 +13,7 @@ from .warnings import WarningCount
 class Bin:
     """One bin of a histogram."""
 
-    lower_bound: Annotated[float, Doc("Least value of the bin.")]
+    lower_bound: Annotated[float, Doc("Lowest value of the bin.")]
     upper_bound: Annotated[float, Doc("First value above the bin; the last bin includes it.")]
     count: Annotated[int, Doc("Values in the bin.")]
 
@@ -51,7 +51,9 @@ class Aggregate:
         tuple[LevelCount, ...] | None,
         Doc("Levels of a judge's rubric, in the rubric's order; None for any other metric."),
     ] = None
-    mode_category: Annotated[str | None, Doc("Most frequent label of the rubric; the first by name of several.")] = None
+    mode_category: Annotated[str | None, Doc("Most frequent label of the rubric; of several, the first by name.")] = (
+        None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class EvaluatorFigures:
     failed: Annotated[int, Doc("Rows that failed.")]
     skipped: Annotated[int, Doc("Rows that the evaluator was not asked about.")]
     pass_rate: Annotated[float | None, Doc("Passed rows over rows with `passed`, 0 to 1; None without any.")]
-    metrics: Annotated[tuple[Aggregate, ...], Doc("Figures of each metric.")]
+    metrics: Annotated[tuple[Aggregate, ...], Doc("Statistics of each metric.")]
     errors: Annotated[tuple[ErrorCount, ...], Doc("Failed rows by error code, the most frequent code first.")]
     run_ms: Annotated[Latency | None, Doc("Percentiles of the run time; None before the first row.")]
     together: Annotated[
@@ -127,7 +129,7 @@ class EvaluatorFigures:
 class JobFigures:
     """The answer of `GET /v1/jobs/{id}/results`."""
 
-    evaluators: Annotated[tuple[EvaluatorFigures, ...], Doc("Figures by evaluator, in the job's order.")]
+    evaluators: Annotated[tuple[EvaluatorFigures, ...], Doc("Statistics by evaluator, in the job's order.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,11 +240,11 @@ class ClassAgreement:
     """Agreement on one class."""
 
     name: Annotated[str, Doc("A label; or a number, `true` or `false` as text.")]
-    human: Annotated[int, Doc("Rows that people gave it.")]
-    judged: Annotated[int, Doc("Rows that the evaluator gave it.")]
-    recall: Annotated[float | None, Doc("Share of the people's rows that the evaluator gave it too.")]
+    human: Annotated[int, Doc("Rows to which people gave this class.")]
+    judged: Annotated[int, Doc("Rows to which the evaluator gave it.")]
+    recall: Annotated[float | None, Doc("Share of the people's rows to which the evaluator gave it, too.")]
     recall_interval: tuple[float, float] | None
-    precision: Annotated[float | None, Doc("Share of the evaluator's rows that people gave it too.")]
+    precision: Annotated[float | None, Doc("Share of the evaluator's rows to which people gave it, too.")]
     precision_interval: tuple[float, float] | None
 
 
@@ -253,13 +255,13 @@ class Agreement:
     evaluator: Annotated[str, Doc("Its label in the job.")]
     label: Annotated[str, Doc("Column of the labels, or `queue NAME`, or `label queues`.")]
     rows: Annotated[int, Doc("Rows with a label and a result.")]
-    unlabelled: Annotated[int, Doc("Rows without one of them.")]
+    unlabelled: Annotated[int, Doc("Rows without a label or a result.")]
     accuracy: Annotated[float, Doc("Share of the rows that agree.")]
     accuracy_interval: tuple[float, float] | None
     kappa: Annotated[float | None, Doc("Cohen's kappa; None where all rows have one class.")]
     kappa_interval: tuple[float, float] | None
     weighted_kappa: Annotated[float | None, Doc("Kappa with quadratic weights, if all classes are numbers.")]
-    classes: Annotated[tuple[ClassAgreement, ...], Doc("Figures of each class, in order.")]
+    classes: Annotated[tuple[ClassAgreement, ...], Doc("Statistics of each class, in order.")]
     confusion: Annotated[tuple[AgreementCell, ...], Doc("Every pair of classes that occurs.")]
 
 

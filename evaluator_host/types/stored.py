@@ -27,8 +27,8 @@ class EvaluatorReport:
     name: Annotated[str, Doc("Unique within the workspace.")]
     version: Annotated[int, Doc("This version, from 1.")]
     latest: Annotated[int, Doc("The newest version.")]
-    description: Annotated[str, Doc("For people; belongs to the name.")]
-    sampling: Annotated[float, Doc("Share of live traces to score, 0 to 1; belongs to the name.")]
+    description: Annotated[str, Doc("For people; the same for all versions.")]
+    sampling: Annotated[float, Doc("Share of live traces to score, 0 to 1; the same for all versions.")]
     digest: Annotated[str, Doc("`sha256:…` of the content.")]
     contract: Annotated[Contract | None, Doc("The contract that applies; None when it did not load.")]
     contract_source: Annotated[str | None, Doc("`declared` or `inferred`; None when it did not load.")]
@@ -38,14 +38,12 @@ class EvaluatorReport:
     created_at: Annotated[datetime, Doc("In UTC.")]
     created_by: Annotated[str | None, Doc("Id of the key that created it; None on a host without keys.")]
     origin: Annotated[Origin | None, Doc("Where a migrated version comes from; None for any other.")] = None
-    cases: Annotated[
-        tuple[dict[str, Json], ...], Doc("Rows with what the evaluator has to make of them, as they were given.")
-    ] = ()
+    cases: Annotated[tuple[dict[str, Json], ...], Doc("Rows with their expected results, as they were given.")] = ()
     failing_cases: Annotated[
         tuple[CaseProblem, ...] | None,
-        Doc("The cases that did not hold when they were run to store this; None in other answers."),
+        Doc("Cases that did not hold when this version was stored; None in other answers."),
     ] = None
-    tags: Annotated[tuple[str, ...], Doc("Tags in order; they belong to the name.")] = ()
+    tags: Annotated[tuple[str, ...], Doc("Tags in order; the same for all versions.")] = ()
     message: Annotated[str, Doc("Why this version was made.")] = ""
     author: Annotated[str | None, Doc("Name of the key that created it; None on a host without keys.")] = None
     last_job: Annotated[
@@ -61,7 +59,7 @@ class ReadyJudge:
     title: Annotated[str, Doc("For people.")]
     description: Annotated[str, Doc("What it judges.")]
     threshold: Annotated[float, Doc("The lowest score that passes.")]
-    judge: Annotated[dict[str, Json], Doc("The form of the judge, but for `model`.")]
+    judge: Annotated[dict[str, Json], Doc("The form of the judge, without `model`.")]
     cases: Annotated[
         list[dict[str, Json]],
         Doc("Rows (`inputs`, `outputs`) with the `label` and the `reason` that a good model gives."),
@@ -126,11 +124,11 @@ class DatasetReport:
         Doc("Notes on how the file was read, if it differs from its format: another encoding, separator or sheet."),
     ] = ()
     version: Annotated[int, Doc("Rises whenever the data set is replaced or edited; `qa@2` names a version.")] = 1
-    outputs_column: Annotated[str | None, Doc("Column that has the outputs, by its name; None if none seems to.")] = (
-        None
-    )
+    outputs_column: Annotated[
+        str | None, Doc("Column that seems to have the outputs, by its name; None without one.")
+    ] = None
     expected_column: Annotated[
-        str | None, Doc("Column that has what was expected, by its name; None if none seems to.")
+        str | None, Doc("Column that seems to have the expected outputs, by its name; None without one.")
     ] = None
 
 
@@ -182,9 +180,9 @@ class TopValue:
 class ColumnFacts:
     """Statistics of one column of a data set."""
 
-    name: Annotated[str, Doc("Of the column.")]
+    name: Annotated[str, Doc("Name of the column.")]
     present: Annotated[int, Doc("Rows with a value that is not null.")]
-    missing: Annotated[int, Doc("Rows without one.")]
+    missing: Annotated[int, Doc("Rows without such a value.")]
     kinds: Annotated[dict[str, int], Doc("Rows by kind of value: `text`, `number`, `bool`, `list`, `object`, `null`.")]
     distinct: Annotated[
         int | None, Doc("Different values, compared by their first 200 characters; None for over 10,000.")
@@ -192,10 +190,10 @@ class ColumnFacts:
     top: Annotated[tuple[TopValue, ...], Doc("The five most frequent values.")]
     min: Annotated[
         float | None,
-        Doc("The least one, where all values are numbers or texts of numbers; None otherwise. `max` and `mean` alike."),
+        Doc("Lowest value; like `max` and `mean`, None unless all values are numbers or texts of numbers."),
     ]
-    max: Annotated[float | None, Doc("The greatest one.")]
-    mean: Annotated[float | None, Doc("Their mean.")]
+    max: Annotated[float | None, Doc("Highest value.")]
+    mean: Annotated[float | None, Doc("Mean value.")]
     min_length: Annotated[int | None, Doc("Characters of the shortest text; None without a text.")]
     max_length: Annotated[int | None, Doc("Characters of the longest text.")]
     empty: Annotated[int, Doc("Rows with an empty text, as empty cells of CSV are; `present` counts them too.")] = 0
@@ -218,7 +216,7 @@ class SecretReport:
 class DataFile:
     """A file that evaluators of the workspace may read, the answer of `POST /v1/data`."""
 
-    digest: Annotated[str, Doc("`sha256:` and 64 hex digits: what an evaluator's `data` has for it.")]
+    digest: Annotated[str, Doc("`sha256:` and 64 hex digits: as an evaluator's `data` names it.")]
     size_bytes: int
     created_at: Annotated[datetime, Doc("In UTC.")]
 

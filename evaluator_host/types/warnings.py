@@ -1,8 +1,7 @@
 """The catalogue of warnings: what each code of a `Note` means, and whether it makes a score doubtful.
 
-A fact that makes a number doubtful is one code here. docs/api.md lists each of them. A dialect has those that only its
-evaluators get (`Dialect.warnings`). `WarningTally` counts the warnings
-of many rows, and `doubt` says when no number of them can be relied on.
+docs/api.md lists these codes. Codes that only evaluators of one dialect get are with the dialect (`Dialect.warnings`).
+`WarningTally` counts the warnings of many rows, and `doubt` says when none of their scores can be relied on.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -188,7 +187,7 @@ class WarningCount:
     mend: Annotated[
         Mend | None, Doc("Place where its cause can be mended: the mapping or the code; None for neither.")
     ] = None
-    varies: Annotated[bool, Doc("Whether it says something else in other rows than in the first.")] = False
+    varies: Annotated[bool, Doc("Whether its message differs between rows.")] = False
 
     @property
     def text(self) -> str:
