@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -201,4 +202,26 @@ def test_rows_have_classes() -> None:
     assert judged_as(None, result) is None
     assert judged_as("good", result) is None  # a score does not answer a question with choices
     assert judged_as("1", result) == ("1", "0.75")
+
+
+@pytest.mark.parametrize(
+    ("human", "result", "classes"),
+    [
+        ("1.0", {"score": 1}, ("1", "1")),  # as pandas writes a column of integers with gaps
+        ("01", {"score": 1.0}, ("1", "1")),
+        ("1,0", {"score": 1}, None),
+        ("nan", {"score": 1}, None),
+        ("TRUE", {"score": 0.9}, ("true", "true")),
+        ("no", {"score": 0.9, "passed": False}, ("false", "false")),
+        ("Pass", {"score": None}, None),
+        ("3.0", {"label": "3", "score": 0.5}, ("3", "3")),
+        ("Good ", {"label": "good"}, ("good", "good")),
+        ("re\u0301ussi", {"label": "r\xe9ussi"}, ("r\xe9ussi", "r\xe9ussi")),
+        ("yes", {"label": "no", "passed": True}, ("yes", "no")),
+    ],
+)
+def test_labels_that_mean_the_same_are_one_class(
+    human: str, result: dict[str, Any], classes: tuple[str, str] | None
+) -> None:
+    assert judged_as(human, result) == classes
     assert judged_as(3, {**result, "score": None}) is None

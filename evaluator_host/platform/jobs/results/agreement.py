@@ -6,6 +6,7 @@ kappa has quadratic weights (Cohen, Psychological Bulletin 70, 1968, p. 213), fo
 """
 
 import math
+import unicodedata
 from collections import Counter
 from typing import Any, Final
 
@@ -16,6 +17,10 @@ from evaluator_host.types.results import Agreement, AgreementCell, ClassAgreemen
 
 CLASSES: Final = 50
 _Z: Final = 1.959964  # standard normal quantile of a 95 % interval
+_VERDICTS: Final = {
+    **dict.fromkeys(("true", "yes", "pass", "passed", "correct"), True),
+    **dict.fromkeys(("false", "no", "fail", "failed", "incorrect"), False),
+}
 
 
 def human_label(record: Any, column: str) -> Json:
@@ -31,20 +36,31 @@ def human_label(record: Any, column: str) -> Json:
 def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
     """Return a row's class `(by the person, by the evaluator)`; None if one of them gave none.
 
-    A text from the person is compared with the result's label, a number (without a label also as text) with its score,
-    and true or false with `passed` or else with whether the score is at least 0.5.
+    A text from the person is compared with the result's label. Without a label, a text that is a number, and a number
+    itself, is compared with the score; `yes`, `fail` and the like, true and false with `passed`, or else with whether
+    the score is at least 0.5.
     """
     score, label, passed = result.get("score"), result.get("label"), result.get("passed")
+    if isinstance(human, str):
+        human = human.strip()
+        if label is not None and human:
+            return _classes(human, str(label))
+        number = _number(human)
+        human = _VERDICTS.get(human.lower()) if number is None else number
     if isinstance(human, bool):
         said = passed if passed is not None else None if score is None else score >= 0.5
         return None if said is None else (str(human).lower(), str(said).lower())
-    if isinstance(human, int | float):
-        return None if score is None else (f"{human:.6g}", f"{score:.6g}")
-    if not isinstance(human, str) or not human:
+    if not isinstance(human, int | float) or score is None:
         return None
-    if label is None and score is not None and _number(human) is not None:
-        return human, f"{score:.6g}"
-    return None if label is None else (human, str(label))
+    return f"{human:.6g}", f"{score:.6g}"
+
+
+def _classes(human: str, label: str) -> tuple[str, str]:
+    """Return two labels as classes: the same one if they are equal but for case, or as numbers (`1.0` and `1`)."""
+    human, label = (unicodedata.normalize("NFC", text.strip()) for text in (human, label))
+    number = _number(human)
+    same = human.casefold() == label.casefold() or (number is not None and number == _number(label))
+    return (label, label) if same else (human, label)
 
 
 def agreement(evaluator: str, column: str, pairs: Counter[tuple[str, str]], *, unlabelled: int) -> Agreement | None:
@@ -131,9 +147,10 @@ def _weighted(
 
 def _number(text: str) -> float | None:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return None
+    return number if math.isfinite(number) else None
 
 
 def _in_order(names: set[str]) -> list[str]:
