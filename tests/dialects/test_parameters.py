@@ -375,7 +375,7 @@ def test_outputs_that_are_there_are_not_missed() -> None:
     facts = FunctionFacts("evaluate", 1, parameters=(ParameterFacts("row"), ParameterFacts("said", read=True)))
     loaded = Loaded(Contract.EVALUATE, "declared", "", "evaluate", ("row", "said"), facts=(facts,))
     [note] = row_notes(Evaluator(""), loaded, Row({"a": 1}))
-    assert note.message == "the code reads `said`, which is None: the row has no outputs"
+    assert note.message == "the code reads `said`, which is None because the row has no outputs"
     assert row_notes(Evaluator(""), loaded, Row({"a": 1}, "Paris")) == ()
     assert row_notes(Evaluator(""), loaded, Row({"a": 1}, messages=[{"role": "user", "content": "x"}])) == ()
 
