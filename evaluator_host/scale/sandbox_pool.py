@@ -164,8 +164,9 @@ class AsyncSandboxPool:
         if outputs is None:
             await require_outputs(service, evaluator, drawn)
         results = await service.evaluate_batch(evaluator, drawn, isolation=isolation) if drawn else []
-        summary = summarise(results, seconds=time.perf_counter() - started)
-        return Batch(tuple(results), summary, await service.evaluate_together(evaluator, drawn, results))
+        seconds = time.perf_counter() - started
+        together = await service.evaluate_together(evaluator, drawn, results)
+        return Batch(tuple(results), summarise(results, seconds=seconds, together=together), together)
 
     async def evaluate_stream(
         self,

@@ -86,6 +86,6 @@ async def _batch(service: Service, body: BatchIn, evaluator: Evaluator, caller: 
     if not body.may_lack_outputs:
         await require_outputs(service, evaluator, rows, caller=caller)
     results = await service.evaluate_batch(evaluator, rows, isolation=body.isolation, caller=caller, memory=memory)
-    summary = summarise(results, seconds=loop.time() - started)
+    seconds = loop.time() - started
     together = await service.evaluate_together(evaluator, rows, results, caller=caller)
-    return Batch(tuple(results), summary, together)
+    return Batch(tuple(results), summarise(results, seconds=seconds, together=together), together)

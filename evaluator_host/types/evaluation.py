@@ -164,7 +164,10 @@ class BatchSummary:
     ] = ()
     doubt: Annotated[
         str | None,
-        Doc("Why no score can be relied on: all rows failed, none has a score, or each score is doubtful; else None."),
+        Doc(
+            "Why no score can be relied on: all rows failed, none has a score, each score is doubtful, or the score "
+            "of all rows together failed; else None."
+        ),
     ] = None
     mean_rows: Annotated[int, Doc("Rows over which the mean is computed.")] = 0
 

@@ -249,6 +249,12 @@ def doubt(*, rows: int, failed: int, numbers: int, doubted: int, warnings: Seque
     return f"{doubted} of {numbers} scores are doubtful: {why}"
 
 
+def failed_together(together: EvaluationResult | None) -> str | None:
+    """Return why an evaluator's score over all rows is missing; None where it has one, or is not meant to."""
+    error = None if together is None else together.error
+    return None if error is None else f"the score over all rows together failed: {error.code.value}: {error.message}"
+
+
 class RowWarnings:
     """The warnings of results as they come in, and why none of their scores can be relied on."""
 

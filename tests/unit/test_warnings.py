@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from evaluator_host.engine.service.summaries import summarise
 from evaluator_host.platform.terminal.summary import Summary
 from evaluator_host.types.evaluator import Language
 from evaluator_host.types.outcome import (
@@ -121,6 +122,17 @@ def test_scores_over_all_rows_make_up_for_rows_without_any() -> None:
     assert summary.doubt is None
     summary.together = FAILED
     assert summary.doubt == "0 of 1 rows have a score"
+
+
+def test_a_score_over_all_rows_that_failed_is_a_doubt() -> None:
+    summary = Summary()
+    summary.add(SCORED, row=0, line=1)
+    assert summary.exit_code(bad_lines=0, fail_under=None, strict=False) == 0
+    summary.together = FAILED
+    assert FAILED.error is not None
+    why = f"the score over all rows together failed: {FAILED.error.code}: {FAILED.error.message}"
+    assert summary.doubt == summarise([SCORED], seconds=1, together=FAILED).doubt == why
+    assert summary.exit_code(bad_lines=0, fail_under=None, strict=False) == 1
 
 
 def test_a_doubt_without_a_known_warning_still_says_so() -> None:

@@ -25,11 +25,13 @@ from evaluator_host.types.outcome import (
     MissingImport,
     Status,
 )
-from evaluator_host.types.warnings import RowWarnings
+from evaluator_host.types.warnings import RowWarnings, failed_together
 
 
-def summarise(results: Sequence[EvaluationResult], *, seconds: float) -> BatchSummary:
-    """Return the summary of results that took `seconds` of wall-clock time."""
+def summarise(
+    results: Sequence[EvaluationResult], *, seconds: float, together: EvaluationResult | None = None
+) -> BatchSummary:
+    """Return the summary of results that took `seconds` of wall-clock time, and of their score `together`."""
     statuses, told = Counter(result.status for result in results), RowWarnings.of(results)
     scores = [result.score for result in results if result.score is not None]
     verdicts = [result.passed for result in results if result.passed is not None]
@@ -43,7 +45,7 @@ def summarise(results: Sequence[EvaluationResult], *, seconds: float) -> BatchSu
         errors=dict(Counter(result.error.code.value for result in results if result.error)),
         rows_per_s=round(len(results) / seconds, 1) if seconds > 0 else 0.0,
         warnings=told.counts(),
-        doubt=told.doubt(),
+        doubt=told.doubt() or failed_together(together),
         mean_rows=len(scores),
     )
 

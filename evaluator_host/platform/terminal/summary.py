@@ -13,7 +13,7 @@ from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Row
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, is_conversation
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
-from evaluator_host.types.warnings import RowWarnings, WarningCount
+from evaluator_host.types.warnings import RowWarnings, WarningCount, failed_together
 
 _ROWS_SHOWN: Final = 5  # most rows to show of those that did not pass
 _METRICS_KEPT: Final = 200  # most metrics of a run
@@ -120,9 +120,11 @@ class Summary:
 
     @property
     def doubt(self) -> str | None:
-        """Why no score can be relied on: all rows failed, none has a score, or each one is doubtful; else None."""
+        """Why no score can be relied on: no row has one, each is doubtful, or `together` failed; else None."""
         scored_together = self.together is not None and self.together.error is None
-        return None if scored_together and self.mean is None else self._warnings.doubt()
+        if scored_together and self.mean is None:
+            return None
+        return self._warnings.doubt() or failed_together(self.together)
 
     @property
     def lost(self) -> int:
@@ -228,10 +230,11 @@ def usage_text(used: ModelUsage) -> str:
 
 
 def corpus_scores_text(result: EvaluationResult) -> str:
-    """Return corpus scores, or the error in their place, as one line of text."""
+    """Return corpus scores with their warnings, or the error in their place, as text."""
     if result.error is not None:
         return f"{result.error.code}: {result.error.message}"
-    return ", ".join(f"{name} {value:.4g}" for name, value in result.metrics.items()) or "no numbers"
+    numbers = ", ".join(f"{name} {value:.4g}" for name, value in result.metrics.items()) or "no numbers"
+    return "\n".join([numbers, *(f"{note.code}: {in_options(note.text)}" for note in result.warnings)])
 
 
 def _counts(counter: Counter[str]) -> str:
