@@ -47,7 +47,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             mend=Mend.MAPPING,
         ),
         "empty_expected": WarningKind(
-            "the code reads the expected answer, and the row's is an empty text", doubtful=True, mend=Mend.MAPPING
+            "the code reads the expected answer, and the row's is empty or missing", doubtful=True, mend=Mend.MAPPING
         ),
         "unused_variables": WarningKind(
             "`variables` of the row that the contract does not pass", doubtful=True, mend=Mend.MAPPING

@@ -437,15 +437,26 @@ async def test_only_code_that_reads_the_expected_answer_is_told(service: Service
 
 CONTAINS = "def evaluate(inputs, outputs, trace):\n    return float(inputs['expected'] in outputs)\n"
 TESTS = CONTAINS.replace("return", "if not inputs['expected']:\n        return 0.0\n    return")
+EQUALS = "def evaluate(inputs, outputs, trace):\n    return float(inputs['expected'] == outputs)\n"
 GIVEN = "def handler(input, output, expected):\n    return float(expected in output)\n"
 
 
 @BUBBLEWRAP
 @pytest.mark.parametrize(
     ("code", "expected", "told"),
-    [(CONTAINS, "", True), (CONTAINS, " ", True), (CONTAINS, "Paris", False), (TESTS, "", False), (GIVEN, "", True)],
+    [
+        (CONTAINS, "", True),
+        (CONTAINS, " ", True),
+        (CONTAINS, "Paris", False),
+        (TESTS, "", False),
+        (GIVEN, "", True),
+        (EQUALS, None, True),
+        (TESTS, None, False),
+    ],
 )
-async def test_an_empty_expected_answer_is_told(service: Service, code: str, expected: str, *, told: bool) -> None:
+async def test_an_empty_expected_answer_is_told(
+    service: Service, code: str, expected: str | None, *, told: bool
+) -> None:
     found = await service.evaluate(Evaluator(code), Row({"question": "?", "expected": expected}, "Paris"))
     assert found.error is None
     assert ("empty_expected" in [note.code for note in found.warnings]) is told

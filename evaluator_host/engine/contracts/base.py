@@ -6,8 +6,8 @@ from typing import Final, Protocol, TypeAlias
 
 from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
 from evaluator_host.engine.contracts.interpret import Scored
-from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
-from evaluator_host.types.outcome import EvaluationError, Note, Returned
+from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Json, Language, Row, StandIn
+from evaluator_host.types.outcome import EvaluationError, Loaded, Note, Returned
 from evaluator_host.types.warnings import WarningKind
 
 PYTHON_ONLY: Final = frozenset({Language.PYTHON})
@@ -84,6 +84,7 @@ class Dialect:
       bind_one_of_many: Converts one of the rows that are scored together; None when the dialect has no such scores.
       sdk: The package that its evaluators import; None when they need none.
       name_in_config: Returns the name that an evaluator's configuration gives it, or None.
+      row_notes: Returns warnings on a row, by the facts of the code. Pure.
     """
 
     contract: Contract
@@ -107,6 +108,7 @@ class Dialect:
     bind_one_of_many: BindOne | None = None
     sdk: Sdk | None = None
     name_in_config: Callable[[Mapping[str, Json]], str | None] | None = None
+    row_notes: Callable[[Evaluator, Loaded, Row], tuple[Note, ...]] | None = None
 
     def unread_keys(self, config: Mapping[str, Json]) -> list[str]:
         """Return the keys of a configuration that nothing reads."""

@@ -80,7 +80,8 @@ def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...
     if empty := empty_truth(evaluator, loaded, row):
         return empty
     if loaded.contract not in (Contract.EVALUATE, Contract.MAIN):
-        return missing_truth(evaluator, loaded, row)
+        own = dialect_of(loaded.contract).row_notes
+        return missing_truth(evaluator, loaded, row) or (() if own is None else own(evaluator, loaded, row))
     if loaded.entry == "*":
         return ()
     return _unfitting_output(loaded, row) or _missing_column(evaluator, loaded, row)

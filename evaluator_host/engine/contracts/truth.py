@@ -36,7 +36,7 @@ def empty_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, .
         names = () if column is None or row.variables is not None else (column,)
         read = tuple(one for one in (*dialect.truth, *dialect.truth_or_column) if names and _is_read(loaded, one))
     texts = [given[name] for name in names if name in given]
-    if not read or not texts or any(not isinstance(text, str) or text.strip() for text in texts):
+    if not read or not texts or any(text is not None and (not isinstance(text, str) or text.strip()) for text in texts):
         return ()
     if any(_is_tested(loaded, name) for name in read):
         return ()
@@ -45,6 +45,11 @@ def empty_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, .
     return (
         Note("empty_expected", message, "fill it in, or leave the row out; code that tests for it gets no warning"),
     )
+
+
+def reads_untested(loaded: Loaded, name: str) -> bool:
+    """Whether the code reads a value by this name, and never asks if there is one."""
+    return _is_read(loaded, name) and not _is_tested(loaded, name)
 
 
 @remembered

@@ -1,7 +1,8 @@
 """Dialect `rewards`: reward functions of reinforcement learning, as verl, TRL and verifiers call them.
 
-The runner sends `{"rewards": [{"name", "weight", "values": one for each row}], "logged": {name: number},
-"extra": {…}}`, or `{"refused": why}`. Source of the rules: verl 0.9.1 (workers/reward_manager), trl 1.16.0
+The runner sends `{"rewards": [{"name", "weight", "values": one for each row, "nan": number of NaN}], "logged": {name:
+number}, "extra": {…}}`, or `{"refused": why}`; for rows scored together their positions as `rows`, and as `grouped`
+one with another reward alone. Source of the rules: verl 0.9.1 (workers/reward_manager), trl 1.16.0
 (trainer/grpo_trainer.py) and verifiers 0.1.14 (rubrics/rubric.py).
 """
 
@@ -12,11 +13,21 @@ from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
 from evaluator_host.engine.contracts.conversation import messages_of
 from evaluator_host.engine.contracts.interpret import Scored, contradiction
 from evaluator_host.engine.contracts.metric_leaves import finite
-from evaluator_host.engine.contracts.native import invalid, is_number, object_sent, shown, without_truth
-from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
-from evaluator_host.types.outcome import EvaluationError, Note, Returned
+from evaluator_host.engine.contracts.native import (
+    invalid,
+    is_number,
+    object_sent,
+    shown,
+    truth_column,
+    without_truth,
+)
+from evaluator_host.engine.contracts.truth import reads_untested
+from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Json, Language, Row, StandIn
+from evaluator_host.types.outcome import EvaluationError, Loaded, Note, Returned
+from evaluator_host.types.warnings import WarningKind, remedy_of
 
 _NOT_APPLICABLE: Final = Note("skipped", "no reward function applies to this row: all returned None")
+_TRUTHS: Final = ("ground_truth", "ground_truths", "answer", "answers", "solution")
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
@@ -26,7 +37,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 def bind_one_of_many(row: Row, settings: EvaluatorSettings) -> Binding:
     """Return the arguments of one row, for a function that scores many rows in one call."""
-    return Binding([row.variables, _fields(row, settings)])
+    return Binding([row.variables, {**_fields(row, settings), "row": row.index}])
 
 
 def _fields(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
@@ -73,12 +84,15 @@ def _number(reward: Json) -> float | int | None:
 def _scored(rewards: list[dict[str, Any]], value: dict[str, Any]) -> Scored | EvaluationError:
     count = max(len(one["values"]) for one in rewards)
     sums = [_sum(rewards, at) for at in range(count)]
-    native = tuple(_native(one, count) for one in rewards)
+    rows = value.get("rows")
+    native = tuple(_native(one, count, rows) for one in rewards)
     more = {key: value[key] for key in ("logged", "extra") if value.get(key)}
     native += (more,) if more else ()
-    score = _mean(sums)
+    score, notes = _mean(sums), tuple(_nan(one) for one in rewards if one.get("nan"))
+    if isinstance(grouped := value.get("grouped"), dict):
+        notes += (_grouped(grouped),)
     if score is None:
-        return Scored(None, None, {}, native=native, notes=(_NOT_APPLICABLE,), skipped=True)
+        return Scored(None, None, {}, native=native, notes=notes or (_NOT_APPLICABLE,), skipped=True)
     metrics = {"score": score}
     for one in rewards:
         if (mean := _mean([_number(reward) for reward in one["values"]])) is not None:
@@ -90,7 +104,20 @@ def _scored(rewards: list[dict[str, Any]], value: dict[str, Any]) -> Scored | Ev
     for key, number in (value.get("logged") or {}).items():
         if is_number(number):
             metrics.setdefault(key, number)
-    return Scored(score, None, metrics, native=native)
+    return Scored(score, None, metrics, native=native, notes=notes)
+
+
+def _grouped(found: dict[str, Any]) -> Note:
+    row, alone, among = (shown(found.get(key)) for key in ("row", "alone", "among"))
+    message = (
+        f"`{str(found.get('name'))[:80]}` gave row {row} {alone} alone, which is its score, and {among} among all rows"
+    )
+    return Note("rewards_of_group", message, DIALECT.warnings["rewards_of_group"].remedy)
+
+
+def _nan(one: dict[str, Any]) -> Note:
+    message = f"`{one['name']}` returned NaN, which TRL takes for None: this reward is left out"
+    return Note("non_finite", message, remedy_of("non_finite"))
 
 
 def _sum(rewards: list[dict[str, Any]], at: int) -> float | int | None:
@@ -109,13 +136,39 @@ def _mean(numbers: list[float | int | None]) -> float | int | None:
     return sum(known) / len(known) if known else None
 
 
-def _native(one: dict[str, Any], count: int) -> dict[str, Json]:
-    """Return a function's reward as it returned it; a list of them for several rows."""
+def _native(one: dict[str, Any], count: int, rows: Json) -> dict[str, Json]:
+    """Return a function's reward as it returned it; for many rows a list, with their positions."""
     weight = {} if one["weight"] == 1 else {"weight": one["weight"]}
-    if count > 1:
-        return {"name": one["name"], "rewards": one["values"], **weight}
+    if count > 1 or rows is not None:
+        numbered = {"rows": rows} if isinstance(rows, list) and len(rows) == len(one["values"]) else {}
+        return {"name": one["name"], "rewards": one["values"], **numbered, **weight}
     reward = one["values"][0]
     return dict(reward) if isinstance(reward, dict) else {"name": one["name"], "reward": reward, **weight}
+
+
+def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
+    """Return warnings about a row without what the code reads and the platform always has."""
+    notes = []
+    if row.variables is None and "data_source" not in row.inputs and reads_untested(loaded, "data_source"):
+        kind = DIALECT.warnings["no_data_source"]
+        notes.append(Note("no_data_source", f"{kind.meaning}: it is an empty text", kind.remedy))
+    given = row.inputs if row.variables is None else row.variables
+    known = row.variables is None and truth_column(row.inputs, evaluator.settings) is not None
+    read = [name for name in _TRUTHS if reads_untested(loaded, name)]
+    if row.variables is None and isinstance(model := row.inputs.get("reward_model"), dict):
+        given = {**given, "ground_truth": model.get("ground_truth")}
+    if read and not known and all(_is_absent(given.get(name), row) for name in read):
+        names = ", ".join(f"`{name}`" for name in read)
+        message = f"the code reads {names}, and the row has no such value, or an empty one"
+        notes.append(Note("empty_expected", message, "add the column, map one to it, or leave the row out"))
+    return tuple(notes)
+
+
+def _is_absent(value: Json, row: Row) -> bool:
+    """Return whether a ground truth is missing, or one of those of a group."""
+    if isinstance(value, list) and row.variables is not None:
+        return any(one is None or (isinstance(one, str) and not one.strip()) for one in value)
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
 DIALECT: Final = Dialect(
@@ -126,7 +179,18 @@ DIALECT: Final = Dialect(
     languages=PYTHON_ONLY,
     native_row={"data_source": "capitals", "solution_str": "It is Paris", "ground_truth": "Paris", "extra_info": {}},
     takes=("config", "correct_answer_key", "messages", "variables"),
-    truth_or_column=("ground_truth", "ground_truths", "answer", "answers", "solution"),
+    truth_or_column=_TRUTHS,
+    row_notes=row_notes,
+    warnings={
+        "rewards_of_group": WarningKind(
+            "a row has another reward alone than among all rows",
+            remedy="read the rewards in `together`, or give each group in `variables` of one row",
+        ),
+        "no_data_source": WarningKind(
+            "the code reads `data_source`, and the row has none",
+            remedy="add the column `data_source`, or map one to it",
+        ),
+    },
     sdk=Sdk(
         module="verifiers",
         stand_in=StandIn("dialects/rewards/modules", preimport="verifiers"),

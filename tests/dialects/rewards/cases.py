@@ -21,6 +21,15 @@ VERL = Row(
     variables={"data_source": "gsm8k", "solution_str": "#### 4", "ground_truth": "4", "extra_info": {"index": 7}}
 )
 GROUP = Row(variables={"prompts": ["a", "b"], "completions": ["x", "yy"], "size": [1, 3]})
+STALE = Row({"prompt": "q", "answer": "2", "completion": "old 1", "completions": ["old 1"], "solution_str": "old 1", "state": {"completion": "old 1"}}, "new 2")  # fmt: skip
+BAD_GROUPS: list[tuple[dict[str, Any], str, str]] = [
+    ({"prompts": "q", "completions": "Paris", "answer": "Paris"}, "binding_error", "`prompts` of `variables` is str"),
+    ({"completions": ["abc", "de"], "answer": ["abc"]}, "binding_error", "has 1 elements"),
+    ({"completions": ["abc"], "answer": "abc"}, "binding_error", "`answer` of `variables` is str"),
+    ({"completion": ["abc"], "answer": "abc"}, "missing_input", "no completion"),
+    ({"prompt": "q", "answer": "abc"}, "missing_input", "no completion"),
+    ({"prompts": ["q"], "answer": ["abc"]}, "missing_input", "no completion"),
+]
 
 case = partial(NativeCase, row=OURS, recognised=Contract("rewards"))
 refused = partial(case, status="failed", error="invalid_result")
@@ -78,6 +87,18 @@ CASES = [
     case(id="several, with weights", settings=EvaluatorSettings(config={"reward_weights": [2, 1]}), code=trl("[0.5]") + "\ndef brevity(completions, **kwargs):\n    return [1]\n", native=[one(0.5, weight=2), one(1, "brevity")], score=2.0),
     case(id="one of several", settings=EvaluatorSettings(entry="brevity"), code=trl("[0.5]") + "\ndef brevity(completions, **kwargs):\n    return [1]\n", native=[one(1, "brevity")]),
     *[refused(id=f"TRL refuses {value}", code=trl(value)) for value in ("0.5", "[1, 2]", "['1']", "[[1]]")],
+    *[refused(id=f"TRL refuses {value}", code=trl(value), message="list with a reward") for value in ("'0.5'", "{'score': [0.5]}")],
+    case(id="TRL: NaN is told", code=trl("[float('nan')]"), status="skipped", warnings=frozenset({"non_finite"})),
+    case(id="TRL: outputs, not a column `completion`", row=STALE, code="def reward(completions, answer, **kwargs):\n    return [float(a in c) for a, c in zip(answer, completions)]\n", score=1.0),
+    case(id="verl: outputs, not a column", row=STALE, code="def compute_score(solution_str, ground_truth=None):\n    return '2' in solution_str\n", score=1.0),
+    case(id="verifiers: outputs, not a column", row=STALE, code="def f(completion, state, answer):\n    return completion == state['completion'] and answer in completion[0].content\n", score=1.0),
+    *[case(id=f"TRL: variables {given}", contract=Contract("rewards"), row=Row(variables=given), code="def reward(completions, answer=None, **kwargs):\n    return [1.0 for c, a in zip(completions, answer)]\n", status="failed", error=error, message=message) for given, error, message in BAD_GROUPS],
+    case(id="verl: a batch in variables", row=Row(variables={"data_sources": ["a", "b"], "solution_strs": ["1", "22"], "ground_truths": ["1", "2"], "extra_infos": [{}, {}]}), code="def compute_score(data_sources, solution_strs, ground_truths, extra_infos):\n    return [len(one) for one in solution_strs]\n", score=1.5),
+    *[case(id=f"verl: variables without {name}", row=Row(variables={key: one for key, one in (VERL.variables or {}).items() if key != name}), code=verl("ground_truth == data_source"), status="failed", error="missing_input", message=f"`{name}`") for name in ("data_source", "solution_str", "ground_truth")],
+    *[case(id=f"no ground truth in {inputs}: {code[:20]}", row=Row(inputs, "It is 4"), code=code, warnings=frozenset({"empty_expected"})) for inputs in ({"question": "2+2"}, {"question": "2+2", "answer": None}) for code in (verl("float(solution_str == ground_truth)"), rollout("float(completion[-1]['content'] == answer)"))],
+    *[case(id=f"TRL: the ground truth is {answer!r}", row=Row({"answer": answer}, "4"), code="def reward(completions, answer):\n    return [float(c == a) for a, c in zip(answer, completions)]\n", score=0.0, warnings=frozenset({"empty_expected"})) for answer in ("", None)],
+    case(id="TRL: a ground truth of a group is None", row=Row(variables={"completions": ["a", "b"], "answer": ["a", None]}), code="def reward(completions, answer):\n    return [float(c == a) for a, c in zip(answer, completions)]\n", score=0.5, warnings=frozenset({"empty_expected"})),
+    case(id="verl: no data source", code=verl("float(data_source == 'gsm8k')"), score=0.0, warnings=frozenset({"no_data_source"})),
     case(id="TRL: a missing column", contract=Contract("rewards"), code="def reward(completions, difficulty):\n    return [1]\n", status="failed", error="missing_input", message="`difficulty`"),
     case(id="verifiers: messages", code=rollout("1.0 if answer in completion[-1]['content'] else 0.0"), native=[one(1.0, "correct")], score=1.0),
     case(id="verifiers: attributes", code=rollout("completion[-1].content == 'It is 4'"), native=[one(1.0, "correct")]),

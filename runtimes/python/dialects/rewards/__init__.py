@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from evaluator_runner import candidates, dialects, entry, jsontext
 from evaluator_runner.binding import AttributeDict
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
@@ -24,6 +26,7 @@ WORDS = ("solution_str", "completion", "verifiers", "reward_input", "predict")
 PREBOUND = False
 _OWN = ("evaluate", "main")
 _VERL = "compute_score"
+_COMPARED = 8  # rows whose rewards alone are compared with those among all rows
 _decode = jsontext.decoder(AttributeDict)
 
 
@@ -165,7 +168,23 @@ class _Caller:
         try:
             for one in self._rewards:
                 values = await one.values(rows, self._namespace, self._config, logged=logged, extra=extra)
-                found.append({"name": one.name, "weight": one.weight, "values": values})
+                found.append({"name": one.name, "weight": one.weight, "values": values, "nan": one.nan})
         except Refused as refused:
             return {"refused": str(refused)}
-        return {"rewards": found, "logged": logged, "extra": extra}
+        made = {"rewards": found, "logged": logged, "extra": extra}
+        if together is None:
+            return made
+        return {**made, "rows": [given["row"] for _, given in together], "grouped": await self._grouped(rows, found)}
+
+    async def _grouped(self, rows: list[list[Any]], found: list[dict[str, Any]]) -> dict[str, Any] | None:
+        """Return one of the first rows that has another reward alone than among all rows; None if none has."""
+        for one, known in zip(self._rewards, found, strict=True):
+            if one.style not in BATCHED or not 1 < len(rows) == len(known["values"]):
+                continue
+            for row, value in list(zip(rows, known["values"], strict=True))[:_COMPARED]:
+                alone = value
+                with suppress(Exception):  # user code may raise anything
+                    [alone] = await one.values([row], self._namespace, self._config, logged={}, extra={})
+                if alone != value:
+                    return {"name": one.name, "row": row[1]["row"], "alone": alone, "among": value}
+        return None

@@ -8,6 +8,7 @@ import sys
 from evaluator_runner import binding, entry
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.coerce import type_name
+from evaluator_runner.failures import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,10 +37,18 @@ _TRUTHS = (
     "gt",
 )
 _CONVERSATION = {"content", "role"}
+_NO_COLUMNS = {"trainer_state", "log_extra", "log_metric"}
 _LIGHT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules")
 _VERL, _VERL_BATCH, _TRL, _VERIFIERS = "verl", "verl batch", "trl", "verifiers"
 _EASY, _EASY_BATCH, _EASY_PAIR, _EASY_PAIRS = "EasyR1", "EasyR1 batch", "EasyR1 pair", "EasyR1 pairs"
 BATCHED = {_VERL_BATCH, _TRL, _EASY_BATCH, _EASY_PAIRS}
+_BATCH_OF_VERL = {
+    "data_sources": "data_source",
+    "solution_strs": "solution_str",
+    "ground_truths": "ground_truth",
+    "extra_infos": "extra_info",
+}
+_BATCH_OF_PAIRS = {"predicts": "predict", "ground_truths": "ground_truth"}
 
 
 class Refused(Exception):
@@ -76,6 +85,7 @@ class Reward:
       names: Names of its parameters.
       style: The calling convention of its platform, see `style_of`.
       weight: Factor of its reward in the sum.
+      nan: Rewards of the last call that were NaN.
     """
 
     def __init__(
@@ -84,6 +94,7 @@ class Reward:
         self.name = name
         self.call = call
         self.weight = weight
+        self.nan = 0
         self._objects = objects or {}
         self._entry = entry.Entry(name, call)
         known = self._entry.signature
@@ -109,20 +120,24 @@ class Reward:
         """
         parts = [_Parts(native, fields, self, namespace) for native, fields in rows]
         if self.style == _VERL_BATCH:
-            named = {**_many([one.verl() for one in parts]), **config}
-            return _listed(self.name, await self._called(named), len(parts), _verl)
+            examples = [made for one in parts for made in one.batch(_BATCH_OF_VERL, one.verl)]
+            named = {**_plural(examples, _BATCH_OF_VERL), **config}
+            return _listed(self.name, await self._called(named), len(examples), _verl)
         if self.style == _EASY_BATCH:
-            named = {"reward_inputs": [one.easy() for one in parts], **config}
-            return _listed(self.name, await self._called(named), len(parts), _easy)
+            inputs = [made for one in parts for made in one.reward_inputs()]
+            return _listed(self.name, await self._called({"reward_inputs": inputs, **config}), len(inputs), _easy)
         if self.style == _EASY_PAIRS:
-            named = {**_pairs([one.pair() for one in parts]), **config}
-            return _listed(self.name, await self._called(named), len(parts), _easy)
+            examples = [made for one in parts for made in one.batch(_BATCH_OF_PAIRS, one.pair)]
+            named = {**_plural(examples, _BATCH_OF_PAIRS), **config}
+            return _listed(self.name, await self._called(named), len(examples), _easy)
         if self.style == _TRL:
             single = parts[0].group() if len(parts) == 1 else None
             named = single or _group([example for one in parts for example in one.examples()])
             named = {**named, "trainer_state": None, "log_extra": _keeper(extra), "log_metric": _keeper(logged)}
             count = len(named["completions"])
-            return _listed(self.name, await self._called({**named, **self._objects}), count, _trl)
+            listed = _listed(self.name, await self._called({**named, **self._objects}), count, _trl)
+            self.nan = sum(one != one for one in listed)
+            return [None if one != one else one for one in listed]
         values = []
         for one in parts:
             if self.style == _EASY:
@@ -167,7 +182,7 @@ class _Parts:
     def __init__(self, native: Any, fields: Any, reward: Reward, namespace: dict[str, Any]) -> None:
         self._native = native
         self._inputs = dict(fields["inputs"])
-        self._outputs = fields["outputs"]
+        self._outputs = self._inputs.get("completion") if fields["outputs"] is None else fields["outputs"]
         self._truth = fields["truth"]
         self._truth_key = fields["truth_key"]
         self._reward = reward
@@ -176,7 +191,7 @@ class _Parts:
     def verl(self) -> dict[str, Any]:
         """Return the arguments of verl."""
         if self._native is not None:
-            return {"data_source": "", "ground_truth": None, "extra_info": {}, **self._native}
+            return {"extra_info": {}, **self._native}
         model = self._inputs.pop("reward_model", None)
         truth = model.get("ground_truth") if isinstance(model, dict) else self._inputs.pop("ground_truth", None)
         extra = self._inputs.pop("extra_info", None)
@@ -204,30 +219,53 @@ class _Parts:
         made = self.easy()
         return {"predict": made["response"], "ground_truth": made["ground_truth"]}
 
+    def batch(self, names: dict[str, str], one: Callable[[], dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the examples of a row: those of a batch, whose lists have the names of a platform, or the only one."""
+        if self._native is None or names.keys().isdisjoint(self._native):
+            return [one()]
+        lists = {key: self._native[key] for key in names if key in self._native}
+        return _examples(lists, names, next(key for key in ("solution_strs", "predicts", *lists) if key in lists))
+
+    def reward_inputs(self) -> list[dict[str, Any]]:
+        """Return the objects that EasyR1 gives for a batch."""
+        given = (self._native or {}).get("reward_inputs")
+        return [dict(one) for one in given] if isinstance(given, list) else [self.easy()]
+
     def group(self) -> dict[str, Any] | None:
-        """Return a native row that is a whole group: lists of prompts, completions and columns."""
-        if self._native is None or not isinstance(self._native.get("completions"), list):
+        """Return a native row that is a whole group: lists of prompts, completions and columns.
+
+        Raises:
+          Failure: it has another value than a list, or lists of different lengths.
+        """
+        if self._native is None or not ({"prompts", "completions"} & self._native.keys()):
             return None
-        return dict(self._native)
+        group = dict(self._native)
+        _examples({key: one for key, one in group.items() if key not in _NO_COLUMNS}, {}, "completions")
+        return group
 
     def examples(self) -> list[dict[str, Any]]:
         """Return the examples of the row: all examples of a group, or the only one."""
         group = self.group()
         if group is None:
             return [self._example()]
-        count = len(group["completions"])
-        lists = {key: one for key, one in group.items() if isinstance(one, list) and len(one) == count}
-        singular = {"prompts": "prompt", "completions": "completion"}
-        examples = [{singular.get(key, key): one[at] for key, one in lists.items()} for at in range(count)]
-        return [{"prompt": "", **one} for one in examples]
+        lists = {key: one for key, one in group.items() if key not in _NO_COLUMNS}
+        found = _examples(lists, {"prompts": "prompt", "completions": "completion"}, "completions")
+        return [{"prompt": "", **one} for one in found]
 
     def _example(self) -> dict[str, Any]:
-        """Return prompt, completion and columns."""
+        """Return prompt, completion and columns.
+
+        Raises:
+          Failure: the platform's own row has no completion.
+        """
         if self._native is not None:
-            return {"prompt": "", "completion": "", **self._native}
+            completion = self._native.get("completion")
+            if not isinstance(completion, str) and not _is_chat(completion):
+                raise _no_completion(self._native)
+            return {"prompt": "", **self._native}
         prompt, completion = self._turns(chat=self._reward.reads_messages(self._namespace))
         columns = {key: one for key, one in self._inputs.items() if key not in {"prompt", "messages"}}
-        return {"prompt": prompt, "completion": completion, **self._truths(), **columns}
+        return {**self._truths(), **columns, "prompt": prompt, "completion": completion}
 
     def rollout(self, objects: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of verifiers."""
@@ -240,7 +278,8 @@ class _Parts:
             made.update({"prompt": prompt, "completion": completion})
         basic = {key: made.get(key) for key in ("prompt", "completion", "answer", "info", "task")}
         rest = {"trajectory": [], "responses": [], "turn": 1, "timing": {}, "metrics": {}, "is_completed": True}
-        made["state"] = binding.AttributeDict({**rest, **basic, **(made.get("state") or {})})
+        turns = {} if self._native is not None else {"prompt": prompt, "completion": completion}
+        made["state"] = binding.AttributeDict({**rest, **basic, **(made.get("state") or {}), **turns})
         if "parser" in self._reward.names and "parser" not in {**made, **objects}:
             made["parser"] = self._namespace.get("parser") or _parser()
         return made
@@ -306,20 +345,45 @@ def _parser() -> Any:
     return sys.modules[name].Parser()
 
 
-def _many(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return verl's arguments of a batch: lists under the plural names."""
-    if len(rows) == 1 and "solution_strs" in rows[0]:
-        return rows[0]
-    plural = {"data_source": "data_sources", "solution_str": "solution_strs", "ground_truth": "ground_truths"}
-    plural["extra_info"] = "extra_infos"
-    return {many: [row[one] for row in rows] for one, many in plural.items()}
+def _plural(rows: list[dict[str, Any]], names: dict[str, str]) -> dict[str, Any]:
+    """Return the arguments of a batch: lists under the plural names, without those that no row has."""
+    return {many: [row.get(one) for row in rows] for many, one in names.items() if any(one in row for row in rows)}
 
 
-def _pairs(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the arguments of EasyR1's batches by name: lists of texts and of ground truths."""
-    if len(rows) == 1 and "predicts" in rows[0]:
-        return rows[0]
-    return {many: [row.get(many[:-1]) for row in rows] for many in ("predicts", "ground_truths")}
+def _examples(lists: dict[str, Any], singular: dict[str, str], first: str) -> list[dict[str, Any]]:
+    """Return each example of lists with one element for each.
+
+    Raises:
+      Failure: one of them is not a list, or has another length than the first.
+    """
+    if first not in lists:
+        raise _no_completion(lists)
+    count = len(lists[first]) if isinstance(lists[first], list) else None
+    for key, one in lists.items():
+        if not isinstance(one, list):
+            raise Failure(
+                "binding_error",
+                f"`{key}` of `variables` is {type_name(type(one))}, not a list with an element for each completion",
+                hint="give lists, or one example: `prompt`, `completion` and columns",
+            )
+        if count is not None and len(one) != count:
+            raise Failure(
+                "binding_error",
+                f"`{key}` of `variables` has {len(one)} elements, but `{first}` has {count}",
+                hint="give each list an element for each completion",
+            )
+    return [{singular.get(key, key): one[at] for key, one in lists.items()} for at in range(count or 0)]
+
+
+def _no_completion(given: dict[str, Any]) -> Failure:
+    """Return the failure for a platform's own row without what the model wrote."""
+    names = ", ".join(f"`{key}`" for key in list(given)[:20]) or "nothing"
+    return Failure(
+        "missing_input",
+        f"`variables` have no completion, a text or messages; they have {names}",
+        hint="give lists under `completions` and the columns, or one example under `completion`, or `inputs` and "
+        "`outputs` instead of `variables`",
+    )
 
 
 def _group(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -343,6 +407,8 @@ def _keeper(kept: dict[str, Any]) -> Callable[..., None]:
 
 def _listed(name: str, value: Any, count: int, read: Callable[[str, Any], Any]) -> list[Any]:
     try:
+        if isinstance(value, str | dict):
+            raise TypeError
         values = list(value)
     except TypeError:
         raise Refused(
@@ -354,11 +420,10 @@ def _listed(name: str, value: Any, count: int, read: Callable[[str, Any], Any]) 
 
 
 def _trl(name: str, value: Any) -> Any:
-    """Return a reward of TRL; None and NaN do not apply."""
-    number = None if value is None or isinstance(value, str) else _float(name, value)
+    """Return a reward of TRL; None, as NaN, does not apply."""
     if isinstance(value, str):
         raise Refused(f"`{name}` returned a text as a reward")
-    return None if number is None or number != number else number
+    return None if value is None else _float(name, value)
 
 
 def _verl(name: str, value: Any) -> Any:

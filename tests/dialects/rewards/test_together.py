@@ -1,0 +1,47 @@
+"""Rewards of many rows in one call: which rows they are of, and whether they are those of the rows alone."""
+
+import pytest
+
+from evaluator_host.engine.service import Service
+from evaluator_host.engine.service.summaries import summarise
+from evaluator_host.types.evaluator import Evaluator, Row
+from evaluator_host.types.outcome import ErrorCode, EvaluationResult
+
+pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+
+
+async def scored(service: Service, code: str, *texts: str) -> tuple[list[EvaluationResult], EvaluationResult]:
+    """Return the results of rows with these outputs, and that of all together."""
+    evaluator, rows = Evaluator(code), [Row({"question": "q"}, text) for text in texts]
+    results = await service.evaluate_batch(evaluator, rows)
+    together = await service.evaluate_together(evaluator, rows, results)
+    assert together is not None
+    return results, together
+
+
+async def test_rewards_of_all_rows_name_their_rows(service: Service) -> None:
+    code = (
+        "def reward(completions, **kwargs):\n    return [1 / len(one) if one != '-' else None for one in completions]\n"
+    )
+    for texts, rewards, rows in ((("", "a", "-", "bb"), [1.0, 0.5], [1, 3]), (("-", "a"), [1.0], [1])):
+        _, together = await scored(service, code, *texts)
+        assert together.native == ({"name": "reward", "rewards": rewards, "rows": rows},)
+        assert together.warnings == ()
+
+
+async def test_a_reward_within_a_group_is_told_beside_the_rewards_of_rows_alone(service: Service) -> None:
+    code = "def reward(completions, **kwargs):\n    least = min(map(len, completions))\n    return [float(len(one) == least) for one in completions]\n"
+    results, together = await scored(service, code, "a", "bb", "ccc")
+    assert [one.score for one in results] == [1, 1, 1]
+    [note] = together.warnings
+    assert note.code == "rewards_of_group"
+    assert "gave row 1 1.0 alone, which is its score, and 0.0 among all rows" in note.message
+
+
+async def test_a_function_that_gives_one_reward_for_all_rows_is_a_doubt(service: Service) -> None:
+    results, together = await scored(service, "def reward(completions, **kwargs):\n    return [0.5]\n", "a", "bb")
+    assert together.error is not None
+    assert together.error.code is ErrorCode.INVALID_RESULT
+    doubt = summarise(results, seconds=1, together=together).doubt
+    assert doubt is not None
+    assert "1 rewards, but 2 were expected" in doubt
