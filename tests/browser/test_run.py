@@ -293,5 +293,6 @@ async def test_the_editor_has_most_of_its_panel_after_the_first_run(page: Page) 
     await expect(page.locator(".signature")).to_be_visible()
     await expect(signature).to_be_hidden()
     await page.locator(".signature > summary").click()
+    await page.wait_for_function("localStorage.getItem('signature') === 'open'")  # browsers tell of it a moment later
     await page.reload()
     await expect(signature).to_be_visible()  # the card is as it was left
