@@ -35,6 +35,7 @@ from evaluator_host.platform.terminal.summary import Summary, exit_code, parse_r
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator, Isolation, Policy, Replay, Row
 from evaluator_host.types.formats import Format
+from evaluator_host.types.groups import Groups, value_in
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import EvaluationResult, Status
 
@@ -100,6 +101,7 @@ def run(
     shard: Annotated[
         str | None, typer.Option(help="Score one part of the rows, as in 3/16: those whose index mod 16 is 3.")
     ] = None,
+    by: options.ByOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the results in the rows' order as JSONL; if interrupted, to FILE.part.")
     ] = None,
@@ -178,6 +180,7 @@ def run(
         isolation=isolation,
         parallelism=parallelism,
         terms=terms,
+        by=by,
         out=out,
         include_rows=include_rows,
         fail_under=fail_under,
@@ -268,6 +271,7 @@ class Run:
     isolation: Isolation
     parallelism: int | None
     terms: ModelTerms
+    by: str | None
     out: Path | None
     include_rows: bool
     fail_under: float | None
@@ -278,6 +282,7 @@ class Run:
     _told: set[str] = field(init=False, default_factory=set)  # messages about bad lines that were printed
     _waiting: dict[int, FileRow] = field(init=False, default_factory=dict)  # rows read that have no result yet
     _summary: Summary = field(init=False, default_factory=Summary)
+    _groups: Groups = field(init=False, default_factory=Groups)
     _scored: ScoredRows = field(init=False, default_factory=ScoredRows)
     _first: FirstRows | None = field(init=False, default=None)
 
@@ -331,6 +336,8 @@ class Run:
         if first is not None:
             self._first = first
             first.require_columns()
+            if self.by is not None:
+                first.require_column("--by", self.by)
             await first.require_outputs([("the evaluator", self.given.evaluator)], target.check)
 
     async def _evaluate(self, target: EvaluationService, results: BinaryIO | None) -> None:
@@ -352,6 +359,9 @@ class Run:
                     source = self._waiting.pop(index)
                     self._summary.add(result, row=source.index, line=source.line)
                     self._scored.note_result(index, result)
+                    if self.by is not None:
+                        value = value_in(source.record, self.by)
+                        self._groups.add(value, result.status, result.score, passed=result.passed)
                     if lines is not None:
                         lines.write(index, self._line(source, result))
                     progress.advance(self._rows.position, self._summary)
@@ -368,6 +378,8 @@ class Run:
     def _draw(self) -> Iterator[Row]:
         for index, source in enumerate(self._rows):
             self._waiting[index] = source
+            if self.by is not None:
+                self._groups.open(value_in(source.record, self.by))  # in the order of rows, in which they do not end
             yield source.row
 
     def _line(self, source: FileRow, result: EvaluationResult) -> bytes:
@@ -386,10 +398,18 @@ class Run:
             err.print("more bad lines follow; the summary has their number")
 
     def _print(self, seconds: float) -> None:
+        bad, groups = self._rows.bad, self._groups.figures(str(self.data))
         if self.as_json:
-            print_json(self._summary.to_json(bad_lines=self._rows.bad, seconds=seconds))
-        else:
-            out.print(self._summary.to_table(bad_lines=self._rows.bad, seconds=seconds))
+            by = {"column": self.by, "groups": groups.groups, "others": groups.others}
+            print_json(
+                {**self._summary.to_json(bad_lines=bad, seconds=seconds), **({} if self.by is None else {"by": by})}
+            )
+            return
+        out.print(self._summary.to_table(bad_lines=bad, seconds=seconds))
+        if self.by is not None:
+            from evaluator_host.platform.terminal.job_tables import groups_table  # noqa: PLC0415 - few runs need it
+
+            out.print(plain("\n"), groups_table(groups, self.by), sep="")
 
     def _exit_code(self) -> int:
         return self._summary.exit_code(bad_lines=self._rows.bad, fail_under=self.fail_under, strict=self.strict)

@@ -16,6 +16,7 @@ from ..types.results import (
     Agreement,
     Change,
     ChangePage,
+    ColumnFigures,
     Comparison,
     FailureGroup,
     JobEvaluatorReport,
@@ -245,6 +246,20 @@ class JobVerbs(Verbs[TransportT]):
     async def results(self, job_id: str) -> JobFigures:
         """Return the figures of a job by evaluator and metric, over the results so far."""
         return await self._get(_path(job_id, "results"), JobFigures)
+
+    @verb
+    async def groups(self, job_id: str, by: str, *, evaluator: str | None = None) -> list[ColumnFigures]:
+        """Return mean, pass rate and counts by the values of a column, over the results so far.
+
+        Args:
+          job_id: Id of the job.
+          by: Column of the data set.
+          evaluator: Label of one of its evaluators; None for every one.
+
+        Raises:
+          InvalidRequest: no row has a value in that column.
+        """
+        return await self._get(_path(job_id, "groups") + query(by=by, evaluator=evaluator), list[ColumnFigures])
 
     @stream
     def rows(self, /, job_id: str, **filters: Any) -> AsyncGenerator[JobRow, None]:

@@ -133,6 +133,31 @@ class JobFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupFigures:
+    """Scores and counts of the rows that have one value in a column."""
+
+    value: Annotated[Json, Doc("The value; null for rows without one.")]
+    rows: Annotated[int, Doc("Rows with a result.")]
+    scored: Annotated[int, Doc("Rows that the evaluator scored; the score of some may be null.")]
+    failed: Annotated[int, Doc("Rows that failed.")]
+    skipped: Annotated[int, Doc("Rows that it was not asked about.")]
+    mean: Annotated[float | None, Doc("Mean score; None if no row has one.")]
+    mean_rows: Annotated[int, Doc("Rows that the mean is over.")]
+    pass_rate: Annotated[float | None, Doc("Passed rows over rows with `passed`, 0 to 1; None without any.")]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFigures:
+    """Scores of one evaluator by the values of a column, the answer of `GET /v1/jobs/{id}/groups`."""
+
+    evaluator: Annotated[str, Doc("Its label.")]
+    groups: Annotated[tuple[GroupFigures, ...], Doc("The first 200 values, sorted; rows without a value last.")]
+    others: Annotated[
+        GroupFigures | None, Doc("All rows with a further value, or one of over 200 characters; None without any.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """A row whose score rose or fell between two jobs."""
 

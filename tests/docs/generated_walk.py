@@ -141,6 +141,7 @@ def walk_jobs() -> None:
         ask(operation, first)
     ask("get_job_row", first, 0)
     ask("get_job_agreement", first, label="label")
+    ask("list_job_groups", first, by="label")
     assert ask("download_job_rows", first, "jsonl").payload.read().count(b"\n") == 4
     ask("compare_jobs", first, second)
     ask("pair_job_rows", first, second)

@@ -58,6 +58,33 @@ def inside(
     return int(ended.value.code or 0), printed.out, printed.err
 
 
+def test_scores_for_each_value_of_a_column(folder: Path) -> None:
+    (folder / "exact.py").write_text(EXACT.replace("else 0.0", "else outputs * 0.0"))
+    rows = [
+        {"topic": topic, "correct_answer": 1, "output": output} for topic, output in (("b", 1), ("a", 2), ("b", None))
+    ]
+    (folder / "rows.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in (*rows, {"correct_answer": 1, "output": 1}))
+    )
+    ran = cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--by", "topic")
+    table = [line.split() for line in ran.stdout.splitlines()[-4:]]
+    assert table[0][0] == "TOPIC"
+    assert table[1:] == [
+        ["a", "1", "1", "0", "0", "0", "1", "-"],
+        ["b", "2", "1", "1", "0", "1", "1", "-"],
+        ["(no", "value)", "1", "1", "0", "0", "1", "1", "-"],
+    ]
+    by = json.loads(cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--by", "topic", "--json").stdout)["by"]
+    assert [(one["value"], one["mean"], one["failed"]) for one in by["groups"]] == [
+        ("a", 0, 0),
+        ("b", 1, 1),
+        (None, 1, 0),
+    ]
+    assert (by["column"], by["others"]) == ("topic", None)
+    wrong = cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--by", "topik")
+    assert (wrong.returncode, "did you mean topic?" in wrong.stderr) == (2, True)
+
+
 def read_lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 

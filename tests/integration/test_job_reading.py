@@ -9,6 +9,7 @@ import pytest
 from evaluator_host.client import Client
 from evaluator_host.types.errors import InvalidRequest, NotFound
 from evaluator_host.types.evaluator import Evaluator, Isolation
+from evaluator_host.types.jobs import Failures
 from tests import forked
 from tests.both_clients import FLAVOURS, open_client
 from tests.server import Server
@@ -72,6 +73,59 @@ def test_failures_are_put_together(client: Client, jobs: list[str]) -> None:
     assert client.jobs.failures(jobs[1]) == []
     with pytest.raises(NotFound, match="no evaluator other"):
         client.jobs.failures(jobs[0], evaluator="other")
+
+
+def test_scores_by_the_values_of_a_column(client: Client, jobs: list[str], url: str) -> None:
+    (found,) = client.jobs.groups(jobs[0], "answer")
+    by_value = {one.value: one for one in found.groups}
+    assert list(by_value) == [*sorted({str(row["answer"]) for row in ROWS if row["answer"] is not None}), None]
+    for value, one in by_value.items():
+        rows = sum(row["answer"] == value for row in ROWS)
+        failed = rows if value in (None, "[") else 0
+        assert (one.rows, one.scored, one.failed, one.mean_rows) == (rows, rows - failed, failed, rows - failed)
+        assert one.mean == (None if failed else pytest.approx(len(str(value)) / 10))
+    assert found.others is None
+    (many,) = client.jobs.groups(jobs[1], "n")
+    assert [one.value for one in many.groups] == list(range(200))
+    assert many.others is not None
+    assert many.others.rows == 2800
+    lengths = [len(str(row["answer"] or "abc")) / 10 for row in ROWS[200:]]
+    assert many.others.mean == pytest.approx(sum(lengths) / 2800)
+    with pytest.raises(InvalidRequest, match="no row has a value in the column anser; did you mean answer"):
+        client.jobs.groups(jobs[0], "anser")
+    with pytest.raises(NotFound, match="no evaluator other"):
+        client.jobs.groups(jobs[0], "n", evaluator="other")
+    shown = forked.run(["jobs", "results", jobs[0], "--by", "answer", "--url", url]).stdout
+    lines = [line.split() for line in shown.splitlines()]
+    assert lines[1] == ["ANSWER", "ROWS", "SCORED", "FAILED", "SKIPPED", "MEAN", "OVER", "PASSED"]
+    assert ["(no", "value)", "1000", "0", "1000", "0", "-", "0", "-"] in lines
+    assert lines[3][:2] == ["[", "1"]
+
+
+def test_failed_rows_that_count_as_zero_do_so_in_each_group(client: Client) -> None:
+    rows = [{"topic": topic, "answer": answer} for topic in ("a", "b") for answer in ("x", None)]
+    code = "def evaluate(inputs, outputs, trace):\n    return len(outputs) > 0\n"
+    options = {"mapping": {"outputs": "answer"}, "failures": Failures.ZERO}
+    job = client.jobs.wait(client.jobs.create([Evaluator(code)], rows[:3], **options).id)
+    (found,) = client.jobs.groups(job.id, "topic")
+    assert [(one.value, one.mean, one.mean_rows, one.failed, one.pass_rate) for one in found.groups] == [
+        ("a", 0.5, 2, 1, 0.5),
+        ("b", 1.0, 1, 0, 1.0),
+    ]
+
+
+def test_jobs_over_two_versions_of_the_answers_are_compared(client: Client) -> None:
+    code = Evaluator("def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n")
+    ids = []
+    for version, answers in (("v1", ("a", "x")), ("v2", ("a", "b"))):
+        rows = [{"gold": gold, version: answer} for gold, answer in zip("ab", answers, strict=True)]
+        ids.append(client.jobs.wait(client.jobs.create([code], rows, mapping={"outputs": version}).id).id)
+    (found,) = client.jobs.compare(*ids)
+    assert (found.improved, found.regressed) == (1, 0)
+    rows_of_other = [{"gold": gold, "v1": "a"} for gold in "ac"]
+    other = client.jobs.wait(client.jobs.create([code], rows_of_other, mapping={"outputs": "v1"}).id)
+    with pytest.raises(InvalidRequest, match="row 1 differs in gold"):
+        client.jobs.compare(ids[0], other.id)
 
 
 def test_rows_are_found_by_a_text_on_every_page(client: Client, jobs: list[str]) -> None:

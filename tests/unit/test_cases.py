@@ -1,4 +1,4 @@
-"""Two data sets hold the same test cases when ids and inputs are the same, row by row; outputs may differ."""
+"""Two data sets hold the same test cases when all but the answers is the same, row by row."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.datasets.table import Dataset
-from evaluator_host.platform.jobs.results.results import same_cases
+from evaluator_host.platform.jobs.results.results import rows_differ
 
 
 def kept(folder: RowsFolder, name: str, rows: list[dict[str, Any]]) -> Dataset:
@@ -34,4 +34,25 @@ def case(number: int, **fields: Any) -> dict[str, Any]:
 def test_same_cases(tmp_path: Path, other: list[dict[str, Any]], same: bool) -> None:
     folder = RowsFolder(tmp_path)
     one = kept(folder, "one", [case(1), case(2)])
-    assert same_cases(folder, one, kept(folder, "other", other)) is same
+    assert (rows_differ(folder, one, kept(folder, "other", other), {"outputs", "trace"}) is None) is same
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"question": "Rome?", "gold": "a", "answer": "other"}, None),
+        ({"question": "Oslo?", "gold": "a", "answer": "a"}, "row 0 differs in question"),
+        ({"question": "Rome?", "answer": "a"}, "row 0 differs in gold"),
+    ],
+)
+def test_flat_rows_with_other_answers(tmp_path: Path, other: dict[str, Any], said: str | None) -> None:
+    folder = RowsFolder(tmp_path)
+    one = kept(folder, "one", [{"question": "Rome?", "gold": "a", "answer": "a"}])
+    assert rows_differ(folder, one, kept(folder, "other", [other]), {"answer"}) == said
+    assert rows_differ(folder, one, kept(folder, "two", [other, other]), {"answer"}) == "1 and 2 rows"
+
+
+def test_rows_of_answers_alone_are_never_the_same_cases(tmp_path: Path) -> None:
+    folder = RowsFolder(tmp_path)
+    one, other = (kept(folder, name, [{"answer": name}]) for name in ("a", "b"))
+    assert rows_differ(folder, one, other, {"answer"}) is not None

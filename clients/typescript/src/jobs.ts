@@ -1,7 +1,7 @@
 import { HostError } from "./errors.js";
 import { segment, type Http, type Query } from "./http.js";
 import { encoded } from "./json.js";
-import type { Comparison, Evaluator, FailureGroup, JobEvaluatorReport, JobFigures, JobIn, JobReport, JobRow, JobRowDetail, JobRowPage, JobStatus, JsonObject, Pairs, RowFilters } from "./types.js";
+import type { ColumnFigures, Comparison, Evaluator, FailureGroup, JobEvaluatorReport, JobFigures, JobIn, JobReport, JobRow, JobRowDetail, JobRowPage, JobStatus, JsonObject, Pairs, RowFilters } from "./types.js";
 
 const PAGE_ROWS = 500;
 const AGAIN_MS = 1000; // milliseconds between two requests for a job whose events cannot be read
@@ -99,6 +99,11 @@ export class Jobs {
   /** Return its figures: mean, pass rate, percentiles, failures. */
   results(id: string): Promise<JobFigures> {
     return this.#http.json("GET", path(id, "results"));
+  }
+
+  /** Return mean, pass rate and counts by the values of a column: `groups(id, "topic")`. */
+  groups(id: string, by: string, query: { evaluator?: string } = {}): Promise<ColumnFigures[]> {
+    return this.#http.json("GET", path(id, "groups"), { query: { by, ...query } });
   }
 
   /** Yield the rows that pass the filters, with their results. */

@@ -230,6 +230,11 @@ export interface components {
             present: number;
             top: components["schemas"]["TopValue"][];
         };
+        ColumnFigures: {
+            evaluator: string;
+            groups: components["schemas"]["GroupFigures"][];
+            others: components["schemas"]["GroupFigures"] | null;
+        };
         Comparison: {
             after: string;
             before: string;
@@ -642,6 +647,16 @@ export interface components {
         FoundRows: {
             rows: components["schemas"]["FoundRow"][];
             total: number;
+        };
+        GroupFigures: {
+            failed: number;
+            mean: number | null;
+            mean_rows: number;
+            pass_rate: number | null;
+            rows: number;
+            scored: number;
+            skipped: number;
+            value: unknown;
         };
         HostInfo: {
             backend: string;

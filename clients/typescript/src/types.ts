@@ -35,6 +35,7 @@ export type JobStatus = Schemas["JobStatus"];
 export type JobReport = Schemas["JobReport"];
 export type JobFigures = Schemas["JobFigures"];
 export type JobEvaluatorReport = Schemas["JobEvaluatorReport"];
+export type ColumnFigures = Schemas["ColumnFigures"];
 export type FailureGroup = Schemas["FailureGroup"];
 export type Comparison = Schemas["Comparison"];
 export type Pairs = Schemas["Pairs"];

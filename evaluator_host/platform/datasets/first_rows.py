@@ -18,6 +18,7 @@ from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluation import CheckReport
 from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
 from evaluator_host.types.formats import Format
+from evaluator_host.types.groups import value_in
 
 _SHOWN_CHARS: Final = 80
 
@@ -43,6 +44,17 @@ class FirstRows:
         """The columns, as text: `support has id, question and 3 more`."""
         return f"{self.name} has {listed(self.columns)}"
 
+    def require_column(self, field: str, name: str) -> None:
+        """Check that a column exists, also inside the inputs, unless there may be more than are known.
+
+        Raises:
+          InvalidRequest: none of the rows has it; the error names `field`.
+        """
+        unknown = len(self.columns) < MOST_COLUMNS and not {name, _root(name)} & {*self.columns}
+        if self.columns and unknown and all(value_in(record, name) is None for record in self.records):
+            problem = self._unknown(field, name)
+            raise InvalidRequest(problem.message, problems=(problem,))
+
     def require_columns(self) -> None:
         """Check that all columns of the mapping exist, unless there may be more than are known.
 
@@ -52,7 +64,7 @@ class FirstRows:
         if len(self.columns) >= MOST_COLUMNS:
             return
         problems = [
-            self._unknown(field, name)
+            self._unknown(self._field(f"mapping.{field}"), name)
             for field, source in self.mapping.sources
             for name in self._names_in(field, source)
             if name not in self.columns and _root(name) not in self.columns
@@ -69,7 +81,7 @@ class FirstRows:
         meant = nearest(name, self.columns) or nearest(_root(name), self.columns) or self._inside(name)
         message = f"{self.name} has no column {name[:_SHOWN_CHARS]}"
         message += f"; did you mean {meant}?" if meant is not None else ""
-        return Problem(self._field(f"mapping.{field}"), message, self.has)
+        return Problem(field, message, self.has)
 
     def _inside(self, name: str) -> str | None:
         """Return the path of a column's value that has this name: `inputs.gold`."""

@@ -17,6 +17,7 @@ from evaluator_host.platform.terminal.job_tables import (
     CHANGES_SHOWN,
     OwnedJob,
     agreement_tables,
+    all_groups_table,
     comparison_table,
     estimate_text,
     failures_table,
@@ -240,10 +241,19 @@ def watch(job: _JobArgument, *, client: ClientOption, as_json: options.JsonOptio
 
 
 @app.command()
-def results(job: _JobArgument, *, client: ClientOption, as_json: options.JsonOption = False) -> None:
+def results(
+    job: _JobArgument,
+    *,
+    by: options.ByOption = None,
+    client: ClientOption,
+    as_json: options.JsonOption = False,
+) -> None:
     """Show the figures of a job, for each evaluator and metric."""
-    found = client.jobs.results(named_job(client, job).id)
-    print_found(found, figures_table, as_json=as_json)
+    of = named_job(client, job).id
+    if by is None:
+        print_found(client.jobs.results(of), figures_table, as_json=as_json)
+    else:
+        print_found(client.jobs.groups(of, by), partial(all_groups_table, column=by), as_json=as_json)
 
 
 @app.command()

@@ -41,6 +41,7 @@ from evaluator_host.platform.datasets.table import DatasetTable
 from evaluator_host.platform.store.database import Repository, clock, columns_of, row_values
 from evaluator_host.platform.store.tables import Size, Table, WorkspaceTable
 from evaluator_host.types.errors import InUse, NotFound
+from evaluator_host.types.groups import Counts
 from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.warnings import WarningCount, doubt
 
@@ -253,16 +254,9 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """Counts and mean score of one evaluator of a job so far."""
+class Tally(Counts):
+    """Counts, mean score and warnings of one evaluator of a job so far."""
 
-    scored: int
-    failed: int
-    skipped: int
-    judged: int  # rows with a verdict, `passed` true or false
-    passed: int
-    scores: int  # rows with a score
-    mean: float  # mean of these scores; 0 if there are none
     numbers: int = 0  # rows with a score or a metric
     doubted: int = 0  # rows among these with a warning that makes the score doubtful
     scores_mark: int = 0  # sum of `row_mark` over the rows with a score
@@ -273,15 +267,6 @@ class Tally:
         """Return the warnings of its rows, the doubtful ones first."""
         return read_warnings(self.warnings)
 
-    def mean_score(self, *, failures_are_zero: bool) -> float | None:
-        """Return the mean score, None when no row has one; failed rows are left out, or count as 0."""
-        count = self.mean_rows(failures_are_zero=failures_are_zero)
-        return float(f"{self.mean * (self.scores / count):.12g}") if count else None
-
-    def mean_rows(self, *, failures_are_zero: bool) -> int:
-        """Return the number of rows that the mean is over."""
-        return self.scores + (self.failed if failures_are_zero else 0)
-
     def averages_same_rows(self, other: "Tally", *, failures_are_zero: bool) -> bool:
         """Return whether the mean of another job is over the same rows as this one."""
         marks = [
@@ -289,10 +274,6 @@ class Tally:
             for one in (self, other)
         ]
         return marks[0] == marks[1]
-
-    def pass_rate(self, *, failures_are_zero: bool) -> float | None:
-        """Return the share of judged rows that passed, None without any; failed rows are left out, or did not pass."""
-        return self.passed / (self.judged + (self.failed if failures_are_zero else 0)) if self.judged else None
 
 
 @dataclass(frozen=True, slots=True)

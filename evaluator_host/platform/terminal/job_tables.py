@@ -15,10 +15,12 @@ from evaluator_host.types.jobs import JobEstimate, JobNode, JobReport, JobScore,
 from evaluator_host.types.json_values import encode_json, value_at
 from evaluator_host.types.results import (
     Agreement,
+    ColumnFigures,
     Comparison,
     Difference,
     EvaluatorFigures,
     FailureGroup,
+    GroupFigures,
     JobFigures,
     JobRow,
 )
@@ -203,6 +205,28 @@ def _evaluator_figures(one: EvaluatorFigures) -> Text:
     for error in one.errors:
         made.append(plain(f"\n{error.code}: {counted(error.count, 'row')}, for example row {error.example_row}"))
     return made
+
+
+def groups_table(figures: ColumnFigures, column: str) -> Text:
+    """Return a table of an evaluator's scores by the values of a column."""
+    header = (plain(column).upper(), "ROWS", "SCORED", "FAILED", "SKIPPED", "MEAN", "OVER", "PASSED")
+    rows = [_group_cells(_value_text(one.value), one) for one in figures.groups]
+    others = figures.others
+    return table(header, rows if others is None else [*rows, _group_cells("(other values)", others)])
+
+
+def all_groups_table(found: Sequence[ColumnFigures], column: str) -> Text:
+    """Return such a table for each evaluator of a job."""
+    return Text("\n\n").join(Text(plain(f"{one.evaluator}:\n")).append(groups_table(one, column)) for one in found)
+
+
+def _group_cells(name: str, one: GroupFigures) -> tuple[object, ...]:
+    rate = None if one.pass_rate is None else f"{one.pass_rate:.1%}"
+    return name, one.rows, one.scored, one.failed, one.skipped, one.mean, one.mean_rows, rate
+
+
+def _value_text(value: Json) -> str:
+    return "(no value)" if value is None else '""' if value == "" else _brief(_text(value))
 
 
 def _metric(metric: Any) -> tuple[object, ...]:

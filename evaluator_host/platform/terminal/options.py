@@ -18,6 +18,9 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w":
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The evaluator: .py .js .mjs .cjs .ts .mts")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Delete it even if something uses it.")]
+ByOption = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Mean, pass rate and counts for each value of a column.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 LanguageOption = Annotated[Language | None, typer.Option(help="Default: by the file's suffix.", show_default=False)]
 ContractOption = Annotated[Contract, typer.Option(help="How the code is called. auto: inferred from the code.")]

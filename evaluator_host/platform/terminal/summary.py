@@ -11,6 +11,7 @@ from evaluator_host.platform.terminal.console import err, facts
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Row
+from evaluator_host.types.groups import Numbers
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, is_conversation
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
 from evaluator_host.types.warnings import RowWarnings, WarningCount, failed_together
@@ -19,7 +20,6 @@ _ROWS_SHOWN: Final = 5  # most rows to show of those that did not pass
 _METRICS_KEPT: Final = 200  # most metrics of a run
 _METRICS_SHOWN: Final = 20
 _NAME_CHARS: Final = 60
-_UNIT: Final = 1 << 1074  # every float is a whole number of 1 / _UNIT
 _STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wide
 
 
@@ -44,30 +44,6 @@ class Percentiles:
         return None
 
 
-class _Figures:
-    """Mean, minimum and maximum of numbers as they come in, whatever their order."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.min = math.inf
-        self.max = -math.inf
-        self._sum = 0  # an exact sum, in units of 1 / _UNIT
-
-    def add(self, value: float) -> None:
-        self.count += 1
-        numerator, denominator = value.as_integer_ratio()
-        self._sum += numerator * (_UNIT // denominator)
-        self.min, self.max = min(self.min, value), max(self.max, value)
-
-    @property
-    def mean(self) -> float | None:
-        return self._sum / (self.count * _UNIT) if self.count else None
-
-    def to_json(self) -> dict[str, Any]:
-        some = self.count > 0
-        return {"mean": self.mean, "min": self.min if some else None, "max": self.max if some else None}
-
-
 class Summary:
     """Counts, scores and times of the rows of one run."""
 
@@ -81,8 +57,8 @@ class Summary:
         self._warnings = RowWarnings()
         self._verdicts: Counter[bool] = Counter()
         self._not_passed: list[tuple[int, int]] = []  # `(row, line)` of the first rows that did not pass
-        self._score = _Figures()
-        self._metrics: dict[str, _Figures] = {}
+        self._score = Numbers()
+        self._metrics: dict[str, Numbers] = {}
         self._run_ms = Percentiles()
 
     def add(self, result: EvaluationResult, *, row: int, line: int) -> None:
@@ -101,7 +77,7 @@ class Summary:
             if name == "score" and value == result.score:
                 continue
             if name in self._metrics or len(self._metrics) < _METRICS_KEPT:
-                self._metrics.setdefault(name, _Figures()).add(value)
+                self._metrics.setdefault(name, Numbers()).add(value)
         if result.error is not None:
             self.errors[result.error.code.value] += 1
             if self.first_failure is None or row < self.first_failure[0]:
@@ -151,9 +127,9 @@ class Summary:
             "failed": self.statuses[Status.FAILED],
             "skipped": self.statuses[Status.SKIPPED],
             "bad_lines": bad_lines,
-            **self._score.to_json(),
+            **_spread(self._score),
             "mean_rows": self._score.count,
-            "metrics": {name: {"rows": one.count, **one.to_json()} for name, one in self._metrics.items()},
+            "metrics": {name: {"rows": one.count, **_spread(one)} for name, one in self._metrics.items()},
             "pass_rate": self.pass_rate,
             "errors": dict(self.errors.most_common()),
             "warnings": self._warnings.counts(),
@@ -204,6 +180,11 @@ class Summary:
             return None
         row, line, result = self.first_failure
         return {"row": row, "line": line, "error": result.error, "logs": result.logs}
+
+
+def _spread(numbers: Numbers) -> dict[str, float | None]:
+    some = numbers.count > 0
+    return {"mean": numbers.mean, "min": numbers.min if some else None, "max": numbers.max if some else None}
 
 
 def warnings_text(counts: Sequence[WarningCount]) -> str:

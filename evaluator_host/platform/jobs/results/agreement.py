@@ -8,11 +8,10 @@ kappa has quadratic weights (Cohen, Psychological Bulletin 70, 1968, p. 213), fo
 import math
 import unicodedata
 from collections import Counter
-from typing import Any, Final
+from typing import Final
 
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Json
-from evaluator_host.types.json_values import value_at
 from evaluator_host.types.results import Agreement, AgreementCell, ClassAgreement
 
 CLASSES: Final = 50
@@ -21,16 +20,6 @@ _VERDICTS: Final = {
     **dict.fromkeys(("true", "yes", "pass", "passed", "correct"), True),
     **dict.fromkeys(("false", "no", "fail", "failed", "incorrect"), False),
 }
-
-
-def human_label(record: Any, column: str) -> Json:
-    """Return the label in a record, by the name of its column or a dotted path; None where there is none."""
-    if not isinstance(record, dict):
-        return None
-    found = value_at(record, column, None)
-    if found is None and isinstance(inputs := record.get("inputs"), dict):
-        return value_at(inputs, column, None)
-    return found
 
 
 def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:

@@ -4,18 +4,18 @@ import asyncio
 import re
 from array import array
 from collections import Counter, OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Collection, Iterable, Iterator
 from contextlib import aclosing, suppress
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import takewhile
 from typing import Any, Final, Protocol, runtime_checkable
 
 import orjson
 
-from evaluator_host.engine.contracts.row_documents import CRITERIA
 from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.platform.datasets.files import RowsFolder, line_chunks
 from evaluator_host.platform.datasets.mapping import is_keyed
+from evaluator_host.platform.datasets.suggestion import listed, nearest
 from evaluator_host.platform.datasets.table import Dataset, Datasets
 from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.platform.jobs.results.aggregate import (
@@ -30,7 +30,7 @@ from evaluator_host.platform.jobs.results.aggregate import (
     rubrics_of,
     with_rubrics,
 )
-from evaluator_host.platform.jobs.results.agreement import CLASSES, agreement, human_label, judged_as
+from evaluator_host.platform.jobs.results.agreement import CLASSES, agreement, judged_as
 from evaluator_host.platform.jobs.results.changed import changes_of_evaluators, changes_of_jobs
 from evaluator_host.platform.jobs.results.table import Figures, Filter, Results
 from evaluator_host.platform.jobs.row_source import CHUNK_BYTES, CHUNK_ROWS
@@ -38,6 +38,7 @@ from evaluator_host.platform.jobs.spec import evaluator_of, spec_from_json
 from evaluator_host.platform.jobs.table import Job, JobEvaluator, Jobs
 from evaluator_host.types.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.types.evaluator import Json
+from evaluator_host.types.groups import Groups, value_in
 from evaluator_host.types.jobs import Failures
 from evaluator_host.types.json_values import decode_json, decode_large
 from evaluator_host.types.outcome import EvaluationResult, ModelUsage, Status
@@ -46,6 +47,7 @@ from evaluator_host.types.results import (
     Agreement,
     Change,
     ChangePage,
+    ColumnFigures,
     Comparison,
     ErrorCount,
     EvaluatorFigures,
@@ -122,6 +124,45 @@ class JobResults:
             while len(self._ended) > _REMEMBERED or sum(_names(one.evaluators) for one in self._ended.values()) > NAMES:
                 self._ended.popitem(last=False)
         return JobFigures(tuple(made))
+
+    async def groups(
+        self, workspace_id: str, job_id: str, column: str, *, evaluator: str | None = None
+    ) -> list[ColumnFigures]:
+        """Return the scores so far of each evaluator, or of one, by the values of a column of the data set.
+
+        Raises:
+          InvalidRequest: no row has a value in that column.
+        """
+        job, evaluators = await self._evaluators(workspace_id, job_id, evaluator)
+        gathered = [(one, Groups()) for one in evaluators]
+        lines = takewhile(lambda line: line[0] < job.rows, self._folder.lines(job.dataset_id))
+        chunks = line_chunks(lines, CHUNK_ROWS, CHUNK_BYTES)
+        some = False
+        while values := await asyncio.to_thread(_next_values, chunks, column):
+            some = some or any(value is not None for value in values.values())
+            for one, groups in gathered:
+                await self._gather(job_id, one, values, groups)
+        if not some:
+            raise await self._no_column(job, column)
+        zero = spec_from_json(job.request).config.failures is Failures.ZERO
+        return [groups.figures(one.label, zero=zero) for one, groups in gathered]
+
+    async def _gather(self, job_id: str, evaluator: JobEvaluator, values: dict[int, Json], groups: Groups) -> None:
+        """Count the results of an evaluator for some consecutive rows, given with their values."""
+        first, last = min(values), max(values)
+        async with aclosing(self._results.figures(job_id, evaluator.position, after=first - 1)) as figures:
+            async for one in figures:
+                if one.row > last:
+                    return
+                groups.add(values[one.row], one.status, one.score, passed=one.passed)
+
+    async def _no_column(self, job: Job, column: str) -> InvalidRequest:
+        dataset = await self._datasets.get_dataset(job.workspace_id, job.dataset_id)
+        columns = dataset.facts.columns
+        meant = nearest(column, columns)
+        told = f"no row has a value in the column {column[:80]}"
+        told += f"; did you mean {meant}?" if meant not in (None, column) else ""
+        return InvalidRequest.of("by", told, f"the data set has {listed(columns)}")
 
     async def compare(
         self, workspace_id: str, job_id: str, other_id: str, *, evaluator: str | None = None, by_place: bool = False
@@ -294,7 +335,7 @@ class JobResults:
                 return labels.get(row)
             while row not in lines:
                 lines = dict(await asyncio.to_thread(next, chunks, [(row, b"null")]))
-            return human_label(await decode_large(lines[row]), label)
+            return value_in(await decode_large(lines[row]), label)
 
         async with aclosing(self._results.every(job.id, Filter(evaluator.position, Status.SCORED))) as results:
             async for one in results:
@@ -339,10 +380,12 @@ class JobResults:
         other = await self._datasets.get_dataset(after.workspace_id, after.dataset_id)
         if one.facts.digest == other.facts.digest:
             return
-        if not await asyncio.to_thread(same_cases, self._folder, one, other):
+        mapped = [spec_from_json(job.request).mapping.get("outputs", "outputs") for job in (before, after)]
+        answers = {"outputs", "output", "trace", *(source.partition(".")[0] for source in mapped)}
+        if (found := await asyncio.to_thread(rows_differ, self._folder, one, other, answers)) is not None:
             raise InvalidRequest(
-                f"the jobs are over different rows ({one.label}, {other.label}), but can only be compared row "
-                "by row; compare jobs over the same data set"
+                f"the jobs are over different rows ({one.label}, {other.label}): {found}; only jobs over the same rows "
+                "can be compared, in which the answers alone may differ"
             )
 
     async def _of_evaluator(self, job_id: str, evaluator: JobEvaluator, *, most: int, zero: bool) -> EvaluatorFigures:
@@ -588,16 +631,33 @@ async def failure_groups(label: str, failures: AsyncIterable[StoredResult]) -> l
     return sorted(made, key=lambda group: (-group.count, group.rows))
 
 
-def same_cases(folder: RowsFolder, one: Dataset, other: Dataset) -> bool:
-    """Return whether the rows of two data sets have criteria by evaluator, and the same ids and inputs. Blocking."""
-    wanted = {CRITERIA, "id"}
-    if one.facts.rows != other.facts.rows or not (wanted <= {*one.facts.columns} and wanted <= {*other.facts.columns}):
-        return False
-    pairs = zip_longest(folder.lines(one.id), folder.lines(other.id), fillvalue=(0, b"{}"))
-    return all(_is_same(decode_json(line), decode_json(line_of_other)) for (_, line), (_, line_of_other) in pairs)
+def _next_values(chunks: Iterator[list[tuple[int, bytes]]], column: str) -> dict[int, Json]:
+    """Return the values that the next rows have in a column, by the number of the row; empty after the last."""
+    return {number: value_in(decode_json(line), column) for number, line in next(chunks, [])}
 
 
-def _is_same(one: dict[str, object], other: dict[str, object]) -> bool:
-    if not (is_keyed(one) and is_keyed(other)) or one.get("id") is None:
-        return False
-    return bool(one["id"] == other.get("id")) and one["inputs"] == other["inputs"]
+def rows_differ(folder: RowsFolder, one: Dataset, other: Dataset, answers: Collection[str]) -> str | None:
+    """Return the first difference of two data sets in words; None if only their `answers` differ. Blocking.
+
+    Of rows with criteria by evaluator, only ids and inputs count.
+    """
+    if one.facts.rows != other.facts.rows:
+        return f"{one.facts.rows} and {other.facts.rows} rows"
+    pairs = zip(folder.lines(one.id), folder.lines(other.id), strict=True)
+    for (number, line), (_, line_of_other) in pairs:
+        was, now = (_case(decode_json(text), answers) for text in (line, line_of_other))
+        if not was:
+            return f"row {number} has nothing but its answer"
+        if was != now:
+            differing = [
+                name for name in {**was, **now} if name not in was or name not in now or was[name] != now[name]
+            ]
+            return f"row {number} differs in {listed(differing)}"
+    return None
+
+
+def _case(record: dict[str, Json], answers: Collection[str]) -> dict[str, Json]:
+    """Return what makes a row the same test case, whatever the answer to it."""
+    if is_keyed(record) and record.get("id") is not None:
+        return {name: record[name] for name in ("id", "inputs")}
+    return {name: value for name, value in record.items() if name not in answers}

@@ -22,6 +22,7 @@ from evaluator_host.types.outcome import ErrorCode, Status
 from evaluator_host.types.results import (
     Agreement,
     ChangePage,
+    ColumnFigures,
     Comparison,
     FailureGroup,
     JobEvaluatorReport,
@@ -60,6 +61,22 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
     async def figures(job_id: str, workspace: WorkspaceOf) -> Response:
         """Show figures for each evaluator and metric, of the rows scored so far."""
         return json_response(await results.figures(workspace, job_id))
+
+    @router.get(
+        "/groups",
+        response_model=list[ColumnFigures],
+        responses={**_MISSING, **describe_error(422, "No row has a value in that column.")},
+    )
+    async def groups(
+        job_id: str,
+        workspace: WorkspaceOf,
+        by: Annotated[
+            str, Query(min_length=1, max_length=200, description="Column of the data set, or a dotted path in it.")
+        ],
+        evaluator: str | None = None,
+    ) -> Response:
+        """Show mean, pass rate and counts of each evaluator by the values of a column, of the rows scored so far."""
+        return json_response(await results.groups(workspace, job_id, by, evaluator=evaluator))
 
     @router.get("/rows", response_model=JobRowPage, responses=_REFUSED)
     async def page(

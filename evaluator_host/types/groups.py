@@ -1,0 +1,156 @@
+"""Results of rows by the value that a column of theirs has: counts and mean scores, in memory for a bounded number."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .evaluator import Json
+from .json_values import encode_json, value_at
+from .outcome import Status
+from .results import ColumnFigures, GroupFigures
+
+GROUPS: Final = 200  # values that have figures of their own
+_VALUE_CHARS: Final = 200  # characters of such a value, as JSON
+_UNIT: Final = 1 << 1074  # every float is a whole number of 1 / _UNIT
+
+
+class Numbers:
+    """Mean, minimum and maximum of numbers as they come in, whatever their order."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.min = math.inf
+        self.max = -math.inf
+        self._sum = 0  # an exact sum, in units of 1 / _UNIT
+
+    def add(self, value: float) -> None:
+        """Add one number."""
+        self.count += 1
+        numerator, denominator = value.as_integer_ratio()
+        self._sum += numerator * (_UNIT // denominator)
+        self.min, self.max = min(self.min, value), max(self.max, value)
+
+    @property
+    def mean(self) -> float | None:
+        """Mean of the numbers; None without any."""
+        return self._sum / (self.count * _UNIT) if self.count else None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Counts and mean score of results."""
+
+    scored: int
+    failed: int
+    skipped: int
+    judged: int  # rows with a verdict, `passed` true or false
+    passed: int
+    scores: int  # rows with a score
+    mean: float  # mean of these scores; 0 if there are none
+
+    def mean_score(self, *, failures_are_zero: bool) -> float | None:
+        """Return the mean score, None when no row has one; failed rows are left out, or count as 0."""
+        count = self.mean_rows(failures_are_zero=failures_are_zero)
+        return float(f"{self.mean * (self.scores / count):.12g}") if count else None
+
+    def mean_rows(self, *, failures_are_zero: bool) -> int:
+        """Return the number of rows that the mean is over."""
+        return self.scores + (self.failed if failures_are_zero else 0)
+
+    def pass_rate(self, *, failures_are_zero: bool) -> float | None:
+        """Return the share of judged rows that passed, None without any; failed rows are left out, or did not pass."""
+        return self.passed / (self.judged + (self.failed if failures_are_zero else 0)) if self.judged else None
+
+
+class _Group:
+    def __init__(self, value: Json = None) -> None:
+        self.value = value
+        self._statuses: Counter[str] = Counter()
+        self._verdicts: Counter[bool | None] = Counter()
+        self._scores = Numbers()
+
+    def add(self, status: str, score: float | None, *, passed: bool | None) -> None:
+        self._statuses[status] += 1
+        self._verdicts[passed] += 1
+        if score is not None:
+            self._scores.add(score)
+
+    def figures(self, *, zero: bool) -> GroupFigures:
+        counts = Counts(
+            scored=self._statuses[Status.SCORED],
+            failed=self._statuses[Status.FAILED],
+            skipped=self._statuses[Status.SKIPPED],
+            judged=self._verdicts[True] + self._verdicts[False],
+            passed=self._verdicts[True],
+            scores=self._scores.count,
+            mean=self._scores.mean or 0.0,
+        )
+        return GroupFigures(
+            value=self.value,
+            rows=self._statuses.total(),
+            scored=counts.scored,
+            failed=counts.failed,
+            skipped=counts.skipped,
+            mean=counts.mean_score(failures_are_zero=zero),
+            mean_rows=counts.mean_rows(failures_are_zero=zero),
+            pass_rate=counts.pass_rate(failures_are_zero=zero),
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._statuses
+
+
+class Groups:
+    """Gathers the results of an evaluator by a value of their rows.
+
+    The first 200 values have a group each; results of others are counted together.
+    """
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, _Group] = {}
+        self._others = _Group()
+
+    def open(self, value: Json) -> _Group:
+        """Return the group of a value: a new one for a value that is new and not too long, while there is room."""
+        key = _key(value)
+        if (found := self._by_key.get(key)) is not None:
+            return found
+        if len(self._by_key) >= GROUPS or len(key) > _VALUE_CHARS:
+            return self._others
+        return self._by_key.setdefault(key, _Group(value))
+
+    def add(self, value: Json, status: str, score: float | None, *, passed: bool | None) -> None:
+        """Count the result of a row that has this value."""
+        self.open(value).add(status, score, passed=passed)
+
+    def figures(self, evaluator: str, *, zero: bool = False) -> ColumnFigures:
+        """Return figures in the order of values; `zero`: a failed row counts as a score of 0 that did not pass."""
+        groups = tuple(
+            one.figures(zero=zero) for one in sorted(self._by_key.values(), key=lambda one: _order(one.value))
+        )
+        return ColumnFigures(evaluator, groups, None if self._others.is_empty else self._others.figures(zero=zero))
+
+
+def value_in(record: Any, column: str) -> Json:
+    """Return the value that a record has in a column, also in one of its inputs; None where there is none."""
+    if not isinstance(record, dict):
+        return None
+    places: Iterable[Any] = (record, record.get("inputs"), record.get("variables"))
+    return next(
+        (found for one in places if isinstance(one, dict) and (found := value_at(one, column)) is not None), None
+    )
+
+
+def _key(value: Json) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    return encode_json(int(value) if whole else value).decode()
+
+
+def _order(value: Json) -> tuple[int, float, str]:
+    """Order numbers before text, and rows without a value last."""
+    if isinstance(value, int | float):
+        return 0, value, ""
+    return (2, 0.0, "") if value is None else (1, 0.0, value if isinstance(value, str) else _key(value))
