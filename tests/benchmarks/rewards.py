@@ -26,7 +26,7 @@ _HOSTILE: Final = (
 _ONE_IN: Final = 20
 _MINUTE_MS: Final = 60_000.0
 _EVALUATOR: Final = Evaluator(
-    files(ROOT / "docs" / "recipes" / "code-rewards.md")["reward.py"], limits=Limits(timeout_s=60, memory_mb=512)
+    files(ROOT / "examples" / "rl-rewards" / "code-rewards.md")["reward.py"], limits=Limits(timeout_s=60, memory_mb=512)
 )
 _PYTHON: Final = [str(Path(sys.base_prefix) / "bin" / "python3"), "-I", "-S", "answer.py"]
 # As process 1, so that its processor time is its parent's

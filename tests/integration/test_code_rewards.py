@@ -13,7 +13,7 @@ from evaluator_host.types.outcome import ErrorCode
 from tests.conftest import settings
 from tests.docs.blocks import ROOT, files
 
-CODE = files(ROOT / "docs" / "recipes" / "code-rewards.md")["reward.py"]
+CODE = files(ROOT / "examples" / "rl-rewards" / "code-rewards.md")["reward.py"]
 LIMITS = Limits(timeout_s=60, memory_mb=512, processes=48)
 TESTS = [{"stdin": "2 3", "stdout": "5"}, {"stdin": "-1 1", "stdout": "0"}]
 YAMA = Path("/proc/sys/kernel/yama/ptrace_scope").exists()  # with this setting, a kernel may refuse by itself
