@@ -172,7 +172,7 @@ class _FirstSandbox:
         """Check that the sandbox has started, for `/readyz`.
 
         Raises:
-          HostError: it has not; the message says why.
+          HostError: the sandbox has not started; the message says why.
         """
         if self._error is not None:
             raise self._error

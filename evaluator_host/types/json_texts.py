@@ -37,8 +37,8 @@ def plain_fields(text: Octets) -> dict[str, Octets]:
     """Return the JSON text of each field of an object, by name; of fields with the same name, the last.
 
     Raises:
-      NotPlain: it is not a JSON object, or decoders may differ on it: it may have numbers beyond a double's range, or
-        over 200 levels, counting brackets in strings.
+      NotPlain: the text is not a JSON object, or decoders may differ on it: it may have numbers beyond a double's
+        range, or over 200 levels, counting brackets in strings.
     """
     _require_utf_8(text)
     if may_have_lone_surrogate(text):
@@ -55,7 +55,7 @@ def field_texts(text: Octets) -> dict[str, Octets]:
     """Return the JSON text of each field of an object.
 
     Raises:
-      NotPlain: it is not a JSON object.
+      NotPlain: the text is not a JSON object.
     """
     return _parts(_cut(text))
 
@@ -64,7 +64,7 @@ def item_texts(text: Octets) -> list[dict[str, Octets]]:
     """Return `field_texts` of each item of a list of objects.
 
     Raises:
-      NotPlain: it is not such a list, or has over 2,000 objects.
+      NotPlain: the text is not such a list, or has over 2,000 objects.
     """
     if sum(piece.count(b"{") for piece in _pieces(text)) > _MOST_ITEMS:
         raise NotPlain("the list has too many objects")

@@ -46,7 +46,7 @@ def decode_json(data: bytes) -> Any:
     """Decode untrusted JSON; integers beyond 64 bits stay exact, lone surrogates are replaced.
 
     Raises:
-      InvalidJson: it is not JSON.
+      InvalidJson: the data is not JSON.
     """
     return _decoded(data, long_number=_has_long_number(data))
 
@@ -65,8 +65,8 @@ def decode_given(data: bytes) -> Any:
     """Decode JSON that a caller gave as `decode_json`, but refuse a text or a number that would become another one.
 
     Raises:
-      InvalidJson: it is not JSON, a text has half of a surrogate pair, which no UTF-8 and no database can hold, or a
-        number is beyond a double's range; the message has the path.
+      InvalidJson: the data is not JSON, a text has half of a surrogate pair, which no UTF-8 and no database can hold,
+        or a number is beyond a double's range; the message has the path.
     """
     long_number = _has_long_number(data)
     value = _decoded(data, long_number=long_number)
@@ -143,7 +143,7 @@ def require_finite(value: Any, *, advice: str = "send null or text in its place"
     """Refuse a value with NaN or an infinity, which would become null.
 
     Raises:
-      InvalidJson: it has one; the message has the path.
+      InvalidJson: the value has one; the message has the path.
     """
     if (path := not_finite(value)) is not None:
         raise InvalidJson(f"the number at {path} is NaN or infinite, which JSON does not have; {advice}")

@@ -59,8 +59,8 @@ def read_yaml(text: str) -> Json:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 1})" if mark is not None else ""
-        what = getattr(error, "problem", None) or str(error).partition("\n")[0] or "it nests too deeply"
-        raise InvalidRequest(f"it is not valid YAML or JSON{place}: {what}") from error
+        what = getattr(error, "problem", None) or str(error).partition("\n")[0] or "the text nests too deeply"
+        raise InvalidRequest(f"the text is not valid YAML or JSON{place}: {what}") from error
     _require_plain(value)
     return value
 
@@ -73,7 +73,7 @@ def _require_shallow(events: Iterable[Any]) -> None:
     for event in events:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
-            raise InvalidRequest(f"it nests deeper than {_DEEPEST} levels")
+            raise InvalidRequest(f"the text nests deeper than {_DEEPEST} levels")
 
 
 def _require_plain(value: Any) -> None:
@@ -89,13 +89,15 @@ def _require_plain(value: Any) -> None:
             elif isinstance(one, list):
                 below += one
             elif not isinstance(one, str | int | float | bool | None):
-                raise InvalidRequest(f"it has a value of type {type(one).__name__}, which cannot be written as JSON")
+                raise InvalidRequest(
+                    f"the text has a value of type {type(one).__name__}, which cannot be written as JSON"
+                )
             if len(below) > _MOST_VALUES:
                 break
         count += len(below)
         if count > _MOST_VALUES:
-            raise InvalidRequest(f"it has more than {_MOST_VALUES:,} values")
+            raise InvalidRequest(f"the text has more than {_MOST_VALUES:,} values")
         if not below:
             return
         level = below
-    raise InvalidRequest(f"it nests deeper than {_DEEPEST} levels")
+    raise InvalidRequest(f"the text nests deeper than {_DEEPEST} levels")

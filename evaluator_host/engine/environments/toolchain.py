@@ -226,7 +226,7 @@ def _prepared_in(home: Path) -> Iterator[None]:
     """Convert errors of the operating system that the block raises.
 
     Raises:
-      SandboxUnavailable: it refused something; the detail says what and what to do.
+      SandboxUnavailable: the system refused something; the detail says what, and what to do.
     """
     try:
         home.mkdir(parents=True, exist_ok=True)
@@ -276,7 +276,7 @@ def restricted_python_dir(data_dir: Path) -> Path:
     """Return a folder with only copies of RestrictedPython and, for questions of editors, of jedi and pyflakes.
 
     Raises:
-      SandboxUnavailable: one of them is not installed.
+      SandboxUnavailable: one of these packages is not installed.
     """
     try:
         releases = [f"{name.lower()}-{version(name)}" for name in _PYTHON_PACKAGES]

@@ -197,8 +197,8 @@ def require_authorities(ca_file: Path, context: ssl.SSLContext | None = None) ->
     """Check that a file has certificates in PEM form; let a context trust them.
 
     Raises:
-      Misconfigured: it cannot be read, or has none.
-      MachineExhausted: too many files are open to read it now.
+      Misconfigured: the file cannot be read, or has no certificate.
+      MachineExhausted: too many files are open to read the file now.
     """
     named = "correct EVALUATOR_HOST_CA_FILE or SSL_CERT_FILE, or unset it"
     try:

@@ -107,7 +107,7 @@ def texts_below(folder: Path, project: Project) -> tuple[list[Path], list[Path]]
     Hidden files, and folders of which nothing is sent, are in neither list.
 
     Raises:
-      InvalidRequest: it is not a folder of the project, or has too many files.
+      InvalidRequest: the path is not a folder of the project, or the folder has too many files.
     """
     top, root = folder.resolve(), project.root.resolve()
     if not top.is_dir():
@@ -247,7 +247,7 @@ class _Collected:
         """Read a file, keep it, and return its text.
 
         Raises:
-          InvalidRequest: it may not or cannot be sent.
+          InvalidRequest: the file may not or cannot be sent.
         """
         shown = self.project.shown(path)
         real = path.resolve()
@@ -270,7 +270,7 @@ class _Collected:
         """Read a file that the caller named, and keep it.
 
         Raises:
-          InvalidRequest: it is not in the project, or cannot be sent.
+          InvalidRequest: the file is not in the project, or cannot be sent.
         """
         real, root = path.resolve(), self.project.root
         if not real.is_relative_to(root):

@@ -111,10 +111,10 @@ class Resolver:
         """Run uv or npm in a workspace and return its exit code and output.
 
         Raises:
-          IndexUnavailable: it did not end within `index.timeout_s`.
-          PackagesFailed: it wrote too much, or reached a limit of the build sandbox.
-          MachineExhausted: this machine lacks what it takes to run it.
-          Misconfigured: it is not installed.
+          IndexUnavailable: the program did not end within `index.timeout_s`.
+          PackagesFailed: the program wrote too much, or reached a limit of the build sandbox.
+          MachineExhausted: this machine lacks memory, processes or the like to run the program.
+          Misconfigured: the program is not installed.
         """
         timeout_s = self.index.timeout_s
         try:

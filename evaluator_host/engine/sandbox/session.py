@@ -228,9 +228,9 @@ class Sandbox:
         """Wait for the runner's `hello` message.
 
         Raises:
-          SandboxUnavailable: it ended or sent another frame; the detail has the end of the runner's standard error.
-          SandboxSlow: it did not answer in time.
-          SandboxLost: something killed it.
+          SandboxUnavailable: the runner ended or sent another frame; the detail has the end of its standard error.
+          SandboxSlow: the runner did not answer in time.
+          SandboxLost: something killed the sandbox.
         """
         try:
             frame = await self._next(HELLO_TIMEOUT_S)
@@ -239,7 +239,9 @@ class Sandbox:
         except _NoAnswer as no_answer:
             exit_status = await self.destroy()
             if exit_status.lost and exit_status.exit_code is None:
-                raise SandboxLost(f"something killed a {self.backend} sandbox while it started") from no_answer
+                raise SandboxLost(
+                    f"something killed a {self.backend} sandbox while it started; try again"
+                ) from no_answer
             words = exit_status.stderr_tail.strip() or no_answer.reason
             if no_answer.timed_out or no_answer.starved:
                 raise SandboxSlow(

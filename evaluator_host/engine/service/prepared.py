@@ -114,7 +114,7 @@ def prepare(
     `check`: only load it and list its imports. `known`: the installed package set that it pins, None without pins.
 
     Raises:
-      InvalidRequest: it is over a limit, or its language does not have the policy or contract (`require_fit`).
+      InvalidRequest: the evaluator is over a limit, or its language lacks the policy or contract (`require_fit`).
     """
     require_fit(evaluator, settings)
     source = cleaned(evaluator.code, evaluator.language)

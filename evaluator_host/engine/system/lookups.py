@@ -78,7 +78,7 @@ class Lookups:
         """Return the addresses of a name, each once, at least one.
 
         Raises:
-          LookupFailed: it has none, or none was found in time.
+          LookupFailed: the name has no address, or none was found in time.
         """
         if (address := written_address(host)) is not None:
             return [address]

@@ -78,9 +78,9 @@ async def run(
       inherit: Whether it gets the variables of this process instead of `command.environment`.
 
     Raises:
-      OSError: it cannot be started.
-      TimeoutError: it did not end within `timeout_s`.
-      OutputFlood: it wrote more than `OUTPUT_BYTES` to one stream.
+      OSError: the command cannot be started.
+      TimeoutError: the command did not end within `timeout_s`.
+      OutputFlood: the command wrote more than `OUTPUT_BYTES` to one stream.
     """
     process = await start_process(
         *command.argv,

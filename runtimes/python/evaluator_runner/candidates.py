@@ -81,7 +81,7 @@ def the_only(namespace: dict[str, Any], names: list[str], what: str) -> str:
     """Return the only name that is an evaluator; `what` is the plural for these names in messages.
 
     Raises:
-      Failure: it may be any of several.
+      Failure: several names may be the evaluator.
     """
     if len(names) == 1:
         return names[0]

@@ -195,7 +195,7 @@ class Listener:
         """Return the descriptor of the connection that process `pid` made; close those of other processes.
 
         Raises:
-          Lost: it made none.
+          Lost: the process made no connection.
         """
         while True:
             try:

@@ -211,7 +211,7 @@ def _find(
     """Return the entry.
 
     Raises:
-      Failure: there is none.
+      Failure: there is no entry.
       ImportError: a decorator from a package that is not there has replaced the entry.
     """
     try:

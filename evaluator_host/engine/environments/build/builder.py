@@ -92,10 +92,10 @@ class Builder:
           stage: Folder below `staging` into which it links downloads; None for a command that installs nothing.
 
         Raises:
-          TimeoutError: it did not end within `timeout_s`.
+          TimeoutError: the command did not end within `timeout_s`.
           HostBusy: the machine gave it too little processor time.
-          OutputFlood: it wrote more than `OUTPUT_BYTES` to one stream.
-          LimitReached: it needed more memory, processes or disk than it is allowed.
+          OutputFlood: the command wrote more than `OUTPUT_BYTES` to one stream.
+          LimitReached: the command needed more memory, processes or disk than it may use.
         """
         sandbox = await self._find()
         disk_watch = DiskWatch(self.home, limit_mb=_WRITES * self._limits.file_mb)

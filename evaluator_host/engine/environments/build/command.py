@@ -144,10 +144,10 @@ class BuildSandbox:
         """Run a command until it ends, and leave no process, cgroup or descriptor behind.
 
         Raises:
-          TimeoutError: it did not end within `timeout_s` seconds, as `linux.work_clock` counts them.
-          HostBusy: the machine gave it too little processor time.
-          OutputFlood: it wrote more than `OUTPUT_BYTES` to one stream.
-          LimitReached: it needed more memory, processes or disk than it is allowed.
+          TimeoutError: the command did not end within `timeout_s` seconds, as `linux.work_clock` counts them.
+          HostBusy: the machine gave the command too little processor time.
+          OutputFlood: the command wrote more than `OUTPUT_BYTES` to one stream.
+          LimitReached: the command needed more memory, processes or disk than it may use.
           MachineExhausted: the disk is nearly full.
         """
         tries = itertools.count(1)

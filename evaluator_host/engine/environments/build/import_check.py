@@ -180,7 +180,7 @@ def _refuse_harm(package: str, outcome: Returned | Loaded | Failed, logs: Logs) 
     """Refuse a package that harms the process that imports it.
 
     Raises:
-      PackagesFailed: it does.
+      PackagesFailed: the import does harm.
     """
     harm = None
     if isinstance(outcome, Failed):
@@ -276,7 +276,7 @@ def _refuse_addon(root: Path, name: str) -> None:
     """Refuse an npm package whose native addon was not installed with it.
 
     Raises:
-      PackagesFailed: it was not.
+      PackagesFailed: the addon is missing.
     """
     if lacks_addon(root, name):
         reason = f"{name} has a native addon that its install script would build, and install scripts do not run here"

@@ -330,7 +330,7 @@ class _Registry:
 
         Raises:
           PackagesFailed: the registry has no such image, or refuses.
-          IndexUnavailable: it has a fault, or too much to do.
+          IndexUnavailable: the registry has a fault, or is too busy.
         """
         status = answer.status_code
         if status < httpx.codes.BAD_REQUEST:
@@ -349,8 +349,8 @@ def _opened(repository: str) -> Iterator[_Registry]:
     """Yield the registry of a repository, with the credentials of `docker login`.
 
     Raises:
-      IndexUnavailable: it does not answer.
-      PackagesFailed: what it sends cannot be read.
+      IndexUnavailable: the registry does not answer.
+      PackagesFailed: the answer of the registry cannot be read.
     """
     host, name = docker.auth.resolve_repository_name(repository)
     found = docker.auth.resolve_authconfig(docker.auth.load_config(), registry=host) or {}

@@ -95,7 +95,7 @@ def check_lock(record: Record, *, digest: str) -> None:
     """Check that a record and its lock describe the package set with this digest.
 
     Raises:
-      PackagesFailed: they describe another set, or the lock is not valid.
+      PackagesFailed: the record describes another set, or its lock is not valid.
     """
     try:
         lock = Lock.from_json(record.lock)
@@ -138,7 +138,7 @@ def bounded(tar: tarfile.TarFile, max_bytes: int, found: str, then: str) -> Iter
     """Yield the entries of a tar.
 
     Raises:
-      PackagesFailed: it has more than `max_bytes` or entries; `found` and `then` stand around both limits.
+      PackagesFailed: the tar has too many bytes or entries; the message is `found`, the limits and `then`.
     """
     left = max_bytes
     for count, member in enumerate(tar):

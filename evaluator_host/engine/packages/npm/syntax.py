@@ -118,7 +118,7 @@ def _judge(specs: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return how npm's own libraries read each text: `{"type", "name", "version", "wanted", "floor"}` or a reason.
 
     Raises:
-      MachineExhausted: this machine lacks what it takes to run them.
+      MachineExhausted: this machine lacks memory, processes or the like to run them.
       Misconfigured: node or npm's libraries cannot be run.
     """
     if not specs:

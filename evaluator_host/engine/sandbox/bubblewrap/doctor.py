@@ -58,7 +58,7 @@ async def find_bubblewrap() -> Bubblewrap:
     """Return the installed bubblewrap.
 
     Raises:
-      SandboxUnavailable: there is none that this backend can use; the detail says what to install.
+      SandboxUnavailable: no usable bubblewrap is installed; the detail says what to install.
     """
     path = _installed()
     if path is None:
@@ -100,8 +100,8 @@ def require_program(path: Path) -> None:
     """Check that a file begins as a program does: bubblewrap and Node have a shell run anything else, line by line.
 
     Raises:
-      SandboxUnavailable: it does not.
-      OSError: it cannot be read.
+      SandboxUnavailable: the file is not a program.
+      OSError: the file cannot be read.
     """
     with path.open("rb") as opened:
         if not opened.read(4).startswith((b"\x7fELF", b"#!")):

@@ -78,7 +78,7 @@ def extract(value: Any, path: str, *, field: str, required: bool = True) -> Any:
     """Return the last value at a JSONPath; None when there is none and it is not required.
 
     Raises:
-      ValueError: there is none.
+      ValueError: there is no required value.
     """
     found = find_path(value, path)
     if not found and required:
@@ -128,7 +128,7 @@ def read_whole(answer: Any, *, path: str, field: str, trajectory_path: str | Non
     """Return the response in an agent's JSON answer.
 
     Raises:
-      ValueError: it has no output.
+      ValueError: the answer has no output.
     """
     value = str(extract(answer, path, field=field))
     found = None

@@ -76,7 +76,7 @@ async def make_inference_request(
 
     Raises:
       ClientInferenceError: the model refuses the request.
-      RuntimeError: it does not answer.
+      RuntimeError: the model does not answer.
     """
     if in_place is not None:
         return await in_place(model, request, max_retries, timeout=timeout)

@@ -22,7 +22,7 @@ def prepare_rows(
     """Return the rows of a data set, the first `limit`, with mapped fields added.
 
     Raises:
-      DatasetLoadError: it cannot be read.
+      DatasetLoadError: the data set cannot be read.
       RuntimeError: a row is not an object.
     """
     rows = load_dataset_as_dicts(dataset)[:limit]
@@ -37,7 +37,7 @@ def load_dataset_as_dicts(dataset: DatasetInput | str | Path) -> list[dict[str, 
     """Return the rows of a data set.
 
     Raises:
-      DatasetLoadError: it cannot be read.
+      DatasetLoadError: the data set cannot be read.
     """
     if isinstance(dataset, DatasetRows):
         return dataset.rows

@@ -38,7 +38,7 @@ def number_of(output: MetricOutput, spec: MetricOutputSpec) -> float | int | Non
     """Return an output as a number, a bool as 1.0 or 0.0; None for labels and objects.
 
     Raises:
-      ValueError: it is not of its declared type.
+      ValueError: the output is not of its declared type.
     """
     if not is_aggregateable_output_spec(spec):
         return None

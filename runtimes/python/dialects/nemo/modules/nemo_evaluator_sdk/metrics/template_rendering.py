@@ -40,7 +40,7 @@ def render_texts(metric: Any, row: MetricInput) -> tuple[str, str]:
 
     Raises:
       ValueError: the row lacks one of them.
-      TypeError: one of them is not a text.
+      TypeError: the reference or the candidate is not a text.
     """
     reference = render(metric, "reference", metric.reference, row)
     candidate = render_candidate(metric, row)
@@ -70,7 +70,7 @@ def as_text(value: Any, what: str) -> str:
     """Return a value that must be a text.
 
     Raises:
-      TypeError: it is not a text.
+      TypeError: the value is not a text.
     """
     if not isinstance(value, str):
         raise TypeError(f"The {what} must be a string.")

@@ -40,7 +40,7 @@ class Scorer:
         """Call the scorer with those fields that it takes.
 
         Raises:
-          MlflowException: it returned something else than a value, feedback or a list of feedback.
+          MlflowException: the scorer returned something else than a value, feedback or a list of feedback.
         """
         given = dict(zip(_FIELDS, (inputs, outputs, expectations, trace, session)))  # noqa: B905
         function = getattr(self, "_function", None) or type(self).__call__
