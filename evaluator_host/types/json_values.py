@@ -151,7 +151,7 @@ def require_finite(value: Any, *, advice: str = "send null or text in its place"
 
 def repeated_key(data: bytes, again: bytes) -> str | None:
     """Return the path of a key that an object has twice, None where none has; `again` is the decoded data, encoded."""
-    if data.count(b":") == again.count(b":"):  # this is nearly always so, and quick to check
+    if data.count(b":") == again.count(b":"):  # nearly always equal, and quick to compare
         return None
     found = ((path, one) for path, one in places(json.loads(data, object_pairs_hook=_pairs)) if isinstance(one, _Twice))
     return next((render_path((path, one.key)) for path, one in found), None)

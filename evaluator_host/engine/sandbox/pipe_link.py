@@ -154,7 +154,7 @@ class PipeLink:
     def memory_events(self) -> int:
         """Return how many processes were killed at the memory limit."""
         kills = self._scope.memory_events()
-        if not self.ended:  # those kills ended rows, not the sandbox
+        if not self.ended:  # earlier kills ended rows, not the sandbox
             self._kills_known = kills
         return kills
 

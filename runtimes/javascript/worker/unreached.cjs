@@ -1,6 +1,6 @@
 // @ts-check
 'use strict';
-/** Records the hosts that code asks in vain, so that no answer of theirs is made up in silence; those that answer later are forgotten. */
+/** Records the hosts that code asks in vain, so that the result says which answers are missing; hosts that answer later are forgotten. */
 const channels = require('node:diagnostics_channel');
 const { errorMonitor } = require('node:events');
 

@@ -101,7 +101,7 @@ class Entry:
         self.bind = bind
 
     def stop(self, why: str) -> None:
-        """Let every call fail, since the entry lacks an import."""
+        """Make every call fail, because an import of the entry is missing."""
 
         def stopped(*_args: Any, **_kwargs: Any) -> None:
             raise ImportError(why)
@@ -328,7 +328,7 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
 
     spelled = {name.lower(): name for name in functions if not name.startswith("_")}
     names = ["evaluate", "main"] if wanted == "evaluate" else [wanted]
-    least = 0.75 if wanted == "evaluate" else 0.6  # many names begin with eval
+    least = 0.75 if wanted == "evaluate" else 0.6  # stricter, because many names begin with eval
     close = [spelled[match] for name in names for match in difflib.get_close_matches(name.lower(), spelled, 1, least)]
     if close:
         return f"did you mean `{close[0]}`? Rename it, or name it in `settings.entry`; otherwise {_EXPECTED}"

@@ -204,7 +204,7 @@ def renew() -> None:
 
 
 def _renew_bits(bits: Any) -> None:
-    if hasattr(bits, "_legacy_seeding"):  # only MT19937 has it, and it takes a twentieth of the time
+    if hasattr(bits, "_legacy_seeding"):  # only MT19937 has this faster method
         entropy = _urandom(_ENTROPY_BYTES)
         bits._legacy_seeding([int.from_bytes(entropy[at : at + 4], _byteorder) for at in _WORDS])  # noqa: SLF001
     else:

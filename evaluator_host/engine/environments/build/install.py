@@ -116,7 +116,7 @@ async def _watched(
         last, spent_s = 0, 0.0
         known = await asyncio.to_thread(_downloaded, index.cache_dir, lock.language)
         while True:
-            await asyncio.sleep(max(_LOOK_EVERY_S, spent_s))  # the same pause as in `DiskWatch.watch`
+            await asyncio.sleep(max(_LOOK_EVERY_S, spent_s))  # as long a pause as in `DiskWatch.watch`
             started = time.monotonic()
             try:
                 done, size = await asyncio.to_thread(_look, files, lock, index.cache_dir, known)

@@ -21,7 +21,8 @@ INSTALL: Final = (
 )
 _VERSION_S: Final = 10.0
 _DAMAGED: Final = "That program is missing or damaged: reinstall the host's dependencies (`make setup`)"
-_OLDEST: Final = (0, 7)  # the first with --size, without which a guest could fill the host's memory through /tmp
+# the first version with --size, without which a guest could fill the host's memory through /tmp
+_OLDEST: Final = (0, 7)
 _DISABLE_USERNS: Final = (0, 8)
 _PROC_SYS: Final = Path("/proc/sys")
 

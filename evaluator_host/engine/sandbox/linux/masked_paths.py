@@ -13,7 +13,7 @@ PROC_FILES: Final = (
     "/proc/sys/kernel/core_pattern",  # a path of the host
     "/proc/sys/kernel/random/boot_id",  # identifies the machine until its next boot
 )
-PROC_FOLDERS: Final = ("/proc/fs",)  # volumes of the host by name
+PROC_FOLDERS: Final = ("/proc/fs",)  # names of the host's volumes
 
 ENGINE_DEFAULTS: Final = (
     "/proc/asound",

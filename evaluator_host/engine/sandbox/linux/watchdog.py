@@ -30,7 +30,7 @@ _TMPFS: Final = ("tmp", "dev/shm")  # tmpfs mounts of the sandbox, below /proc/<
 
 
 class Over(Enum):
-    """A limit that a sandbox is over."""
+    """A limit that a sandbox exceeds."""
 
     MEMORY = auto()
     PROCESSES = auto()

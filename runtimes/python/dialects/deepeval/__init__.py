@@ -136,7 +136,7 @@ def _turn(kinds: Any, fields: dict[str, Any]) -> Any:
 
 
 def _measures_alone(kind: Any) -> bool:
-    """Return whether a metric has a `measure` of its own and only the base class's `a_measure`, which refuses."""
+    """Return whether a metric defines `measure` but not `a_measure`, which raises in the base class."""
     owners = [one for one in kind.__mro__ if "a_measure" in vars(one)]
     return bool(owners) and owners[0].__name__ in _BASES and owners[0].__module__.startswith("deepeval.")
 

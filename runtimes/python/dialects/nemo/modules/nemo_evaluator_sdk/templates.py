@@ -27,7 +27,7 @@ def render_template(template: str | dict[str, Any] | list[Any], context: dict[st
     A template that is one expression keeps its value's type. One that mentions `tojson` is read as JSON.
 
     Raises:
-      jinja2.UndefinedError: it uses a name that does not exist.
+      jinja2.UndefinedError: the template uses a name that does not exist.
       json.JSONDecodeError: a text that should be JSON is not.
     """
     if isinstance(template, dict):

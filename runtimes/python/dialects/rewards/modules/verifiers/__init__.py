@@ -25,7 +25,7 @@ __all__ = [
 
 
 class Environment:
-    """An environment with its rubric; it has no rollouts here."""
+    """An environment with its rubric, here without rollouts."""
 
     def __init__(self, *, rubric=None, **settings):
         self.rubric = rubric

@@ -28,7 +28,7 @@ class ROUGEMetric(ROUGE):
     def model_post_init(self, context: Any, /) -> None:
         """Import rouge-score before the first row."""
         super().model_post_init(context)
-        with suppress(ImportError):  # an evaluation that scores no row needs none
+        with suppress(ImportError):  # an evaluation without rows does not need rouge-score
             from rouge_score import rouge_scorer  # noqa: F401
 
     @cached_property
