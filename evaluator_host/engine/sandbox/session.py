@@ -550,7 +550,9 @@ class Sandbox:
                 return Failed(late)
         code, message = classify_exit(exit_status, memory_mb=self.spec.memory_mb)
         if code is ErrorCode.SANDBOX_LOST:
-            raise SandboxLost(f"the {self.backend} backend lost a sandbox: {exit_status.stderr_tail[-300:]}")
+            raise SandboxLost(
+                f"the {self.backend} backend lost a sandbox; try again. {exit_status.stderr_tail[-300:]}".strip()
+            )
         failed = Failed(EvaluationError(code, message))
         killed = exit_status.signal == signal.SIGKILL and isinstance(no_answer, _NoAnswer) and no_answer.ended
         # Node aborts when an earlier row closed a standard stream and its descriptor was used again.

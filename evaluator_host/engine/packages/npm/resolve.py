@@ -84,7 +84,7 @@ async def matching_versions(specs: Sequence[tuple[str, str]], resolver: Resolver
     answers = await asyncio.to_thread(_json, finished.stdout)
     if finished.code != 0 or not isinstance(answers, list) or len(answers) != len(specs):
         raise PackagesFailed(
-            f"npm cannot list versions: {shorten(finished.stderr, resolver.index) or 'it gave no reason'}"
+            f"npm cannot list versions: {shorten(finished.stderr, resolver.index) or 'npm gave no reason'}"
         )
     silent = [answer for answer in answers if NO_ANSWER.fullmatch(answer.get("code", ""))]
     if len(silent) == len(answers):

@@ -119,7 +119,9 @@ def _command(flags: Sequence[str], resolver: Resolver) -> tuple[str, ...]:
 def platform_tag(target: LockTarget) -> str:
     """Return uv's name for the newest manylinux platform that the target's C library supports, at least 2.17."""
     if target.machine not in {"x86_64", "aarch64"}:
-        raise Misconfigured(f"Packages cannot be resolved for {target.machine}, only for x86_64 and aarch64.")
+        raise Misconfigured(
+            f"Packages cannot be resolved for {target.machine}, only for x86_64 and aarch64; run the host there."
+        )
     minor = max((known for known in _GLIBC_MINORS if (2, known) <= target.glibc), default=_GLIBC_MINORS[0])
     return f"{target.machine}-manylinux_2_{minor}"
 

@@ -59,7 +59,9 @@ async def ensure_base(engine: Engine, *, base: str | None, progress: Progress) -
         await engine.run(_build_base, tag, reference=reference, pins=pins, label=label)
     except ENGINE_ERRORS as error:
         if base is not None:
-            raise SandboxUnavailable(f"the base image {base} cannot be used: {error}") from error
+            raise SandboxUnavailable(
+                f"the base image {base} cannot be used: {error}; name another one with --base"
+            ) from error
         progress(
             f"{reference} cannot be pulled ({str(error).strip()[:200]}); bootstrapping Debian {pins.suite} instead"
         )
