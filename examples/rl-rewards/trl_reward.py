@@ -2,22 +2,38 @@
 
 from pathlib import Path
 
-from evaluator_host import Client, Evaluator, Limits, Row
-from evaluator_host.types.outcome import HOST_FAULTS
+try:
+    from evaluator_host_client import Client, Evaluator, Limits, Row
+except ImportError:  # an environment that has the host
+    from evaluator_host import Client, Evaluator, Limits, Row
 
 CODE = (Path(__file__).parent / "reward.py").read_text()
 EVALUATOR = Evaluator(CODE, limits=Limits(timeout_s=2))
+ANSWERS_FAULTS = {"timeout", "memory_limit", "process_limit", "disk_limit", "crashed", "policy_violation"}
 
 
-def passes(completions: list[str], tests: list[list[str]], **_: object) -> list[float]:
+def passes(completions: list, tests: list[list[str]], **_: object) -> list[float]:
     """Return a reward for each completion, for `reward_funcs` of `GRPOTrainer`; `tests` is a column of the data set."""
-    rows = [Row(inputs={"tests": one}, outputs=text) for text, one in zip(completions, tests, strict=True)]
+    pairs = zip(completions, tests, strict=True)
+    rows = [Row(inputs={"tests": checked(one)}, outputs=text_of(completion)) for completion, one in pairs]
     with Client() as client:
         results = client.evaluate_batch(EVALUATOR, rows).results
-    for one in results:
-        if one.error is not None and one.error.code in HOST_FAULTS:  # a reward of 0 would blame the model
-            raise RuntimeError(one.error.message)
+    for at, one in enumerate(results):
+        if one.error is not None and one.error.code not in ANSWERS_FAULTS:  # a reward of 0 would blame the model
+            raise RuntimeError(f"completion {at}: {one.error.code}: {one.error.message}")
     return [one.score or 0.0 for one in results]
+
+
+def text_of(completion: str | list[dict]) -> str:
+    """Return what the model wrote, also of a conversation."""
+    return completion if isinstance(completion, str) else completion[-1]["content"]
+
+
+def checked(tests: list[str]) -> list[str]:
+    """Return the tests of a row, if it has some."""
+    if not isinstance(tests, list) or not tests or not all(isinstance(one, str) for one in tests):
+        raise ValueError(f"`tests` of a row is {tests!r}, not a list of texts")
+    return tests
 
 
 if __name__ == "__main__":

@@ -1,13 +1,16 @@
 """A reward for verl: `custom_reward_function.path=verl_reward.py`; the ground truth of a row is its tests."""
 
+import json
+
 from trl_reward import passes
 
 
 def compute_score(
-    data_source: str, solution_str: str, ground_truth: list[str], extra_info: dict | None = None
+    data_source: str, solution_str: str, ground_truth: list[str] | str, extra_info: dict | None = None
 ) -> float:
-    """Return the reward of one answer."""
-    return passes([solution_str], [ground_truth])[0]
+    """Return the reward of one answer; a ground truth that is a text is JSON."""
+    tests = json.loads(ground_truth) if isinstance(ground_truth, str) else list(ground_truth)
+    return passes([solution_str], [tests])[0]
 
 
 if __name__ == "__main__":

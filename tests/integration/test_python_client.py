@@ -1,6 +1,7 @@
 """The Python client alone, built and installed as its users have it, against a real host."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -90,6 +91,35 @@ def test_the_examples_of_its_page_and_a_job_run(python: Path, server: Server, tm
         "    except HostError as error: print(type(error).__name__)\n"
     )
     assert done(python, "-c", job).split() == ["completed", "NotFound"]
+
+
+REWARDS = """
+from trl_reward import passes
+from verl_reward import compute_score
+
+good, tests = "def double(n): return 2 * n", ["assert double(4) == 8"]
+chat = [{"role": "assistant", "content": f"```python\\n{good}\\n```"}]
+print(passes([chat, good, "exit()"], [tests] * 3), compute_score("", good, '["assert double(4) == 8"]'))
+for wrong in (None, "assert True", [], [None], ["assert ("]):
+    try:
+        print(passes([good], [wrong]))
+    except (ValueError, RuntimeError) as error:
+        print(type(error).__name__)
+try:
+    print(compute_score("", good, "assert True"))
+except ValueError:
+    print("not JSON")
+"""
+
+
+def test_the_example_for_trainers_needs_the_client_alone_and_refuses_bad_rows(
+    python: Path, server: Server, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(ROOT / "examples" / "rl-rewards", tmp_path / "rl-rewards")
+    program = f"import os; os.environ['EVALUATOR_HOST_URL'] = {server.url!r}\n{REWARDS}"
+    assert done(python, "-c", program, folder=folder).splitlines() == [
+        "[1.0, 1.0, 0.0] 1.0", *["ValueError"] * 4, "RuntimeError", "not JSON"
+    ]  # fmt: skip
 
 
 def test_its_version_and_needs_are_those_of_the_host() -> None:
