@@ -53,11 +53,13 @@ def merge(
     _require_all(parts)
     summary = Summary()
     together = False
+    digests: dict[str, int] = {}
     with ExitStack() as stack:
         merged = stack.enter_context(written_anew(target)) if target is not None else None
         opened = {part.shard.number: stack.enter_context(open_file(part.path)) for part in parts}
         for entry, line in _lines(parts, opened):
             result = _read_result(entry["result"])
+            _require_same_evaluator(digests, result.evaluator.digest, parts, entry["index"])
             summary.add(result, row=entry["index"], line=entry.get("line", entry["index"] + 1))
             together = together or has_corpus_scores(result.evaluator.contract)
             if merged is not None:
@@ -134,6 +136,24 @@ def _require_all(parts: list[_Part]) -> None:
         named = ", ".join(f"{number}/{first.shard.of}" for number in missing[:10])
         raise InvalidRequest(
             f"{len(missing)} of {first.shard.of} shards are missing: {named}; run them, and give their files too"
+        )
+
+
+def _require_same_evaluator(digests: dict[str, int], digest: str, parts: list[_Part], index: int) -> None:
+    """Add the evaluator of a row to those of the rows before.
+
+    Raises:
+      InvalidRequest: it is another one.
+    """
+    if digest in digests:
+        return
+    digests[digest] = index
+    if len(digests) > 1:
+        paths = {part.shard.number: part.path for part in parts}
+        one, other = (paths[row % len(parts)] for row in digests.values())
+        raise InvalidRequest(
+            f"{one} and {other} are of different evaluators or settings, and their mean would be of neither; run the "
+            "shards again with the same code"
         )
 
 

@@ -69,6 +69,12 @@ def test_shards_merge_into_the_figures_of_one_run(folder: Path) -> None:
     assert rows(folder / "merged.jsonl") == sorted(rows(folder / "whole.jsonl"))
     assert "rows/s" not in cli(folder, "merge", *parts, code=1)
 
+    (folder / "seventh.py").write_text(CODE.replace("/ 7", "/ 8"))
+    run(folder, "other.jsonl", "--shard", "2/3")
+    told = cli(folder, "merge", *parts[1:], "other.jsonl", "--out", "mixed.jsonl", code=2)
+    assert "part-0.jsonl and other.jsonl are of different evaluators" in told
+    assert not (folder / "mixed.jsonl").exists()
+
     assert "1 of 3 shards are missing: 1/3" in cli(folder, "merge", *parts[:2], code=2)
     assert "are both shard 0/3" in cli(folder, "merge", *parts, "part-0.jsonl", code=2)
     assert "does not name a shard" in cli(folder, "merge", "whole.jsonl", code=2)
