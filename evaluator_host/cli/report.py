@@ -3,6 +3,7 @@
 Both are made of the file that `run --out` writes, so they need no more memory than a line of figures for each row.
 """
 
+import math
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from evaluator_host.engine.system.files import reading
 from evaluator_host.platform.terminal.console import counted, err, plain
+from evaluator_host.types.bounds import exceeds
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.json_values import InvalidJson, decode_json
 from evaluator_host.types.outcome import Status
@@ -45,7 +47,7 @@ class Report:
     def mean(self) -> float | None:
         """Mean score; None if no row has one."""
         scores = [row.score for row in self.rows if row.score is not None]
-        return sum(scores) / len(scores) if scores else None
+        return math.fsum(scores) / len(scores) if scores else None
 
     @property
     def pass_rate(self) -> float | None:
@@ -142,7 +144,7 @@ class ReportFiles:
             return 0
         same = SameRows.of(report, self._before, "score")
         err.print(plain(same.told(self.baseline or results)))
-        return int(self.max_drop is not None and same.drop > self.max_drop)
+        return int(self.max_drop is not None and exceeds(same.drop, self.max_drop))
 
 
 def read_report(file: Path, name: str) -> Report:

@@ -5,6 +5,7 @@ evaluators nothing: the host is imported when the first evaluator is asked for.
 """
 
 import json
+import math
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -86,6 +87,7 @@ class ScoredEvaluator:
         The test also fails when each score is doubtful, as without outputs that the code reads.
         """
         from evaluator_host.client.calls import row_body  # noqa: PLC0415 - see the top
+        from evaluator_host.types.bounds import exceeds  # noqa: PLC0415 - see the top
 
         __tracebackhide__ = True
         given = [row if isinstance(row, dict) else row_body(row) for row in rows]
@@ -102,8 +104,8 @@ class ScoredEvaluator:
             pytest.fail(f"{self.name}: {why}", pytrace=False)
         if not scores:
             pytest.fail(f"{self.name}: none of {len(results)} rows has a score", pytrace=False)
-        mean = sum(scores) / len(scores)
-        if mean < at_least:
+        mean = math.fsum(scores) / len(scores)
+        if exceeds(at_least, mean):
             lowest = min(range(len(results)), key=lambda n: _or_high(results[n].score))
             pytest.fail(
                 f"{self.name}: the mean of {len(scores)} rows is {mean:.4g}, below {at_least}; "
@@ -235,6 +237,8 @@ def _fault(
     equal: float | None,
     passed: bool | None,
 ) -> str | None:
+    from evaluator_host.types.bounds import exceeds  # noqa: PLC0415 - see the top
+
     score, because = result.score, f": {result.reason}" if result.reason else ""
     if score is None:
         return f"no score, the row is {result.status}{'' if result.error is None else _told(result.error)}"
@@ -242,8 +246,8 @@ def _fault(
         at_least = _ENOUGH
     wrong = {
         f"not {equal}": equal is not None and abs(score - equal) > 1e-6,
-        f"below {at_least}": at_least is not None and score < at_least,
-        f"above {at_most}": at_most is not None and score > at_most,
+        f"below {at_least}": at_least is not None and exceeds(at_least, score),
+        f"above {at_most}": at_most is not None and exceeds(score, at_most),
         "and the row passed": passed is False and result.passed,
         "and the row did not pass": passed is True and not result.passed,
     }

@@ -65,12 +65,18 @@ def test_not_passed(exact): exact.assert_score(inputs={"correct_answer": 1}, out
 def test_no_score(exact): exact.assert_score(outputs=2)
 def test_mean(exact): exact.assert_mean([row, {"inputs": {"correct_answer": 1}, "outputs": 1}], at_least=0.9)
 def test_failed_rows(exact): exact.assert_mean([row, {}], at_least=0)
+def test_rounding(make_evaluator):
+    same = make_evaluator("same.py")
+    same.assert_mean([{"outputs": 0.7}] * 3, at_least=0.7)
+    same.assert_score(outputs=1 - 0.9, at_least=0.1)
+    same.assert_score(outputs=0.1 + 0.2, at_most=0.3)
 def test_one_may_fail(exact): exact.assert_mean([row, {}], at_least=0, failures=1)
 def test_no_file(make_evaluator): make_evaluator("nowhere")
 """
 
 
 def test_a_test_fails_with_the_score_and_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "same.py").write_text("def evaluate(inputs, outputs, trace):\n    return outputs\n")
     code, printed = run(tmp_path, "--tb=short", test=FAILING)
     assert code == 1
     for told in (
@@ -86,7 +92,7 @@ def test_a_test_fails_with_the_score_and_the_reason(tmp_path: Path) -> None:
         "\n  outputs: ",
         "\n  hint: this row has no inputs",
         "nowhere; for a stored evaluator of that name give --evaluator-host-url",
-        "9 failed, 1 passed",
+        "9 failed, 2 passed",
     ):
         assert told in printed, (told, printed)
 

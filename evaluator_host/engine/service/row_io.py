@@ -31,6 +31,7 @@ from evaluator_host.engine.service.advice import advised, without_repetition
 from evaluator_host.engine.service.prepared import Prepared
 from evaluator_host.engine.service.source import CleanSource
 from evaluator_host.engine.system.limited_process import CallLimits, LimitedProcesses
+from evaluator_host.types.bounds import ROUNDING
 from evaluator_host.types.errors import LimitExceeded
 from evaluator_host.types.evaluator import (
     Contract,
@@ -65,7 +66,6 @@ from evaluator_host.types.warnings import remedy_of
 
 _PINS_PATIENCE_S: Final = 5.0  # seconds that a result waits to name exact pins
 _SHOWN_KEYS, _KEY_CHARS = 10, 80
-_ROUNDING: Final = 1e-9  # amount by which sums of floats may miss a bound
 _SCALE, _PERCENT = 10, 100  # a score up to 10 is probably a rating, not a percentage
 _SHAPING: Final = CallLimits(cpu_s=20, memory_mb=1024, argument_bytes=BODY_BYTES + (1 << 20), result_bytes=BODY_BYTES)
 
@@ -394,7 +394,7 @@ def normalise(
     if (score := scored.score) is not None:
         if scored.passed is None and evaluator.threshold is not None:
             scored = replace(scored, passed=score >= evaluator.threshold)
-        if not -_ROUNDING <= score <= 1 + _ROUNDING:
+        if not -ROUNDING <= score <= 1 + ROUNDING:
             warnings = (*warnings, _out_of_range(score))
     status = Status.SKIPPED if scored.skipped else Status.SCORED
     return info.result(status, outcome.logs, notes=warnings, value=outcome.value, scored=scored)

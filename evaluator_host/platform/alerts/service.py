@@ -33,6 +33,7 @@ from evaluator_host.platform.models.gateway.hosts import reachable
 from evaluator_host.platform.store.objects import Objects, StoredObject
 from evaluator_host.platform.store.secrets import Secrets
 from evaluator_host.types.alerts import AlertReport, AlertRule, DeliveryReport, Metric
+from evaluator_host.types.bounds import exceeds
 from evaluator_host.types.errors import HostError, InvalidRequest, NotFound, StoreUnavailable
 from evaluator_host.types.jobs import JobReport, JobScore, JobStatus
 from evaluator_host.types.json_values import decode_json, encode_json
@@ -521,7 +522,9 @@ def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample:
         return _Sample(out=True, value=value, about=about)
     if value is None:
         return _Sample(None, None, about)
-    out = value < rule.below if rule.below is not None else rule.above is not None and value > rule.above
+    if rule.below is not None:
+        return _Sample(exceeds(rule.below, value), value, about)
+    out = rule.above is not None and exceeds(value, rule.above)
     return _Sample(out, value, about)
 
 

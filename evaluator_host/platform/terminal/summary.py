@@ -9,6 +9,7 @@ from rich.text import Text
 
 from evaluator_host.platform.terminal.console import err, facts
 from evaluator_host.platform.terminal.words import in_options
+from evaluator_host.types.bounds import exceeds
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Row
 from evaluator_host.types.groups import Numbers
@@ -113,7 +114,7 @@ class Summary:
             return 2
         if self.lost:
             return 3
-        under = fail_under is not None and (self.mean is None or self.mean < fail_under)
+        under = fail_under is not None and (self.mean is None or exceeds(fail_under, self.mean))
         if under:
             mean = "there is no mean score, which" if self.mean is None else f"the mean score {self.mean:.4g}"
             err.print(f"{mean} is under --fail-under {fail_under:g}")

@@ -1,0 +1,25 @@
+"""Bounds for means and differences: rounding of sums of floats neither passes nor fails a run."""
+
+from dataclasses import replace
+
+import pytest
+
+from evaluator_host.platform.terminal.summary import Summary
+from evaluator_host.types.bounds import exceeds
+from tests.unit.test_warnings import SCORED
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "more"),
+    [(0.8 - 0.7, 0.1, False), (0.1 + 0.2, 0.3, False), (0.1, 1 - 0.9, False), (0.7, 0.699999, True), (1, 1, False)],
+)
+def test_only_more_than_rounding_exceeds_a_bound(value: float, bound: float, more: bool) -> None:
+    assert exceeds(value, bound) is more
+
+
+@pytest.mark.parametrize(("scores", "under"), [([1 - 0.9] * 3, False), ([0.1, 0.099], True)])
+def test_a_mean_that_equals_the_bound_but_for_rounding_is_not_under_it(scores: list[float], under: bool) -> None:
+    made = Summary()
+    for row, score in enumerate(scores):
+        made.add(replace(SCORED, score=score), row=row, line=row + 1)
+    assert made.exit_code(bad_lines=0, fail_under=0.1, strict=False) == int(under)
