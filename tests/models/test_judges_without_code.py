@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.platform.jobs.results.agreement import agreement, human_label, judged_as, wilson
+from evaluator_host.platform.jobs.results.agreement import agreement, judged_as, wilson
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator, ModelBudget, Replay
+from evaluator_host.types.groups import value_in
 from evaluator_host.types.jobs import JobStatus
 from tests.model_server import ModelServer
 from tests.models.conftest import KEY
@@ -192,9 +193,9 @@ def test_agreement_is_counted_by_class() -> None:
 
 
 def test_rows_have_classes() -> None:
-    assert human_label({"inputs": {"a": {"b": 1}}}, "a.b") == 1
-    assert human_label({"a.b": 2, "a": {"b": 1}}, "a.b") == 2
-    assert human_label(None, "a") is None
+    assert value_in({"inputs": {"a": {"b": 1}}}, "a.b") == 1
+    assert value_in({"a.b": 2, "a": {"b": 1}}, "a.b") == 2
+    assert value_in(None, "a") is None
     result = {"score": 0.75, "label": None, "passed": None}
     assert judged_as(True, result) == ("true", "true")
     assert judged_as(1, result) == ("1", "0.75")
