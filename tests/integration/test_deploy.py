@@ -163,6 +163,19 @@ def test_a_container_that_forbids_user_namespaces_is_told_what_to_allow(engine: 
     assert "--security-opt seccomp=unconfined" in said
 
 
+def test_the_first_key_is_never_half_written(tmp_path: Path) -> None:
+    """The command is a stand-in, which looks for the key's file while it makes the key."""
+    program, data = tmp_path / "evaluator-host", tmp_path / "data"
+    data.mkdir()
+    program.write_text('#!/bin/sh\n[ "$1 $2" != "keys create" ] || { ls "$EVALUATOR_HOST_DATA_DIR"; echo made; }\n')
+    program.chmod(0o755)
+    run(
+        ["sh", str(DEPLOY / "image" / "start")],
+        {"PATH": f"{tmp_path}:{os.environ['PATH']}", "EVALUATOR_HOST_DATA_DIR": str(data)},
+    )
+    assert (data / "first.key").read_text() == "made\n"
+
+
 def test_helm_and_the_schemas_of_kubernetes_take_the_chart() -> None:
     chart = str(DEPLOY / "helm")
     run([str(HELM), "lint", "--strict", chart, "--set", "storageUrl=s3://rows"])
