@@ -26,8 +26,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-def run(project: Path, code: str, port: int) -> str:
-    program = project / "program.ts"
+def run(project: Path, code: str, port: int, name: str = "program.ts") -> str:
+    program = project / name
     program.write_text(code.replace("127.0.0.1:8710", f"127.0.0.1:{port}"))
     return node("--disable-warning=ExperimentalWarning", str(program), cwd=project)
 
@@ -42,7 +42,7 @@ def printed_after(block: Block) -> str | None:
     "block", [block for block in EXAMPLES if block.language == "ts"], ids=lambda block: f"line {block.line}"
 )
 def test_an_example_of_its_page(block: Block, project: Path, server: Server) -> None:
-    printed = run(project, block.text, server.port)
+    printed = run(project, block.text, server.port, "score.mjs")  # as the page says
     expected = printed_after(block)
     if expected is None:
         assert "# fail 0" in printed or "fail 0" in printed, printed
