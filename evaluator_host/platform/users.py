@@ -30,7 +30,7 @@ class Asked(Protocol):
     """A part of the host that stores objects, and that may use those of other parts."""
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
-        """Return a thing of this part by all its names; None if it has only one name, or belongs to another part."""
+        """Return an object of this part with all its names; None if it has only one, or belongs to another part."""
         ...
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
@@ -40,7 +40,7 @@ class Asked(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """The resources of one host, which can be asked what they use."""
+    """The resources of one host, to find out what they use."""
 
     resources: Collection[Asked]
 
@@ -63,7 +63,7 @@ class Users:
             more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
             those = "that" if len(found) == 1 else "those"
             users = f"{', '.join(found[:_SHOWN])}{more}"
-            raise InUse(f"{name} is used by {users}; delete {those} first, or delete it all the same with force")
+            raise InUse(f"{name} is used by {users}; delete {those} first, or delete it anyway with force")
 
     async def list_users(self, workspace_id: str, kind: str, name: str) -> list[str]:
         """Return what uses a thing of a workspace: `["schedule weekly", "alert low"]`."""

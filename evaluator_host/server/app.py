@@ -30,7 +30,7 @@ _MIGRATION: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.migrate.host.rou
 
 
 class _Nothing:
-    """Stands in for the services of a host: every attribute of it, and every call, returns the object itself."""
+    """A placeholder for the services of a host: every attribute and every call returns the object itself."""
 
     def __getattr__(self, name: str) -> Self:
         return self

@@ -65,7 +65,7 @@ class CallProcess(Part):
         self._ending.add_done_callback(lambda _: self.stopping.set())
 
     async def leave(self, refusal: str | None) -> None:
-        """Tell the first process that this one ends as planned, or with `refusal` why it cannot work."""
+        """Tell the first process that this one ends as planned, or why it cannot work (`refusal`)."""
         with suppress(ChannelClosed):
             if refusal is not None:
                 await self._channel.call("refuse", refusal)

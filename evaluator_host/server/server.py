@@ -179,7 +179,7 @@ class _State(ServerState):
 
     @default_headers.setter
     def default_headers(self, _: list[tuple[bytes, bytes]]) -> None:
-        """Take none."""
+        """Ignore headers of the configuration."""
 
 
 class _Server(uvicorn.Server):
@@ -262,7 +262,7 @@ async def serve_http(
     listener: socket.socket,  # A bound TCP socket, which may listen already. It is closed at the end.
     *,
     greet: Callable[[str], object] | None = None,  # called with each line of the greeting, once requests are accepted
-    # setting it stops the host as the first signal does: calls under way get `settings.stop_grace_s` to end
+    # event that stops the host like the first signal: calls under way get `settings.stop_grace_s` to end
     stop: asyncio.Event | None = None,
     on_stop: Callable[[], object] = lambda: None,
     part: Part = ALL,

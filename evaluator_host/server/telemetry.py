@@ -1,7 +1,7 @@
 """Exports the spans and the metrics of a host by OTLP, with OpenTelemetry's own SDK (the extra `otel`).
 
 Imported only when the operator asks for it. The variables `OTEL_*` are read by the SDK. The metrics are those of
-`/metrics`, exported by the first process for all. Each process exports its own spans: its SDK begins after its fork.
+`/metrics`, exported by the first process for all. Each process exports its own spans: its SDK starts after the fork.
 """
 
 import asyncio

@@ -103,7 +103,7 @@ class _Others(Peers):
         return await self._owners.evaluate(evaluator, row, caller)
 
     async def add_metrics(self, own: bytes) -> bytes:
-        """Return the sum of the metrics of all processes, those that have ended among them."""
+        """Return the sum of the metrics of all processes, including those that have ended."""
         others = await asyncio.gather(*(one.update_metrics() for one in self._all()))
         return summed([own, *others], ended=(self._ended,))
 
@@ -163,7 +163,7 @@ class _Processes:
             pause_s = _PAUSE_S if steady else min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def rest(self) -> None:
-        """End the process that starts the host's others if there are none: it holds as much memory as the first one."""
+        """End the process that starts the others if there are no others: it takes as much memory as the first one."""
         await self._forker.rest()
 
     async def _live(self, what: str, number: int, stop_s: float, work: Callable[..., None], *args: Any) -> bool:
@@ -203,7 +203,7 @@ class _JobProcess:
         self._mark: tuple[Any, ...] | None = None  # mark of a SQLite file in which there were no jobs
 
     def wake(self) -> None:
-        """Look for queued jobs now, without waiting for the next regular look."""
+        """Check for queued jobs now, not only at the next regular check."""
         self._wake.set()
         self._others.tell_jobs("wake")
 
@@ -349,7 +349,7 @@ async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoi
     jobs = _Jobs(settings, backend)
     channel = await Channel(jobs.answer).over(end)
     ending = asyncio.create_task(channel.ended.wait())
-    # The host was killed. Jobs that are given back now would not count as ones that may have killed it.
+    # The host was killed. Jobs must not be given back now, because one of them may have caused it.
     ending.add_done_callback(lambda task: None if task.cancelled() else os._exit(1))
     told = await _refusal_of(jobs.run())
     with suppress(ChannelClosed):

@@ -55,7 +55,7 @@ def refused(verbs: Any, name: str, *users: str) -> None:
     with pytest.raises(InUse) as error:
         verbs.delete(name)
     those = "that" if len(users) == 1 else "those"
-    sentence = f"{name} is used by {', '.join(users)}; delete {those} first, or delete it all the same with force"
+    sentence = f"{name} is used by {', '.join(users)}; delete {those} first, or delete it anyway with force"
     assert error.value.detail == sentence
     verbs.get(name)
     verbs.delete(name, force=True)
@@ -132,7 +132,7 @@ def test_the_command_says_who_uses_it_and_takes_force(client: Client, url: str) 
         client.alerts.create(f"low-{number:02}", AlertRule(Metric.MEAN, live="exact", **LOW))
     told = forked.run(["evaluators", "delete", "exact", "--url", url])
     assert told.returncode == 2
-    sentence = "alert low-09 and 2 more; delete those first, or delete it all the same with --force"
+    sentence = "alert low-09 and 2 more; delete those first, or delete it anyway with --force"
     assert sentence in " ".join(str(told.stderr).split())
     done = forked.run(["evaluators", "delete", "exact", "--force", "--url", url])
     assert done.returncode == 0, done.stderr

@@ -32,7 +32,7 @@ def create_alert(
     client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell the pages, and a webhook, when a figure of a job, a schedule or live traces goes out of bounds."""
+    """Alert the pages, and a webhook, when a figure of a job, a schedule or live traces goes out of bounds."""
     rule = AlertRule(
         metric,
         webhook,

@@ -224,7 +224,7 @@ class Alerts:
         async def turn(turns: Turns, key: tuple[str, ...], work: Coroutine[Any, Any, object]) -> None:
             try:
                 async with turns.turn(key[0]):
-                    # the alert was deleted, or the next look will log the fault
+                    # the alert was deleted, or the next check will log the fault
                     with suppress(NotFound, StoreUnavailable):
                         await work
             finally:
@@ -328,7 +328,7 @@ class Alerts:
         return kept
 
     async def _ended_jobs(self, workspace_id: str, kept: _Alert) -> Sequence[JobReport]:
-        """Return the jobs that ended since the last look, the oldest first."""
+        """Return the jobs that ended since the last check, the oldest first."""
         if kept.rule.job is not None:
             with suppress(NotFound):
                 job = await self._jobs.get_job(workspace_id, kept.rule.job)
@@ -403,7 +403,7 @@ class Alerts:
         """Check the URL of a webhook without looking up its name, and return its parts.
 
         Raises:
-          InvalidRequest: it is not valid, or the operator does not allow the host.
+          InvalidRequest: the URL is not valid, or the operator does not allow the host.
         """
         parts = require_url(given, field="url", path_only=False)
         host, allowed = httpx.URL(given).host, self._settings.webhook_hosts
@@ -466,7 +466,7 @@ def _signing_key(secret: str) -> bytes:
         return base64.b64decode(secret.removeprefix("whsec_")) if secret.startswith("whsec_") else secret.encode()
     except ValueError as error:
         raise _refused(
-            "secret", "the text after whsec_ is not base64", "copy the secret again, whole, as the receiver shows it"
+            "secret", "the text after whsec_ is not base64", "copy the whole secret again, as the receiver shows it"
         ) from error
 
 

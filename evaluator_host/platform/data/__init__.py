@@ -1,1 +1,1 @@
-"""Data files of evaluators: what code reads and packages download, stored by digest."""
+"""Data files of evaluators, which code reads or packages would download, stored by digest."""

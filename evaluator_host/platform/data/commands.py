@@ -31,7 +31,7 @@ def list_(*, client: ClientOption, as_json: JsonOption = False) -> None:
     """List data files, the newest first."""
     found = client.data.all()
     rows = [(one.digest, f"{one.size_bytes}", format_time(one.created_at)) for one in found]
-    none = "there are no data files; `evaluators create NAME FILE --file DATA` sends those of an evaluator"
+    none = "there are no data files; `evaluators create NAME FILE --file DATA` stores one with an evaluator"
     print_found(found, lambda _: table(("DIGEST", "BYTES", "CREATED"), rows), as_json=as_json, none=none)
 
 

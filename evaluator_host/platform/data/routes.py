@@ -31,7 +31,7 @@ def data_api(files: DataFiles, usage: StorageUsage, users: Users, access: Access
         openapi_extra=_FILE,
     )
     async def send(request: Request, caller: CallerOf) -> Response:
-        """Store a file as it is. `data` of an evaluator names it by the digest in the answer."""
+        """Store a file unchanged. `data` of an evaluator refers to it by the digest in the answer."""
         with AuditedCall(access, caller, "data.send"):
             await usage.require_room(caller.workspace)
             sent = await files.receive(caller.workspace, request.stream())

@@ -155,7 +155,7 @@ class RowsFolder:
         return sum(path.stat().st_size for path in (self.path / dataset_id).iterdir())
 
     def orphans(self, known: Collection[str]) -> list[str]:
-        """Return folders to remove: unfinished ones of ended hosts, and those over an hour old with ids not `known`."""
+        """Return folders to remove: unfinished ones of ended hosts, and old ones whose id is not `known`."""
         if not self.path.is_dir():
             return []
         found = []

@@ -1,7 +1,7 @@
-"""Looks at the first rows of data before any is scored.
+"""Checks the first rows of data before any row is scored.
 
-It refuses a mapping of columns that are not there, and code that reads outputs over rows that have none: its scores
-would say nothing.
+A mapping of columns that do not exist is refused, and so is code that reads outputs over rows without any: its scores
+would mean nothing.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -100,7 +100,7 @@ class FirstRows:
 
     @property
     def without_outputs(self) -> bool:
-        """Whether no row has outputs, and the mapping does not say that this is meant."""
+        """Whether no row has outputs, though the mapping does not say so."""
         if not self.rows or self.mapping.without_outputs or any(row.has_output for row in self.rows):
             return False
         return all(field != "outputs" for field, _ in self.mapping.templates)
@@ -146,7 +146,7 @@ class FirstRows:
         count = len(self.records)
         where = "its row" if count == 1 else f"its first {count} rows" if count == FIRST_ROWS else f"all {count} rows"
         message = f"the column {column} of {self.name} is empty in {where}"
-        hint = "; ".join([*self.notes, "map another column, or say that rows have none: outputs=none"])
+        hint = "; ".join([*self.notes, "map another column, or give outputs=none if the rows have no outputs"])
         field = self._field("mapping.outputs")
         return InvalidRequest(message, problems=(Problem(field, f"{name} reads outputs", hint),))
 

@@ -90,7 +90,7 @@ class Mapping:
 
     @property
     def without_outputs(self) -> bool:
-        """Whether it says that rows have no outputs: `outputs=none`."""
+        """Whether the mapping is for rows without outputs: `outputs=none`."""
         return NO_OUTPUTS in self.sources
 
     @classmethod

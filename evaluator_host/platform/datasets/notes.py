@@ -8,7 +8,7 @@ Note: TypeAlias = Callable[[str], object]
 
 
 class Notes:
-    """Passes notes on; those of one kind once, however many rows they are about."""
+    """Passes notes on; notes of one kind only once, for however many rows."""
 
     def __init__(self, note: Note) -> None:
         self._note = note

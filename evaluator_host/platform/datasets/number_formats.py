@@ -38,11 +38,11 @@ _NO_LEAP_DAY: Final = 60  # number of 29 February 1900, which only Excel's calen
 
 
 class NotADate(ValueError):
-    """The number does not stand for a date; Excel shows `####`, or a day that never was."""
+    """The number is not a date: Excel shows `####`, or a day that does not exist."""
 
 
 def built_in(number: int) -> Shows:
-    """Return what a built-in number format shows, which files name by number only."""
+    """Return what a built-in number format shows; files refer to these by number only."""
     return _BUILT_IN.get(number, Shows.NUMBER)
 
 

@@ -162,7 +162,7 @@ def _differing(old: list[int], new: list[int]) -> Iterator[tuple[int | None, int
         if kind != "equal":
             one, one_end, two, two_end = (place + start for place in places)
             for pair in zip_longest(range(one, one_end), range(two, two_end)):
-                # rows whose content occurs often are paired by position
+                # frequent rows are paired by position, and may be equal
                 if None in pair or old[pair[0]] != new[pair[1]]:
                     yield pair
 
@@ -203,7 +203,7 @@ class _Column:
         if kind == "null":
             return
         text = _text(value)
-        # long texts with the same beginning must stay apart
+        # distinguishes long texts with the same beginning
         text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}{hash(text)}"
         if text in self.values or len(self.values) < _DISTINCT:
             self.values[text] += 1

@@ -54,7 +54,7 @@ def read_records(
 ) -> Iterator[Record]:
     """Yield `(line, record)` of a file. `note` gets a sentence for each deviation from the format.
 
-    Columns that are fields of a row, and hold JSON as text, hold what it says (`mapping.with_json`).
+    JSON texts in columns that are fields of a row are decoded (`mapping.with_json`).
 
     Raises:
       InvalidRequest: the file is not of this format, or is damaged so that reading cannot go on.
@@ -94,7 +94,7 @@ def _fields(line: int, record: dict[str, Any], notes: Notes) -> dict[str, Any] |
 
 
 def _in_utf8(file: io.BufferedReader, note: Notes) -> io.BufferedReader:
-    """Return the file, or one that reads it in UTF-8 where it is UTF-16 or Windows-1252."""
+    """Return the file, or for UTF-16 and Windows-1252 a file object that reads it as UTF-8."""
     encoding = _other_encoding(file)
     if encoding is None:
         return file
@@ -104,7 +104,7 @@ def _in_utf8(file: io.BufferedReader, note: Notes) -> io.BufferedReader:
 
 
 def _other_encoding(file: io.BufferedReader) -> str | None:
-    """Return the encoding of a text file that is not UTF-8, None for one that is, or is damaged."""
+    """Return the encoding of a text file that is not UTF-8; None for UTF-8 and for damaged files."""
     start, head = file.tell(), file.peek(_PEEKED)[:_PEEKED]
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"

@@ -15,7 +15,7 @@ from evaluator_host.types.json_values import decode_json, encode_json
 
 _BATCH_S: Final = 2.0  # processor time after which a call returns the rows that it has made
 _BATCH_BYTES: Final = 16 << 20
-_ROW_BYTES: Final = 64 << 20  # bytes of a rendered row of a data set, with all that its templates repeat
+_ROW_BYTES: Final = 64 << 20  # most bytes of a row from templates, which may repeat values
 _LIMITS: Final = CallLimits(cpu_s=10, memory_mb=1024, result_bytes=_BATCH_BYTES + _ROW_BYTES)
 
 

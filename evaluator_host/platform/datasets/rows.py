@@ -87,7 +87,7 @@ class RowFile:
         self._limit = limit
         self._report = report
         self._shard = shard
-        self.count = 0  # valid records so far, those of other shards too
+        self.count = 0  # valid records so far, including those of other shards
         self.bad = 0  # bad records so far
         self.position = 0  # bytes read so far
         self._format = format_ or Format.of_name(path.name)

@@ -275,7 +275,7 @@ class DatasetService:
         """Store an edited copy of a data set as its next version; jobs over the older ones keep their rows.
 
         `changed` has new rows by number, from 0. With `create` the data set is made of the added rows if there is none;
-        `version` is the newest one that the caller knows: numbers of rows are those of a version.
+        `version` is the newest one that the caller knows, since row numbers belong to a version.
 
         Raises:
           InvalidRequest: there is no such row, or none is left.

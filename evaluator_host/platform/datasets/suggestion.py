@@ -1,4 +1,4 @@
-"""Suggests which columns of a data set fill what an evaluator reads of a row: by their names, then by their values."""
+"""Suggests a mapping of columns to the fields that an evaluator reads: by their names, then by their values."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from evaluator_host.engine.contracts.words import EXPECTED, meaning, plain
 
-FIRST_ROWS: Final = 100  # rows that are looked at before the others
+FIRST_ROWS: Final = 100  # rows of a data set that are checked before a job
 _OUTPUTS: Final = (
     *("outputs", "output", "answer", "response", "reply", "completion", "prediction", "generated", "generation"),
     *("modeloutput", "modelresponse", "modelanswer", "actual", "actualoutput", "predicted", "pred", "candidate"),
@@ -90,7 +90,7 @@ def output_column(columns: Sequence[str], rows: Sequence[dict[str, Any]] = ()) -
 
 
 def expected_column(columns: Sequence[str]) -> str | None:
-    """Return the first column that seems to have what was expected."""
+    """Return the first column that seems to have expected answers."""
     return next(filter(_is_expected, columns), None)
 
 

@@ -32,8 +32,8 @@ from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import NameTaken
 from evaluator_host.types.stored import BadLine, DatasetFacts
 
-VERSIONS_KEPT: Final = 10  # versions of a data set that are kept, besides those that jobs use
-_OWN: Final = ("id", "workspace_id", "name", "created_at", "title", "version")  # columns besides those of the facts
+VERSIONS_KEPT: Final = 10  # versions of a data set to keep, besides those that jobs use
+_OWN: Final = ("id", "workspace_id", "name", "created_at", "title", "version")  # columns besides facts on rows
 _JSON: Final = ("bad_lines", "columns", "notes")  # facts that are stored as JSON
 
 

@@ -207,7 +207,7 @@ def scores(
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show what the versions of an evaluator scored in completed jobs, newest first."""
+    """Show the scores of the versions of an evaluator in completed jobs, newest first."""
     found = client.evaluators.scores(name, dataset=dataset, limit=limit)
     header = ("JOB", "NAME", "DATA SET", "FINISHED", "EVALUATOR", *SCORE_HEADER)
     none = f"no completed job has an evaluator named {name}"
@@ -245,7 +245,7 @@ def delete(name: _NameArgument, *, force: options.ForceOption = False, client: C
 
 
 def _with_what_it_had(client: Client, name: str, evaluator: Evaluator) -> Evaluator:
-    """Return the next version of an evaluator with settings kept from the version before, and say which these are."""
+    """Return the next version of an evaluator with settings of the version before, and print which ones were kept."""
     from evaluator_host.platform.evaluators import evaluator_files  # noqa: PLC0415 - as above
 
     before = client.evaluators.get(name)

@@ -64,7 +64,7 @@ class LoadedEvaluator:
 
     evaluator: Evaluator
     requires_python: str | None = None
-    told: tuple[str, ...] = ()  # lines about the files that are sent, and those that are not
+    told: tuple[str, ...] = ()  # lines about files that are sent, and files that are not
     data: dict[str, Path] = field(default_factory=dict)  # its data files on this machine, by digest
 
 
@@ -72,7 +72,7 @@ def read_evaluator(
     file: Path,  # file with the source
     language: Language | None,  # language of the file; None to derive it from the suffix
     *,
-    host: Settings,  # says which indexes to ask for the versions of an inexact pin
+    host: Settings,  # settings with the indexes that know the versions of an inexact pin
     project: Project | None = None,  # project of its own files; None for the project that it lies in
     extra: Sequence[Path] = (),  # further files to send, and folders of data files
     # folders whose files are all sent; a folder that contains `file` is the project's root

@@ -38,7 +38,7 @@ from evaluator_host.types.names import what_was_meant
 
 _OWN: Final = "/v1/"  # beginning of the paths of the host's own API
 _NAMED: Final = 50  # most unknown parameters that an error names
-_LETTERS: Final = 80  # characters of each of these names
+_LETTERS: Final = 80  # most characters of such a parameter in the error
 DECODED_MB: Final = 128  # MB of a decoded body: a million small objects, which take 25 ms to free
 
 

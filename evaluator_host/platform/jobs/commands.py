@@ -191,7 +191,7 @@ def list_(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """List jobs, newest first, with what each evaluator scored, and the change since the job before."""
+    """List jobs, newest first, with the scores of each evaluator, and the change since the job before."""
     if all_workspaces:
         settings = load_settings(data_dir=data_dir)
         owned = with_store(settings, partial(_jobs_of_all, limit=limit, status=status, search=search))

@@ -77,7 +77,7 @@ class LocalExecutor:
 
 
 class RayExecutor:
-    """Evaluates chunks on the nodes of a Ray cluster, and stores what each node has done for the job."""
+    """Evaluates chunks on the nodes of a Ray cluster, and stores the number of rows that each node evaluated."""
 
     def __init__(self, nodes: RayNodes, isolation: Isolation, *, job: Job, queue: JobQueue, owner: str) -> None:
         self.chunk_rows = ROWS[isolation]
@@ -114,7 +114,7 @@ class RayExecutor:
             yield numbered
 
     async def close(self) -> None:
-        """Store what the nodes have done."""
+        """Store the rows of each node."""
         if self._use.nodes:
             await self._save()
 

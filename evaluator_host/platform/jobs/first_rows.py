@@ -1,4 +1,4 @@
-"""Checks the first rows of a job before it is stored: its mapping, and whether the evaluators find what they read."""
+"""Checks the first rows of a job before it is stored: the mapping, and whether evaluators that read outputs get any."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ _ROWS: Final = "the data set"
 
 
 class FirstRowsOfJobs:
-    """Looks at the first rows of jobs of one host."""
+    """Checks the first rows of the jobs of one host."""
 
     def __init__(self, service: Service, folder: RowsFolder) -> None:
         self._service = service

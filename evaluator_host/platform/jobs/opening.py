@@ -23,5 +23,5 @@ def scheduler_of(service: Service, store: Store) -> Scheduler:
 
 
 def model_access(settings: Settings, store: Store) -> ModelAccess:
-    """Return what checks and opens the models that jobs call."""
+    """Return the access of jobs to models."""
     return ModelAccess(settings, secrets=store.secrets, any_key=store.keys.any_made)

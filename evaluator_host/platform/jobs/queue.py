@@ -49,7 +49,7 @@ class StoredResult:
 
     position: int  # place of the evaluator in its job, from 0
     row: int  # number of the row in its data set, from 0
-    status: str  # see `types.outcome.Status`
+    status: str  # scored, skipped or failed, see `types.outcome.Status`
     score: float | None  # the row's score; None if it has none, or if it does not fit a float
     passed: bool | None
     error_code: str | None

@@ -193,7 +193,7 @@ def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access:
 
     @router.post("/mapping", response_model=MappingAdvice, responses=_REFUSED)
     async def mapping(body: JobIn, caller: CallerOf) -> Response:
-        """Suggest the mapping of a job, by the columns of its data and what its evaluators read."""
+        """Suggest the mapping of a job, from the columns of its data and the fields that its evaluators read."""
         with AuditedCall(access, caller, "jobs.mapping"):
             return json_response(await service.advise_mapping(body.to_spec(), caller.workspace))
 
@@ -211,7 +211,7 @@ def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access:
         ] = None,
         schedule: Annotated[str | None, Query(description="Only jobs that this schedule made.")] = None,
     ) -> Response:
-        """List jobs, newest first, with what each evaluator scored so far."""
+        """List jobs, newest first, with the scores of each evaluator so far."""
         chosen = {"before": before, "status": status, "search": search, "schedule": schedule}
         return json_response(await service.list_jobs(workspace, limit=limit, **chosen))
 
@@ -261,7 +261,7 @@ def scores_api(service: JobService) -> APIRouter:
         dataset: Annotated[str | None, Query(description="Only jobs over the data set of this name.")] = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
-        """List what the versions of an evaluator scored in completed jobs, newest first: its trend."""
+        """List the scores of the versions of an evaluator in completed jobs, newest first."""
         return json_response(await service.scores_of(workspace, name, dataset=dataset, limit=limit))
 
     @router.get(

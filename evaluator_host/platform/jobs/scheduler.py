@@ -104,7 +104,7 @@ class Scheduler:
                 await self._context.nodes.close()
 
     def wake(self) -> None:
-        """Look for queued jobs now, without waiting for the next regular look."""
+        """Check for queued jobs now, not only at the next regular check."""
         self._wake.set()
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:

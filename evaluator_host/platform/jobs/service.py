@@ -66,7 +66,7 @@ class JobRunner(Protocol):
         ...
 
     def wake(self) -> None:
-        """Look for queued jobs now, without waiting for the next regular look."""
+        """Check for queued jobs now, not only at the next regular check."""
         ...
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
@@ -223,7 +223,7 @@ class JobService:
         return [_point(job, one) for job, one in found]
 
     async def history_of(self, workspace_id: str, dataset: str, *, limit: int = 20) -> ScoreHistory:
-        """Return what each stored evaluator scored in the newest completed jobs over a data set, the oldest first.
+        """Return the scores of each stored evaluator in the newest completed jobs over a data set, the oldest first.
 
         Raises:
           NotFound: there is no such data set, nor a job over one of that name.
@@ -264,7 +264,7 @@ class JobService:
                 del self._watched[job_id]
 
     async def _look(self) -> dict[str, JobReport | None]:
-        """Return each watched job as it is half a second later, None for a deleted one; watchers share the query."""
+        """Return the watched jobs after half a second, None for a deleted one; all watchers share one query."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_later())
             # the exception counts as read

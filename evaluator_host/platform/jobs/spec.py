@@ -25,7 +25,7 @@ class JobSpec:
     target: Target | None = None  # the model that writes the outputs; None where the data set has them
     config: JobConfig = field(default_factory=JobConfig)  # parallelism, row limit, isolation and failure limit
     name: str | None = None  # name that people gave the job; None for most jobs
-    schedule: str | None = None  # name of the schedule that makes the job; None for others
+    schedule: str | None = None  # name of the schedule that makes the job; None for other jobs
 
 
 @dataclass(frozen=True, slots=True)

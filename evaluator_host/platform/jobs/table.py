@@ -216,7 +216,7 @@ class JobEvaluator:
     """The copy of an evaluator that a job stores when it is created."""
 
     position: int  # place of the evaluator in the job, from 0
-    label: str  # its name in results, unique within the job
+    label: str  # name of the evaluator in results, unique within the job
     name: str | None  # name of a stored evaluator; None for a pasted one
     version: int | None  # version of a stored evaluator; None for a pasted one
     digest: str  # `sha256:…` of the content
@@ -231,9 +231,9 @@ class Job:
     id: str
     workspace_id: str
     dataset_id: str
-    name: str | None  # given by people; None for most jobs
+    name: str | None  # name that people gave the job; None for most jobs
     dataset_name: str | None  # name of the data set when the job was made; None for rows that came with the job
-    schedule: str | None  # name of the schedule that made it; None for others
+    schedule: str | None  # name of the schedule that made the job; None for other jobs
     status: JobStatus  # the present state
     wanted: DesiredState  # the state that a caller asked for
     request: str  # mapping, target and config as JSON, see `jobs.spec.StoredSpec`
@@ -264,7 +264,7 @@ class Tally(Counts):
     warnings: str = "[]"  # JSON, see `types.warnings.WarningCount`
 
     def counted_warnings(self) -> tuple[WarningCount, ...]:
-        """Return the warnings of its rows, the doubtful ones first."""
+        """Return the warnings of the rows, those that make scores doubtful first."""
         return read_warnings(self.warnings)
 
     def averages_same_rows(self, other: "Tally", *, failures_are_zero: bool) -> bool:
@@ -284,11 +284,11 @@ class EvaluatorTally:
     label: str  # name of the evaluator in results
     name: str | None  # name of a stored evaluator; None for a pasted one
     version: int | None  # version of a stored evaluator; None for a pasted one
-    tally: Tally  # what the evaluator scored
+    tally: Tally  # counts and scores of the evaluator
     # the newest job over the same rows that had completed before this one did; None without one
     previous_job: str | None
-    previous: Tally | None  # what the same evaluator scored there; None when that job was deleted
-    together: bool = False  # whether it has a score over all rows together
+    previous: Tally | None  # scores of the same evaluator in that job; None if that job was deleted
+    together: bool = False  # whether the evaluator has a score over all rows together
 
     def doubt(self) -> str | None:
         """Return why none of its scores so far can be relied on; None if one can."""
@@ -321,8 +321,8 @@ class JobOverview:
     """A job with its evaluators' scores, the name of its data set, and its number of model calls."""
 
     job: Job
-    evaluators: tuple[EvaluatorTally, ...]  # its evaluators, in order
-    dataset: str  # name of its data set, or the id of one without a name
+    evaluators: tuple[EvaluatorTally, ...]  # evaluators of the job, in order
+    dataset: str  # name of the data set, or its id if it has no name
     asked: int  # rows that were sent to its model, failures included
     silent: bool = False  # whether the host that runs the job has written nothing for a while
 

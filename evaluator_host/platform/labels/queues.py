@@ -308,7 +308,7 @@ def _require_task(task: LabelTask) -> None:
             "choices", f"a queue of kind {task.kind} has no choices", "leave them out, or set kind to choice"
         )
     if not task.min < task.max:
-        raise _refused("max", f"{task.max:g} is not above `min`, {task.min:g}", "give a greater `max`")
+        raise _refused("max", f"`max` is {task.max:g}, but must be above `min`, {task.min:g}", "give a greater `max`")
 
 
 def _require_label(task: LabelTask, label: Json) -> None:

@@ -1,4 +1,4 @@
-"""`models`: models that evaluators may be granted, what they were used for, and their recorded answers."""
+"""`models`: models that evaluators may be granted, their use, and their recorded answers."""
 
 from pathlib import Path
 from typing import Annotated, Any

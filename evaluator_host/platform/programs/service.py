@@ -87,7 +87,7 @@ def script_result(found: EvaluationResult | EvaluationError) -> ScriptResult:
         return ScriptResult(int(found.native[0]["exit_code"]), logs.stdout, logs.stderr, logs.truncated, None)
     if (status := _exit_status(error)) is not None:
         return ScriptResult(status, logs.stdout, logs.stderr, logs.truncated, None)
-    if error.code in _FAILED:  # JavaScript's exceptions end a row, as those of Python end a program
+    if error.code in _FAILED:  # an exception ends a JavaScript program with code 1, as in Python
         told = error.traceback or f"{error.type or 'Error'}: {error.message}\n"
         return ScriptResult(1, logs.stdout, f"{logs.stderr}{told}", logs.truncated, None)
     return ScriptResult(None, logs.stdout, logs.stderr, logs.truncated, error)

@@ -163,8 +163,8 @@ def _upgrade(connection: Connection, address: Address) -> None:
             _run_migrations(connection, group, found[group.package])
     except ProgrammingError as error:
         raise Misconfigured(
-            f"the tables of Evaluator Host cannot be made in {address}: {str(error.orig).splitlines()[0]}. "
-            "Give it a database of its own, and a user that may make tables there"
+            f"the tables of Evaluator Host cannot be created in {address}: {str(error.orig).splitlines()[0]}. "
+            "Give it a database of its own, and a user that may create tables there"
         ) from error
     for group in (*missing, *older):
         connection.execute(delete(_VERSIONS).where(_VERSIONS.c.package == group.package))
@@ -190,7 +190,7 @@ def _require_untaken(connection: Connection, address: Address, missing: list[Tab
     taken = sorted(set(inspect(connection).get_table_names()) & names)
     if taken:
         raise Misconfigured(
-            f"{address} has tables that are not Evaluator Host's: {', '.join(taken)}. Give it a database of its own"
+            f"{address} has tables of another program: {', '.join(taken)}. Give it a database of its own"
         )
 
 

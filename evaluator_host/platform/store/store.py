@@ -26,7 +26,7 @@ _NO_QUOTA: Final = Quota()
 class Store:
     """The database of a host, and what resources share: workspaces, keys, audit, secrets, storage, named objects.
 
-    A resource makes its own repositories over `database`. Bound to one event loop. Every method of them may raise:
+    A resource makes its own repositories over `database`. Bound to one event loop. Every method of these may raise:
 
     Raises:
       StoreUnavailable: the database does not answer, or cannot write.
@@ -82,7 +82,7 @@ async def open_store(
 
 @asynccontextmanager
 async def open_read_only(database_url: str | None, data_dir: Path) -> AsyncIterator[Store | None]:
-    """Open a host's store without changing it; yield None when its database has not the tables of this version.
+    """Open a host's store without changing it; yield None if its database lacks tables of this version.
 
     Raises:
       Misconfigured: the URL is not valid, or a newer version has used the database.

@@ -30,7 +30,7 @@ class DatabaseWatch:
     """
 
     def __init__(self, database: Database, kept: Database) -> None:
-        self.problem: str | None = None  # why the database does not work; None while it does
+        self.problem: str | None = None  # message while the database does not work, else None
         self._databases = (database, kept)
         self._address = database.address
         self._file = _identity(self._address.file)

@@ -60,7 +60,7 @@ async def ensure_workspace(connection: AsyncConnection, name: str) -> Workspace:
 
 
 def require_name(name: str, what: str) -> None:
-    """Check a name that a caller chose; `what` is the kind of thing to name, for the message: `workspace`.
+    """Check a name that a caller chose; `what` names its kind in the message: `workspace`.
 
     Raises:
       InvalidRequest: the name is not valid; the message has the rule.

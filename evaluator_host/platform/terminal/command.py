@@ -39,7 +39,7 @@ cli_state: Final = CliState()
 
 
 def load_settings(**overrides: Any) -> "Settings":
-    """Return the settings from environment variables; an override that is not None replaces the one of its name.
+    """Return the settings from environment variables; an override that is not None replaces the setting of its name.
 
     Raises:
       Misconfigured: values are invalid; `problems` names the variable or option of each.
@@ -53,10 +53,10 @@ def load_settings(**overrides: Any) -> "Settings":
     try:
         return Settings(**given)
     except pydantic_settings.SettingsError as error:  # a list that is not JSON; the error names the field
-        raise Misconfigured(f"a setting is invalid: {error}; docs/settings.md lists them") from error
+        raise Misconfigured(f"a setting is invalid: {error}; docs/settings.md lists all settings") from error
     except pydantic.ValidationError as error:
         problems = tuple(_setting_problem(fault, given) for fault in error.errors())
-        raise Misconfigured("a setting is invalid; docs/settings.md lists them", problems=problems) from error
+        raise Misconfigured("a setting is invalid; docs/settings.md lists all settings", problems=problems) from error
 
 
 def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -125,7 +125,7 @@ def _wants_debug(arguments: Sequence[str]) -> bool:
 
 
 def print_error(error: HostError) -> None:
-    """Print an error to standard error, and those of its problems and hints that its message does not contain."""
+    """Print an error to standard error, with the problems and hints that are not part of its message."""
     err.print(plain(f"error: {in_options(error.detail)}"))
     shown: set[str] = set()
     for problem in error.problems:

@@ -1,4 +1,4 @@
-"""Tells texts from data among the files of `--file`, and sends data to the service that evaluates."""
+"""Separates texts from data among the files of `--file`, and sends data to the service that evaluates."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -59,5 +59,5 @@ def _is_text(file: Path, shown: str) -> bool:
     try:
         start.decode()
     except UnicodeDecodeError:
-        return file.suffix in {".py", ".js", ".ts"}  # code declares its encoding, or is refused as code
+        return file.suffix in {".py", ".js", ".ts"}  # code is always sent as text, whatever its encoding
     return True

@@ -1,4 +1,4 @@
-"""Connects a command to a running host, by `--url`, or by what `login` saved."""
+"""Connects a command to a running host: that of `--url`, or that of the last login."""
 
 import re
 import sys

@@ -189,7 +189,7 @@ def _spread(numbers: Numbers) -> dict[str, float | None]:
 
 
 def warnings_text(counts: Sequence[WarningCount]) -> str:
-    """Return warnings of rows, a line each: how many rows have it, what happened, what to do."""
+    """Return warnings of rows, one per line: the number of rows, what happened, what to do."""
     return "\n".join(in_options(one.text) for one in counts)
 
 
@@ -290,7 +290,7 @@ def result_table(result: EvaluationResult) -> Text:
 
 
 def message_of(error: EvaluationError) -> str:
-    """Return an error's message with API fields as command-line options; that of a KeyError gets the type before it."""
+    """Return an error's message with API fields as command-line options; a KeyError's message begins with its type."""
     return f"KeyError: {error.message}" if error.type == "KeyError" else in_options(error.message)
 
 

@@ -39,7 +39,7 @@ async def forward(calls: WireCalls, request: Request) -> Response:
         ):
             return await _bounded(answer)
     except (TimeoutError, httpx.HTTPError) as error:
-        raise HostBusy("the server at `upstream` does not answer", retry_after_s=1.0) from error
+        raise HostBusy("the server at `upstream` does not answer; check that it runs", retry_after_s=1.0) from error
 
 
 async def _bounded(answer: httpx.Response) -> Response:

@@ -35,7 +35,7 @@ _BUCKETS_KEPT: Final = 10_000  # most buckets to keep; beyond that, full ones ar
 
 _log = logging.getLogger(__name__)
 ABANDONED = "abandoned"
-_SUBJECT_CHARS: Final = 80  # longer than any valid name or id
+_SUBJECT_CHARS: Final = 80  # most characters of a subject, more than any valid name or id has
 _ADDRESSES: Final = 1_000  # addresses whose refused requests are counted
 _REFUSALS_S: Final = 60.0  # seconds between two log lines about refused keys
 _OK = "ok"

@@ -16,7 +16,7 @@ _SETTINGS: Final = ("language", "contract", "settings", "threshold", "policy", "
 
 
 def changes_of_evaluators(before: JobEvaluator, after: JobEvaluator) -> tuple[Changed, ...]:
-    """Return what differs between an evaluator of a job and that of a later one."""
+    """Return the differences between an evaluator of a job and the same one of a later job."""
     old, new = evaluator_of(before), evaluator_of(after)
     digests = _digest(old), _digest(new)
     named = before.label, after.label
@@ -31,7 +31,7 @@ def changes_of_evaluators(before: JobEvaluator, after: JobEvaluator) -> tuple[Ch
 
 
 def changes_of_jobs(before: tuple[Job, str], after: tuple[Job, str]) -> tuple[Changed, ...]:
-    """Return what differs between two jobs apart from their evaluators; each comes with the name of its data set."""
+    """Return the differences between two jobs, except in their evaluators; jobs come with the name of the data set."""
     (one, data), (other, later_data) = before, after
     old, new = spec_from_json(one.request), spec_from_json(other.request)
     models = [{} if spec.target is None else asdict(spec.target) for spec in (old, new)]

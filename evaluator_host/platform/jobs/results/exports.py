@@ -135,7 +135,7 @@ def _is_number(text: str) -> bool:
 
 
 class _Sink(io.RawIOBase):
-    """A file to append to, whose bytes are taken out as they come."""
+    """A file object for writing, from which the written bytes are taken."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -340,7 +340,7 @@ def _result_lines(row: JobRowDetail, label: str) -> list[str]:
 
 
 def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int) -> list[StoredResult]:
-    """Return the first results whose rows have answers of at most `most_bytes` together, one at least."""
+    """Return the first results, at least one, whose rows have answers of at most `most_bytes` together."""
     held = 0
     seen: set[int] = set()
     for place, one in enumerate(results):

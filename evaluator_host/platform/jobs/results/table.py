@@ -334,7 +334,7 @@ class _Look:
 
 
 def _light(*, brief: bool) -> tuple[Any, ...]:
-    """Return the columns of results, without long texts; with `brief` their beginnings."""
+    """Return the columns of results without long texts, or with `brief` with the beginnings of these."""
     table = ResultTable
     light: dict[Any, Any] = {column: _unless_long(column) for column in (table.metrics, table.result)}
     if brief:

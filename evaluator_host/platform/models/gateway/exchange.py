@@ -35,7 +35,7 @@ class Told:
     ready: Callable[[], Awaitable[None]]  # returns when the row may get the end of an answer
     # context that waits for memory for a large answer, and holds it during the block
     place: Callable[[], AbstractAsyncContextManager[None]]
-    records: bool  # whether `answered` keeps the answer
+    records: bool  # whether `answered` records the answer
 
 
 class Exchange:

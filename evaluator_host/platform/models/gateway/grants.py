@@ -121,7 +121,7 @@ class ModelDirectory:
         await self._kept().objects.delete_object(_KIND, workspace, name)
 
     async def resolve(self, workspace: str, entries: Sequence[str]) -> dict[str, GrantedModel]:
-        """Return granted models by the name that code gives them; `*` stands for any other name.
+        """Return granted models by the names that the code uses; `*` matches any other name.
 
         Args:
           workspace: Whose evaluator it is.

@@ -67,7 +67,7 @@ class JudgeHosts:
         if is_listed(parts, self._listed):
             return False
         if (store := await self._store_to_ask()) is None:
-            await self.require(url, field="url")  # this call raises, because the host is not allowed
+            await self.require(url, field="url")  # raises, because the host is not allowed
             return False
         is_new = host_of(parts) not in await Models(store.database).list_hosts()
         await Models(store.database).allow_host(host_of(parts), most=_MOST)

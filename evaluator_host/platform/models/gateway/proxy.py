@@ -102,7 +102,7 @@ class RowTraffic:
 
     workspace: str
     count: Callable[[int], None]  # counts bytes; raises Refused when they are more than a row may carry
-    waits: Waits  # called with whether the row waits for an answer
+    waits: Waits  # callback that is told whether the row waits for an answer
     ready: Callable[[], Awaitable[None]]  # returns once the row may have its answer
     remaining_s: Callable[[], float]  # returns the seconds that the row may still wait
 

@@ -22,8 +22,8 @@ export function evaluate(inputs: Record<string, unknown>, outputs: unknown, trac
 }
 
 /**
- * Return the costs of a span, null when nothing says so. A span's own total covers what is below it; only without one
- * are those added up, so that nothing counts twice.
+ * Return the costs of a span, null if they are unknown. A span's own total includes the spans below it;
+ * without it, these are added up, so that nothing counts twice.
  */
 function total(span: Span): number | null {
   return span.attributes?.ag?.metrics?.unit?.costs?.total ?? sum((span.children ?? []).map(total));
