@@ -1,4 +1,4 @@
-"""`Plugin`: the parts that a vendor brings, which others look up. See docs/dialects/adding.md."""
+"""`Plugin`: the parts that a vendor adds, which others look up. See docs/dialects/adding.md."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field

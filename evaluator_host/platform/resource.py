@@ -1,4 +1,4 @@
-"""`Resource`: a kind of thing that a host keeps for callers, in a folder of its own. docs/resources/adding.md."""
+"""`Resource`: a kind of object that a host stores for callers, in a folder of its own; see docs/resources/adding.md."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Task(NamedTuple):
-    """A task that runs as long as the host; `name` stands in messages: "the alerts"."""
+    """A task that runs as long as the host; `name` is its name in messages: "the alerts"."""
 
     name: str
     run: Callable[[], Awaitable[None]]

@@ -1,4 +1,4 @@
-"""Brings alerts to a host."""
+"""Adds alerts to a host."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final

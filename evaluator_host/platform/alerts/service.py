@@ -73,7 +73,7 @@ class _Delivery:
 
 @dataclass(frozen=True, slots=True)
 class _Alert:
-    """An alert as it is stored."""
+    """An alert in the store."""
 
     rule: AlertRule
     since: datetime  # jobs that ended earlier are not checked

@@ -1,4 +1,4 @@
-"""Brings data files to a host."""
+"""Adds data files to a host."""
 
 from collections.abc import Sequence
 from typing import Final

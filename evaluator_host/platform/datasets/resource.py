@@ -1,4 +1,4 @@
-"""Brings data sets to a host."""
+"""Adds data sets to a host."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager

@@ -65,7 +65,7 @@ class LoadedEvaluator:
     evaluator: Evaluator
     requires_python: str | None = None
     told: tuple[str, ...] = ()  # lines about files that are sent, and files that are not
-    data: dict[str, Path] = field(default_factory=dict)  # its data files on this machine, by digest
+    data: dict[str, Path] = field(default_factory=dict)  # paths of its data files on this machine, by digest
 
 
 def read_evaluator(
@@ -73,13 +73,13 @@ def read_evaluator(
     language: Language | None,  # language of the file; None to derive it from the suffix
     *,
     host: Settings,  # settings with the indexes that know the versions of an inexact pin
-    project: Project | None = None,  # project of its own files; None for the project that it lies in
+    project: Project | None = None,  # project whose files are sent; None for the project that contains the file
     extra: Sequence[Path] = (),  # further files to send, and folders of data files
     # folders whose files are all sent; a folder that contains `file` is the project's root
     folders: Sequence[Path] = (),
     alone: bool = False,  # leave out the files of the project
-    # fields as in the body of `POST /v1/evaluate`, with those of `limits` and `settings` beside. Pins that the file
-    # itself declares (PEP 723, `npm:` specifiers) are added to `packages`; `config` is JSON, or the file of it.
+    # fields as in the body of `POST /v1/evaluate`, but without nesting in `limits` and `settings`. Pins in the file
+    # (PEP 723, `npm:` specifiers) are added to `packages`; `config` is JSON, or the path of a JSON file.
     **fields: Any,
 ) -> LoadedEvaluator:
     """Return the evaluator whose source is in a file; a field that is None keeps its default.
@@ -130,7 +130,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def tell_files(given: LoadedEvaluator) -> None:
-    """Say on standard error which files are sent with an evaluator, and which are not."""
+    """Print to standard error which files are sent with an evaluator, and which are not."""
     for line in given.told:
         err.print(plain(line))
 
@@ -180,7 +180,7 @@ def _project(file: Path, language: Language) -> Project:
 
 
 def evaluator_of(**fields: Any) -> Evaluator:
-    """Return an evaluator with fields as in `POST /v1/evaluate`; those of `limits`, `settings` and `budget` are flat.
+    """Return an evaluator with fields as in `POST /v1/evaluate`, without nesting in `limits`, `settings` and `budget`.
 
     Raises:
       InvalidRequest: a field is unknown or has an invalid value.

@@ -40,7 +40,7 @@ _SHAPES: Final[dict[bytes, Any]] = {
     b"[": [0],
     b'"': "",
     b"n": None,
-}  # value that stands for another in a check, by the first byte of its text
+}  # values with which the types of a row are checked, by the first byte of the real value's text
 _PAGE_BYTES: Final = 2 << 20
 _MAPPED_BYTES: Final = _PAGE_BYTES // 2  # a smaller body would take more memory than is reserved for it
 _HEAD: Final = 4  # bytes that hold the length of the head
@@ -136,7 +136,7 @@ def _joined(
 
 
 async def _mapped(chunks: AsyncIterator[bytes], size: int) -> memoryview:
-    """Return a body of at most `size` bytes in memory of its own, in pages of 2 MB where the kernel has them.
+    """Return a body of at most `size` bytes in a memory mapping, with pages of 2 MB if the kernel has them.
 
     Each chunk is copied at once, so that its memory can be used again for the next one.
     """

@@ -106,7 +106,7 @@ class EvaluatorRegistry:
     ) -> EvaluatorReport:
         """Store the next version and return it; content equal to the newest version adds none.
 
-        With `cases` None, those of the newest version stay. `origin` is set for a migrated version.
+        With `cases` None, the cases of the newest version stay. `origin` is set for a migrated version.
 
         Raises:
           InvalidRequest: the evaluator does not load.
@@ -139,7 +139,7 @@ class EvaluatorRegistry:
         return [_report(stored) for stored in await self.store.versions(workspace_id, name)]
 
     async def delete_evaluator(self, workspace_id: str, name: str) -> None:
-        """Delete an evaluator and its versions; jobs keep copies of what they ran."""
+        """Delete an evaluator and its versions; jobs keep copies of their evaluators."""
         await self.store.delete_evaluator(workspace_id, name)
 
     async def resolve(self, workspace_id: str, reference: str) -> ResolvedEvaluator:

@@ -1,4 +1,4 @@
-"""Brings stored evaluators to a host, and ready judges."""
+"""Adds stored evaluators to a host, and ready judges."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -77,12 +77,12 @@ class VersionContent:
     content: str  # the evaluator, without name and version
     contract: str | None  # the contract that the sandbox found; None when the evaluator did not load
     contract_source: str | None  # `declared` or `inferred`
-    problem: str | None  # why the evaluator did not load; None for one that loads
+    problem: str | None  # problem because of which the evaluator did not load; None if it loads
     environment: str | None  # digest of the installed package set; None when it pins nothing
     lock: str | None  # lock of the package set, so that it runs on the same packages next year
     packages: str  # the installed set: digest, runtime, and every package, requested or not; `null` without pins
     created_by: str | None  # id of the key that created it; None on a host without keys
-    origin: str | None = None  # the version it was migrated from, and the proof; None for one that was not migrated
+    origin: str | None = None  # version before a migration, and the proof; None for other versions
     cases: str = "[]"  # rows, each with the expected result
     message: str = ""  # why the version was made, for people
 
@@ -93,7 +93,7 @@ class NameFacts:
 
     description: str | None = None  # description for people; empty for a new evaluator
     sampling: float | None = None  # share of live traces to score, 0 to 1; 1 for a new one
-    tags: Sequence[str] | None = None  # tags; None for those of the version before, or none for a new evaluator
+    tags: Sequence[str] | None = None  # tags; None for the present ones, of which a new evaluator has none
 
     def columns(self) -> dict[str, Any]:
         """Return the fields that are not None, as columns of the evaluators' table."""
@@ -209,7 +209,7 @@ class Evaluators(Repository):
         return [_version(row) for row in await self._database.fetch_all(query.order_by(EvaluatorTable.name))]
 
     async def delete_evaluator(self, workspace_id: str, name: str) -> None:
-        """Delete an evaluator and all its versions; jobs keep copies of what they ran."""
+        """Delete an evaluator and all its versions; jobs keep copies of their evaluators."""
         if not await self._database.change_rows(delete(EvaluatorTable).where(named(workspace_id, name))):
             raise await self._missing(workspace_id, name)
 

@@ -1,4 +1,4 @@
-"""Tells which stored things an evaluator uses."""
+"""Finds the stored objects that an evaluator uses."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from evaluator_host.types.evaluator import Evaluator
 
 
 def code_use(used: Used) -> Callable[[Evaluator], bool] | None:
-    """Return a function that tells whether an evaluator uses a thing; None for a thing that evaluators cannot use."""
+    """Return a function that tells whether an evaluator uses an object; None if evaluators cannot use such objects."""
     if used.kind == "secret":
         return lambda one: used.name in one.secrets.values()
     if used.kind == "data file":

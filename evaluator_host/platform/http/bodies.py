@@ -21,7 +21,7 @@ from evaluator_host.types.json_values import is_small
 
 _SMALL_VALUES: Final = 10_000  # with fewer values, encoding or copying takes less than 20 ms
 _SMALL_CHARACTERS: Final = 16 << 20
-_MANY: Final = 100  # most fields that are named in an error: several times those of any object here
+_MANY: Final = 100  # most unknown fields that an error names: several times as many as any object here has
 MOST: Final = 2**53  # the largest integer that every JSON parser keeps; the operator's limits are far below
 
 

@@ -18,7 +18,7 @@ from evaluator_host.platform.http.error_responses import SECURITY_HEADERS
 
 HEAD_BYTES: Final = 64 * 1024
 HEAD_TIMEOUT_S: Final = 20.0
-READ_TIMEOUT_S: Final = 60.0  # seconds for a client to read what it was sent
+READ_TIMEOUT_S: Final = 60.0  # seconds for a client to read a response
 LINGER_S: Final = 2.0  # seconds for a client to read why its body is refused; the rest of that body is thrown away
 LINGER_BYTES: Final = 16 << 20
 PIPELINED: Final = 32  # most requests of a connection that wait for earlier answers
@@ -135,7 +135,7 @@ class ConnectionLimits(HttpToolsProtocol):
             self.transport.close()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Log nothing when a client asks for another protocol: it is answered in this one."""
+        """Log nothing when a client asks for another protocol: the answer is in this one."""
 
     def linger(self) -> None:
         """Close the connection in two seconds, so that a client that is still sending can read the response."""

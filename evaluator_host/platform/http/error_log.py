@@ -94,7 +94,7 @@ class NonBlockingHandler(logging.Handler):
     def _write(self) -> None:
         while True:
             rest = self._lines.get().encode("utf-8", "backslashreplace")
-            with contextlib.suppress(OSError):  # the log is closed, so nobody can be told
+            with contextlib.suppress(OSError):  # the log is closed, and there is no other place to report to
                 while rest:
                     rest = rest[os.write(self._descriptor, rest) :]
             self._lines.task_done()

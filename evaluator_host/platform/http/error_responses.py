@@ -214,7 +214,7 @@ def _problem(fault: Mapping[str, Any], *, bare: bool) -> Problem:
 
 
 def _inner_field(above: str, name: str) -> str | None:
-    """Return a hint for a limit or a setting that stands beside the others of an evaluator."""
+    """Return a hint for a limit or a setting that was sent as a field of the evaluator itself."""
     if above.rpartition(".")[2] != "evaluator":
         return None
     found = next((place for place, names in _OF_EVALUATORS.items() if name in names), None)

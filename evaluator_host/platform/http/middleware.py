@@ -62,7 +62,7 @@ class AccessMiddleware:
         hosts: Iterable[str],  # host names to accept, besides loopback
         body_bytes: int,  # size limit of a body
         upload_bytes: int,  # size limit of an upload, which goes to disk while it arrives
-        body_timeout_s: float,  # time limit of a body; one that arrives steadily may take longer
+        body_timeout_s: float,  # time limit of a body; a body that arrives steadily may take longer
         memory_bytes: int,  # memory for all requests under way; see `MemoryBudget`
         open_paths: Iterable[str] = (),  # paths that need no key, besides the probes
         # whether a page of the workbench answers a GET, which needs no key

@@ -365,7 +365,7 @@ def compare(
     *,
     evaluator: _EvaluatorOption = None,
     by_place: Annotated[
-        bool, typer.Option("--by-place", help="If the jobs have no evaluator in common, compare those at one place.")
+        bool, typer.Option("--by-place", help="Without an evaluator in common, compare evaluators at the same place.")
     ] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Print how outputs and reasons of these rows differ.")] = False,
     client: ClientOption,
@@ -385,7 +385,7 @@ def compare(
 
 
 @app.command("cancel", help="Cancel a job. Its results so far are kept.")
-@app.command("resume", help="Continue a paused job, or one that failed; rows with a result keep it.")
+@app.command("resume", help="Continue a paused or failed job; existing results are kept.")
 @app.command("pause", help="Pause a job. Its results so far are kept.")
 def control(context: typer.Context, job: _JobArgument, *, client: ClientOption) -> None:
     """Pause, resume or cancel a job."""

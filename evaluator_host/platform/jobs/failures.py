@@ -1,4 +1,4 @@
-"""Counts the failed rows of a running job, and tells how the job ends because of them or of another fault."""
+"""Counts the failed rows of a running job, and decides how the job ends after these or another fault."""
 
 import logging
 from collections import Counter
@@ -70,7 +70,7 @@ class RowFailures:
 
 
 def ending(job_id: str, fault: BaseException | None) -> tuple[JobStatus, str | None]:
-    """Return how a job ends whose run ended by `fault` (None: it is done), and its error as JSON."""
+    """Return the final status of a job whose run ended by `fault` (None: it is done), and its error as JSON."""
     while isinstance(fault, BaseExceptionGroup):
         fault = fault.exceptions[0]
     match fault:

@@ -146,7 +146,7 @@ class RayNodes:
             process.stdin.write(_frame(message))
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
-        """Handle the driver's messages until it ends; then tell every waiting chunk that it has ended."""
+        """Handle the driver's messages until it ends; then fail every waiting chunk."""
         assert process.stdout is not None  # noqa: S101 - a pipe
         ended = (HostBusy.code, "the driver of the Ray cluster ended")
         try:

@@ -30,7 +30,7 @@ class Outputs(Repository):
         return {one[0]: one[1] for one in found}
 
     async def of_rows(self, job_id: str, rows: Collection[int]) -> dict[int, StoredOutput]:
-        """Return the model's answers for a few rows, such as those of a page."""
+        """Return the model's answers to a few rows, such as the rows of a page."""
         found = await self._database.fetch_all(_selected_outputs(job_id).where(OutputTable.row.in_(rows)))
         return {row[0]: StoredOutput(*row) for row in found}
 

@@ -153,7 +153,7 @@ class JobQueue(Repository):
         """Write a heartbeat and any results; return the desired state, None when another host owns the job.
 
         All results are stored, or none; a second result for a row raises. `parts` are the shared parts of the results,
-        `notes` the warnings of those that have some, by `(position, row)`.
+        `notes` their warnings, by `(position, row)`.
         """
         failed = sum(result.status == "failed" for result in results)
         size = sum(len(result.result) + len(result.metrics) for result in results)

@@ -1,4 +1,4 @@
-"""Brings jobs to a host."""
+"""Adds jobs to a host."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

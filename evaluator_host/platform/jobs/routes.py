@@ -235,7 +235,7 @@ def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access:
 
     for verb, desired, text in (
         ("pause", DesiredState.PAUSE, "Pause a job. Its results so far are kept."),
-        ("resume", DesiredState.RUN, "Continue a paused job, or one that failed; rows with a result keep it."),
+        ("resume", DesiredState.RUN, "Continue a paused or failed job; existing results are kept."),
         ("cancel", DesiredState.CANCEL, "Cancel a job. Its results so far are kept."),
     ):
         _add_verb(router, service, access, verb, desired, text)

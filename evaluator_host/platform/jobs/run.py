@@ -67,7 +67,7 @@ class JobContext:
     outputs: Outputs  # outputs that models made
     models: ModelAccess | None = None  # access to models for online jobs; None for a host without them
     nodes: RayNodes | None = None  # evaluates rows on a Ray cluster; None for a host without one
-    # held while an evaluator scores all rows together, since all of them are then in memory; two at a time
+    # turns to score all rows together, two at a time, since all rows are then in memory
     together: Turns = field(default_factory=lambda: Turns(_TOGETHER_AT_ONCE))
 
     def executor_of(self, job: Job, config: JobConfig) -> JobExecutor:

@@ -1,4 +1,4 @@
-"""Claims and runs jobs, queued ones and those of dead hosts: a few at once, divided between workspaces.
+"""Claims and runs queued jobs and jobs of dead hosts: a few at once, divided between workspaces.
 
 Once there are two workspaces, one may have all places but one. A job of the workspace with the most running jobs is put
 back in the queue after a minute if another workspace has a queued job, and no running job or at least two fewer.

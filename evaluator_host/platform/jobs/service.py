@@ -149,7 +149,7 @@ class JobService:
         await FirstRowsOfJobs(self.service, self.folder).require(spec, evaluators, dataset, workspace_id)
 
     async def advise_mapping(self, spec: JobSpec, workspace_id: str) -> MappingAdvice:
-        """Return the mapping that the data and the evaluators of a job suggest, and what these read.
+        """Return the mapping that the data and the evaluators of a job suggest, and the fields that these read.
 
         Raises:
           HostError: as for `require_job`, except that mapping and target are not checked.

@@ -96,7 +96,7 @@ class JobTable(Table):
 
 
 class JobEvaluatorTable(Table):
-    """Copies of evaluators, made for a job, with what each scored so far. JSON: `content`, `lock`, `warnings`.
+    """Copies of evaluators, made for a job, with the scores of each so far. JSON: `content`, `lock`, `warnings`.
 
     `judged` counts rows with a verdict, `scores` rows with a score; `mean` is the mean of these scores. `numbers`
     counts rows with a score or a metric, `doubted` those of them with a warning that makes it doubtful. `previous_job`
@@ -513,7 +513,7 @@ class Jobs(Repository):
     async def list_completed(
         self, workspace_id: str, dataset: str, *, limit: int
     ) -> list[tuple[Job, tuple[EvaluatorTally, ...]]]:
-        """Return the completed jobs over the data set of a name, newest first, with what each evaluator scored."""
+        """Return the completed jobs over the data set of a name, newest first, with the scores of each evaluator."""
         chosen = select_jobs().where(JobTable.workspace_id == workspace_id, JobTable.dataset_name == dataset)
         chosen = chosen.where(JobTable.status == JobStatus.COMPLETED)
         async with self._database.reading() as connection:

@@ -1,4 +1,4 @@
-"""Tells which stored evaluators a job uses."""
+"""Finds the stored evaluators that a job uses."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress

@@ -144,7 +144,7 @@ def audit(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show who evaluated or changed what, newest first: key, verb, outcome, rows, what it was about; never data."""
+    """Show who evaluated or changed what, newest first: key, verb, outcome, rows, object; never data."""
     settings = load_settings(data_dir=data_dir)
     start = datetime.now(UTC) - options.read_duration(since, "--since") if since is not None else None
     lines = with_store(

@@ -1,4 +1,4 @@
-"""Brings label queues to a host."""
+"""Adds label queues to a host."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -31,7 +31,7 @@ _TARGET_EXAMPLE: Final = "write it as https://api.example.com/v1; the key goes i
 class ModelAccess:
     """Checks and opens the models that jobs call.
 
-    `any_key` tells whether an API key of this host was ever created: then callers may be others than the operator.
+    `any_key` tells whether an API key of this host was ever created, since then not only the operator may call it.
     """
 
     def __init__(self, settings: Settings, *, secrets: Secrets, any_key: Callable[[], Awaitable[bool]]) -> None:

@@ -176,7 +176,7 @@ def export_answers(*, client: ClientOption) -> None:
 
 @app.command(name="import")
 def import_answers(
-    file: Annotated[Path, typer.Argument(help="What `models export` printed.")],
+    file: Annotated[Path, typer.Argument(help="File with the output of `models export`.")],
     *,
     client: ClientOption,
     as_json: JsonOption = False,

@@ -102,7 +102,7 @@ def _require_answer(body: Any) -> None:
 
 
 def fault_of(text: str) -> str:
-    """Return the message in the text of an error response: that of its JSON error object, else the whole text."""
+    """Return the message in an error response: the one in its JSON error object, else the whole text."""
     try:
         body = decode_json(text.encode())
     except (InvalidJson, ValueError):
@@ -201,7 +201,7 @@ class Endpoint:
         return await self._ask(_CHAT, {**body, "messages": messages}, read_completion)
 
     async def complete(self, request: dict[str, Json]) -> Answer:
-        """Send a request as it is, a chat completion if it has `messages`; the log has the response. Never raises."""
+        """Send a request unchanged, as a chat completion if it has `messages`, and log the response; never raises."""
         path = _CHAT if "messages" in request else _COMPLETIONS
         return await self._ask(path, {**request, "model": self._target.model}, read_whole)
 

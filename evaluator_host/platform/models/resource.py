@@ -1,4 +1,4 @@
-"""Brings registered models to a host."""
+"""Adds registered models to a host."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -111,7 +111,7 @@ class Models(Repository):
             )
 
     async def add_usage(self, workspace_id: str, day: str, used: Mapping[str, Mapping[str, float]]) -> None:
-        """Add a workspace's use of models on one day to what is stored.
+        """Add to the stored use of models by a workspace on one day.
 
         Args:
           workspace_id: The workspace that used them.

@@ -1,4 +1,4 @@
-"""Brings packages and their environments to a host."""
+"""Adds packages and their environments to a host."""
 
 from collections.abc import Sequence
 from typing import Final

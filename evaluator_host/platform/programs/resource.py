@@ -1,4 +1,4 @@
-"""Brings runs of programs to a host."""
+"""Adds runs of programs to a host."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -67,7 +67,7 @@ def programs_api(service: Service, access: Access) -> APIRouter:
 
     @router.post("/v1/run", response_model=RunReport, responses=ERRORS, tags=["evaluate"])
     async def run(body: RunIn, request: Request) -> Response:
-        """Run a program once, and return its exit code and what it printed."""
+        """Run a program once, and return its exit code and its output."""
         caller, script = caller_of(request.scope), body.to_model()
         work = _run(service, script, caller.workspace)
         return await respond(request, work, AuditedCall(access, caller, "run", evaluator=script.evaluator, rows=1))

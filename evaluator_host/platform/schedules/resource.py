@@ -1,4 +1,4 @@
-"""Brings schedules of jobs to a host."""
+"""Adds schedules of jobs to a host."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime

@@ -38,7 +38,7 @@ _refused = partial(InvalidRequest.of, what="schedule")
 
 @dataclass(frozen=True, slots=True)
 class _Schedule:
-    """A schedule as it is stored. `next_at` is None for an expression that has no later time."""
+    """A schedule in the store; `next_at` is None for an expression without a later time."""
 
     spec: JobSpec
     cron: str

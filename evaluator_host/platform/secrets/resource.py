@@ -1,4 +1,4 @@
-"""Brings secrets to a host."""
+"""Adds secrets to a host."""
 
 from collections.abc import Sequence
 from typing import Final

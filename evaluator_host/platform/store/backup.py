@@ -39,7 +39,7 @@ def copy_database(address: Address, file: Path) -> None:
 
 
 def restore_database(address: Address, copy: Path, revisions: Mapping[str, str]) -> None:
-    """Fill an empty database from a file that `copy_database` wrote; `revisions` are those of its groups of tables.
+    """Fill an empty database from a file that `copy_database` wrote; `revisions` has that of each group of tables.
 
     Raises:
       Misconfigured: a newer version made the copy, or there is a database already.

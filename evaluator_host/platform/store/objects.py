@@ -91,7 +91,7 @@ class Objects(Repository):
         return StoredObject(*found)
 
     async def swap_object(self, before: StoredObject, content: str) -> bool:
-        """Replace an object's content if it is still that of `before`; return whether it was."""
+        """Replace an object's content if it is still the content of `before`; return whether it was."""
         same = (EntityTable.id == before.id) & (EntityTable.content == before.content)
         values = {"content": content, "updated_at": datetime.now(UTC)}
         return await self._database.change_rows(update(EntityTable).where(same).values(**values)) == 1

@@ -1,4 +1,4 @@
-"""Brings live traffic to a host: traces that exporters send, and their scores."""
+"""Adds live traffic to a host: traces that exporters send, and their scores."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Brings the routes for NeMo's client to a host."""
+"""Adds the routes for NeMo's client to a host."""
 
 from collections.abc import Sequence
 from typing import Final

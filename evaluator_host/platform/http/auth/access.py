@@ -52,7 +52,7 @@ class RateLimiter:
         self._burst = float(burst)
         self._clock = clock
         self._forget_at = 0.0
-        self._buckets: dict[str | None, tuple[float, float]] = {}  # by key: tokens left, and the time of the count
+        self._buckets: dict[str | None, tuple[float, float]] = {}  # tokens left, and when they were counted, by key
 
     def count_request(self, key_id: str | None) -> None:
         """Count one request of a key; raise when the key is over its rate limit.
@@ -220,7 +220,7 @@ class AuditedCall:
         self.subject = subject  # name or id of the object that the call made, changed or deleted
         self._evaluator = evaluator
         self.rows = rows
-        self._grants = evaluator.grants if evaluator is not None else ()  # what the evaluators of the call were granted
+        self._grants = evaluator.grants if evaluator is not None else ()  # grants of the evaluators of the call
         self._started = time.perf_counter()
 
     def note_grants(self, grants: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ _PASSES: Final = 16  # passes over all results
 _BINS: Final = 10
 _PERCENTILES: Final = tuple(range(10, 101, 10))
 CONFIDENCE: Final = 0.95
-FEWEST_ROWS: Final = 10  # fewest rows for an interval; people can look at fewer themselves
+FEWEST_ROWS: Final = 10  # fewest rows for an interval, since people can read fewer rows themselves
 POINTS: Final = 2000
 _CELLS: Final = 40  # cells along each axis of a grid, so 1,600 points at most
 
@@ -92,7 +92,7 @@ async def by_name(
 def aggregate(name: str, values: Iterable[float], *, nan_count: int = 0) -> Aggregate:
     """Return the statistics of a metric; needs eight bytes of memory for each value.
 
-    `nan_count` counts missing values, together with those that are not finite.
+    `nan_count` counts values that are missing or not finite.
     """
     finite = array("d")
     for value in values:

@@ -1,8 +1,9 @@
 """Agreement of an evaluator with labels that people gave: accuracy, Cohen's kappa, a confusion matrix, intervals.
 
-Intervals are of 95 %. Those of shares are Wilson's (Journal of the American Statistical Association 22, 1927, p. 209);
-that of kappa is by its standard error (Cohen, Educational and Psychological Measurement 20, 1960, p. 37). The weighted
-kappa has quadratic weights (Cohen, Psychological Bulletin 70, 1968, p. 213), for labels that are numbers.
+Intervals have 95 %. The interval of a share is Wilson's (Journal of the American Statistical Association 22, 1927,
+p. 209); the interval of kappa comes from its standard error (Cohen, Educational and Psychological Measurement 20, 1960,
+p. 37). The weighted kappa has quadratic weights (Cohen, Psychological Bulletin 70, 1968, p. 213), for labels that are
+numbers.
 """
 
 import math

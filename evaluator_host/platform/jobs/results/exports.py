@@ -1,7 +1,7 @@
 """Streams all rows of a job as a file: NDJSON with whole results, CSV and Parquet with flat columns.
 
-The columns of a flat file are known before its first row: those of the data set, the metrics of the job's figures, and
-`output` for a job with a target. In CSV, what a spreadsheet would run as a formula gets an apostrophe in front, as
+The columns of a flat file are known before its first row: the columns of the data set, the metrics of the job, and
+`output` for a job with a target. In CSV, text that a spreadsheet would run as a formula gets an apostrophe in front, as
 spreadsheets do themselves.
 """
 

@@ -169,8 +169,8 @@ class JobResults:
     ) -> list[Comparison]:
         """Compare a job with a later one over the same rows, evaluator by evaluator.
 
-        It compares evaluators of the same name, whatever their versions; `by_place` those at the same place if there
-        are none.
+        Evaluators of the same name are compared, whatever their versions; with `by_place`, and no such evaluators,
+        those at the same place.
 
         Raises:
           InvalidRequest: the jobs have different rows, or no evaluator in common.
@@ -468,7 +468,7 @@ def _names(evaluators: Iterable[EvaluatorFigures]) -> int:
 
 
 class _Changes:
-    """Counts rows whose score changed, and keeps those that changed most."""
+    """Counts rows whose score changed, and keeps the rows with the largest changes."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -504,7 +504,7 @@ async def _usage(results: AsyncIterable[StoredResult]) -> ModelUsage:
 
 
 class _Gathered:
-    """Gathers what the rows of an evaluator have besides metrics."""
+    """Counts statuses, verdicts and errors of the rows of an evaluator, and gathers their run times."""
 
     def __init__(self, *, zero: bool = False) -> None:
         self._zero = zero
@@ -600,7 +600,7 @@ async def _paired(
 
 
 def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple[JobEvaluator, JobEvaluator]]:
-    """Return the evaluators of the same name, and those without a name that have the same label."""
+    """Return pairs of evaluators with the same name, or without a name and with the same label."""
     by_key = {(one.name, None if one.name else one.label): one for one in later}
     keys = [(one.name, None if one.name else one.label) for one in earlier]
     return [(one, by_key[key]) for one, key in zip(earlier, keys, strict=True) if key in by_key]

@@ -38,7 +38,7 @@ _REFUSED = {**_MISSING, **describe_error(422, "The cursor belongs to another que
 
 
 _ByPlace: TypeAlias = Annotated[
-    bool, Query(description="Without an evaluator in common, compare those at the same place.")
+    bool, Query(description="Without an evaluator in common, compare evaluators at the same place.")
 ]
 _FILES: dict[int | str, dict[str, Any]] = {
     200: {

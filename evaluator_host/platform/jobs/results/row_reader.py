@@ -252,7 +252,7 @@ class RowReader:
                 return
 
     async def closing_line(self, workspace_id: str, job_id: str) -> bytes:
-        """Return the last line for a file of all rows: what `merge` needs if the job is over a shard, else `b""`."""
+        """Return the last line for a file of all rows: facts for `merge` if the job is over a shard, else `b""`."""
         job = await self.jobs.get_job(workspace_id, job_id)
         spec = spec_from_json(job.request)
         return b"" if spec.config.shard is None else spec.shard.closing_line(rows=job.rows, bad_lines=0)
@@ -352,7 +352,7 @@ def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int)
 
 
 def _decoded(one: StoredResult) -> dict[str, Any]:
-    """Return a result; of one whose JSON was cut, the fields before the cut and those that have columns."""
+    """Return a result; if its JSON was cut, the fields before the cut and those with columns of their own."""
     try:
         found = decode_json(one.result.encode())
     except InvalidJson:

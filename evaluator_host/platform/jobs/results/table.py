@@ -21,12 +21,12 @@ from evaluator_host.types.outcome import Status
 
 _AT_ONCE: Final = 500
 _BETWEEN: Final = 32
-_LONG: Final = 16 << 10  # characters; a longer text is read by itself
+_LONG: Final = 16 << 10  # characters of a long text, which is read alone
 PAGE_BYTES: Final = 16 << 20
 
 
 class Sort(StrEnum):
-    """The sort order of results: those without the value come last, equal ones by row; by `status`, failed first."""
+    """The order of results: by a value, then by row, results without the value last; by `status`, failed ones first."""
 
     ROW = "row"
     SCORE = "score"
@@ -107,7 +107,7 @@ class Results(Repository):
         return _Look(connection, job_id, which, tuple(every), order, columns=_light(brief=brief), bounded=bounded)
 
     async def _whole(self, job_id: str, rows: Sequence[Any]) -> AsyncGenerator[StoredResult, None]:
-        """Yield whole results, given rows without long texts; a result with a long text is read by itself."""
+        """Yield whole results, given rows without long texts; results with a long text are read one by one."""
         parts = await self._parts(job_id, {one.shared for one in rows})
         for row in rows:
             one = row
@@ -201,7 +201,7 @@ class Results(Repository):
         return found
 
     async def _parts(self, job_id: str, ids: set[int | None]) -> dict[int | None, str]:
-        """Return parts that results of a job share, by their ids; None stands for those that were stored whole."""
+        """Return the parts that results of a job share, by their ids; None stands for results stored whole."""
         if not ids - {None}:
             return {None: ""}
         table = SharedPartTable
@@ -210,7 +210,7 @@ class Results(Repository):
 
 
 def _joined(stored: Any, part: str) -> StoredResult:
-    """Return a result with all its fields: those of the shared part, then its own, which win where both have one."""
+    """Return a result with the fields of its shared part and its own fields, which take precedence."""
     if not part:
         return StoredResult(*stored)
     result = f'{part[:-1]},"metrics":{stored.metrics},{stored.result[1:]}'
@@ -265,7 +265,7 @@ class _Order:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Reads results in order: each statement looks into an index once for each evaluator, and merges.
+    """Reads results in order: each statement searches an index once for each evaluator, and merges.
 
     Without an index a statement passes all results of the job.
     """

@@ -59,10 +59,10 @@ class RequestReader:
 
     def __init__(
         self,
-        room: Callable[[int], bool],  # tells whether that many more bytes may be kept
+        room: Callable[[int], bool],  # returns whether the host may keep so many more bytes
         proceed: Callable[[], None],  # called when the other end waits for `100 Continue`
         *,
-        # tells whether the row may reach a host; None if it may reach none
+        # returns whether the row may reach a host; None if it may reach no host
         admits: Callable[[HostPort], bool] | None = None,
         # host at the end of the tunnel that the request came through, which it must name
         within: HostPort | None = None,
@@ -196,8 +196,8 @@ class Tunnel:
 class Connection:
     """The host's end of one connection that a row has opened.
 
-    `serve` is called with the complete request, `refuse` with the error for bytes that end the connection. `room` tells
-    whether that many more bytes may be kept, `admits` whether the row may reach a host (None: it may reach none).
+    `serve` is called with the complete request, `refuse` with the error for bytes that end the connection. `room`
+    returns whether the host may keep so many more bytes, `admits` whether the row may reach a host (None: no host).
     """
 
     def __init__(
@@ -293,7 +293,7 @@ class Connection:
         self._send(b"", end=True)
 
     async def send(self, data: bytes) -> None:
-        """Send bytes as they are."""
+        """Send bytes unchanged."""
         self._send(data)
         await self._wire.drain()
 

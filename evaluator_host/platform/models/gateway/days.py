@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PARTS: Final = 64  # a process takes at most a 64th of the remaining requests, unless more wait
 _PART: Final = 64  # most requests taken in advance; the budget loses them if the process is killed
 _FLUSH_S: Final = 1.0  # seconds until counts are written, and unused requests given back
-_GIVEN_BACK_S: Final = 1.5 * _FLUSH_S  # seconds after which every other process has given back what it did not use
+_GIVEN_BACK_S: Final = 1.5 * _FLUSH_S  # seconds after which every other process has given unused requests back
 _SPENT_S: Final = 5.0  # seconds until a spent budget is asked again
 _FRESH_S: Final = 1.0  # seconds until tokens and cost of the other processes are read again
 _NEAR: Final = 0.9  # share of a budget in tokens or cost above which both are read for each request

@@ -121,7 +121,7 @@ class Grant:
     models: dict[str, GrantedModel]
     hosts: list[HostPort]
     terms: ModelTerms
-    redactor: Redactor  # masks the evaluator's secrets in what is stored
+    redactor: Redactor  # masks the evaluator's secrets in recorded answers
 
     def gate(self) -> "RowGate":
         """Return a new gate, which serves the requests of one row."""

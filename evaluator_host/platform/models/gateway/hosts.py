@@ -68,7 +68,7 @@ class HostPort:
         return f"{self._name}:{self.port}"
 
     def includes(self, other: "HostPort") -> bool:
-        """Tell whether a grant of this host and port includes another; port 0 is every port."""
+        """Whether a grant of this host and port includes another one; port 0 means every port."""
         below = self.host.startswith("*.") and other.host.removeprefix("*").endswith(self.host[1:])
         return (self.host in ("*", other.host) or below) and self.port in (0, other.port)
 
@@ -83,7 +83,7 @@ def host_port(text: str, *, port: int) -> HostPort | None:
 
 
 def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    """Tell whether an address is in the public internet, and embeds no other one (as 6to4, Teredo and ISATAP do)."""
+    """Whether an address is public, and embeds no other address (as 6to4, Teredo and ISATAP do)."""
     if not address.is_global or address.is_multicast or any(address in network for network in _NOT_PUBLIC):
         return False
     if isinstance(address, ipaddress.IPv4Address):

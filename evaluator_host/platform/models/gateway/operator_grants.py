@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class OperatorGrants:
-    """Tells what the operator lets each workspace use; on the command line there are no workspaces (None)."""
+    """The grants of the operator to each workspace; the command line has no workspaces (None)."""
 
     def __init__(self, settings: Settings, workspaces: "Workspaces | None") -> None:
         self._settings = settings
         self._workspaces = workspaces
 
     async def models(self, workspace: str) -> dict[str, ModelEndpoint]:
-        """Return the operator's models that a workspace may use, by name; those of other workspaces do not exist."""
+        """Return the operator's models that a workspace may use, by name; models for other workspaces are left out."""
         configured = self._settings.models
         if not any(one.workspaces for one in configured.values()):
             return configured
@@ -32,7 +32,7 @@ class OperatorGrants:
         }
 
     async def code_secrets(self, workspace: str) -> set[str]:
-        """Return the names of the secrets that code of a workspace may be granted; `*` stands for all."""
+        """Return the names of the secrets that code of a workspace may be granted; `*` means all."""
         return set(_entries_for(self._settings.code_secrets, await self._names(workspace)))
 
     async def hosts(self, workspace: str, entries: Iterable[str]) -> list[HostPort]:

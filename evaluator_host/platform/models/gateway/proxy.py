@@ -19,7 +19,7 @@ from evaluator_host.platform.models.gateway.connection import Connection, Refuse
 from evaluator_host.platform.models.gateway.hosts import HostPort, reachable
 
 _CONNECT_S: Final = 10.0
-_HELLO_S: Final = 10.0  # seconds until the first bytes of a tunnel say what it is for
+_HELLO_S: Final = 10.0  # seconds for the first bytes of a tunnel, which name its host
 _HELLO_BYTES: Final = 64 << 10
 _READ_BYTES: Final = 64 << 10
 _UNSENT_BYTES: Final = 8 << 20  # bytes of a row that may wait for a slow host
@@ -289,7 +289,7 @@ async def _pass_request(
     row: RowTraffic,
     streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
 ) -> None:
-    """Send a request anew, and its response: each with one framing, which this host made."""
+    """Pass on a request and its response, each with a single framing that this host makes."""
     reader, writer = streams
     writer.write(sent.data)
     while True:

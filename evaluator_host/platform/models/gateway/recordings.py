@@ -64,8 +64,8 @@ class Recordings:
     ) -> None:
         """Record the answer to a request in canonical form (`protocols.canonical`).
 
-        `redactor` masks secrets in what is stored, but the digest is that of the unmasked request, so that it
-        matches the same request when it comes again.
+        `redactor` masks secrets before the answer is stored; the digest is of the unmasked request, so that it
+        matches the same request later.
         """
         digest = digest_of(request)
         if redactor:
