@@ -82,7 +82,7 @@ async def open_telemetry(process: str, metrics: Metrics | None) -> AsyncIterator
             exporting = _export_metrics(metrics, exporter, resource, stop=stop, every_s=every_s)
             ending.append(asyncio.create_task(exporting))
     except ValueError as error:
-        raise Misconfigured(f"a variable OTEL_* has a value that OpenTelemetry does not take: {error}") from error
+        raise Misconfigured(f"OpenTelemetry refuses the value of a variable OTEL_*: {error}; correct it") from error
     try:
         yield traced
     finally:

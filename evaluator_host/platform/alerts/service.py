@@ -373,7 +373,7 @@ class Alerts:
             host, port = httpx.URL(to).host, parts.port or PORTS[parts.scheme]
             dial = partial(self._dial, workspace=workspace_id, listed=is_listed(parts, self._settings.webhook_hosts))
             async with asyncio.timeout(2 * _SEND_S):
-                if proxy_for(self._settings, host) is not None:  # else the proxy would look it up unchecked
+                if proxy_for(self._settings, host) is not None:  # checks the address, since a proxy does not
                     await dial(host, port)
                 client = make_http_client(self._settings, to, timeout_s=_SEND_S, at_once=1, dial=dial)
                 async with client:
@@ -448,7 +448,7 @@ class Alerts:
         if rule.secret is not None:
             _signing_key(await self._secrets.reveal(workspace_id, rule.secret))
         if rule.url is not None:
-            self._require_form(rule.url)  # only the form is checked, because the name is looked up for each message
+            self._require_form(rule.url)  # checks the form only; the name is looked up for each message
 
 
 def _not_allowed(host: str) -> InvalidRequest:

@@ -283,7 +283,9 @@ def case_dicts(cases: list[CaseIn]) -> list[dict[str, Any]]:
     """
     found = [one.to_case() for one in cases]
     if len(encode_json(found)) > MOST_BYTES:
-        raise InvalidRequest(f"the cases of an evaluator have at most {MOST_BYTES >> 20} MB; make a data set of more")
+        raise InvalidRequest(
+            f"the cases of an evaluator have at most {MOST_BYTES >> 20} MB; put more rows into a data set"
+        )
     return found
 
 

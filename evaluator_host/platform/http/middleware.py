@@ -141,10 +141,12 @@ class AccessMiddleware:
             )
         origin = headers.get(b"origin")
         if origin is not None and _netloc(origin) != host:
-            raise Refused(f"pages of {origin[:100]!r} may not use this host")
+            raise Refused(
+                f"pages of {origin[:100]!r} may not use this host; call it from its own pages, or from a program"
+            )
         # A browser that sends no Origin still names a request from another site; following a link is allowed.
         if headers.get(b"sec-fetch-site") == "cross-site" and headers.get(b"sec-fetch-mode") != "navigate":
-            raise Refused("pages of another site may not use this host")
+            raise Refused("pages of another site may not use this host; call it from its own pages, or from a program")
         text = headers.get(b"content-length", "0")
         length = int(text[:20]) if text.isdecimal() else 0
         if length > ceiling:

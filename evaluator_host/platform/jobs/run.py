@@ -235,7 +235,9 @@ class JobRun:
                 unscored += given - scored
                 retries.add_done(scored)
         if unscored:
-            raise HostBusy(f"the sandboxes of {unscored} rows were lost, or got no processor time")
+            raise HostBusy(
+                f"the sandboxes of {unscored} rows were lost, or got no processor time; the job tries them again"
+            )
 
     async def _score_together(self, kept: JobEvaluator, evaluator: Evaluator, _: Retries) -> None:
         """Let an evaluator score all its scored rows together, unless the result is stored already."""

@@ -651,6 +651,6 @@ def _not_found(job_id: str) -> NotFound:
 
 _READ_WARNINGS: Final = Adapter(tuple[WarningCount, ...]).read_json
 _NEWEST_FIRST: Final = (JobTable.created_at.desc(), JobTable.id, JobEvaluatorTable.position)
-_DELETED_AT_ONCE: Final = 2000  # rows deleted at once
+_DELETED_AT_ONCE: Final = 2000  # rows to delete at once
 _SILENT_S: Final = 10.0  # seconds without a heartbeat, after which the speed of a job is unknown
 _UNENDED: Final = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED)

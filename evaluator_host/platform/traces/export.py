@@ -118,7 +118,9 @@ def _inflated(body: bytes, encoding: str, ceiling: int) -> bytes:
             try:
                 inflated, rest = reader.decompress(body, ceiling + 1), reader.unconsumed_tail
             except zlib.error as error:
-                raise InvalidRequest(f"the body is not {encoding}") from error
+                raise InvalidRequest(
+                    f"the body is not {encoding}, as Content-Encoding says; send it so, or without this header"
+                ) from error
         case other:
             raise InvalidRequest(f"Content-Encoding {other[:40]!r} is not accepted; send gzip, deflate or identity")
     if len(inflated) > ceiling or rest:
@@ -144,7 +146,9 @@ def _from_protobuf(data: bytes) -> dict[str, Any]:
     try:
         message.ParseFromString(data)
     except DecodeError as error:
-        raise InvalidRequest("the body is not an OTLP export in protobuf") from error
+        raise InvalidRequest(
+            "the body is not an OTLP export in protobuf; for JSON, send Content-Type: application/json"
+        ) from error
     _require_few(sum(len(scope.spans) for group in message.resource_spans for scope in group.scope_spans))
     found: dict[str, Any] = MessageToDict(message)
     return found
@@ -156,7 +160,7 @@ def _from_json(data: bytes) -> dict[str, Any]:
     except InvalidJson as error:
         raise InvalidRequest(f"the body is not an OTLP export: {error}") from error
     if not isinstance(decoded, dict):
-        raise InvalidRequest('the body is not an OTLP export: {"resourceSpans": […]}')
+        raise InvalidRequest('the body is not an OTLP export; send {"resourceSpans": […]}')
     if not nests_within(decoded, _DEPTH):
         raise InvalidRequest(f"the body nests deeper than {_DEPTH} levels")
     groups = first_of(decoded, "resourceSpans", "resource_spans")

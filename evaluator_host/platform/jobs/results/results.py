@@ -312,7 +312,9 @@ class JobResults:
         job = await self._jobs.get_job(workspace_id, job_id)
         found = [one for one in await self._jobs.evaluators(job.id) if wanted in (None, one.label, one.name)]
         if not found:
-            raise NotFound(f"the job has no evaluator {str(wanted)[:80]}")
+            raise NotFound(
+                f"the job has no evaluator {str(wanted)[:80]}; name one of its evaluators, or leave the name out"
+            )
         return job, found
 
     async def _queued_labels(self, job: Job, queue: str | None) -> dict[int, Json]:

@@ -95,7 +95,7 @@ class DayBudgets:
         return why
 
     def add(self, workspace: str, model: str, used: Used) -> None:
-        """Count what a request used; it is written to the database within a second."""
+        """Count the tokens and cost of a request; these are written to the database within a second."""
         date = _date()
         counts = self._unwritten[workspace, date].setdefault(model, dict.fromkeys(_COUNTS, 0))
         counts["replayed" if used.replayed else "requests"] += 1

@@ -108,7 +108,7 @@ class Exchange:
         while True:
             tries += 1
             response: httpx.Response | None = None
-            fault = f"the model gave no answer within {registered.timeout_s:g} s"
+            fault = f"the model gave no answer within {registered.timeout_s:g} s; try again, or raise its timeout_s"
             try:
                 async with asyncio.timeout(registered.timeout_s):
                     request = client.build_request(
@@ -118,7 +118,7 @@ class Exchange:
             except TimeoutError:
                 pass
             except httpx.HTTPError as error:
-                fault = f"the model cannot be reached: {self._said(error)}"
+                fault = f"the model cannot be reached: {self._said(error)}; check its URL"
             passing = response is None or response.status_code in AGAIN or response.status_code >= 500
             if response is not None and (not passing or tries > registered.retries):
                 return response
@@ -161,7 +161,9 @@ class Exchange:
                 text = await self._masked(data)
                 tokens = tokens_of(await decode_large(text.encode()))
             except InvalidJson as error:
-                raise Refused(502, "the model's answer is not JSON", "bad_answer") from error
+                raise Refused(
+                    502, "the model's answer is not JSON; check that its URL is that of the API", "bad_answer"
+                ) from error
             finally:
                 used = self._count(tokens, len(data))
             await self._told.answered(Answer(200, JSON_TYPE, text, used.input_tokens, used.output_tokens))

@@ -20,7 +20,7 @@ _NOT_PUBLIC: Final = tuple(  # networks that Python's `is_global` calls public, 
         ipaddress.ip_network,
         (
             "168.63.129.16/32",  # Azure's platform, on each of its machines
-            "192.0.0.0/24",  # IETF protocols; a metadata service of Oracle's cloud is in it
+            "192.0.0.0/24",  # IETF protocols, and a metadata service of Oracle's cloud
             "192.31.196.0/24",  # anycast, which the nearest network answers: AS112, AMT, relays of 6to4
             "192.52.193.0/24",
             "192.88.99.0/24",

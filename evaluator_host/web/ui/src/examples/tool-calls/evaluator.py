@@ -21,7 +21,7 @@ def evaluate(inputs, outputs, trace):
 
 
 def as_text(call):
-    """Write a call so that equal calls are equal texts, be it flat or as chat completions have it."""
+    """Return a call as text, the same for equal calls, flat or in the form of chat completions."""
     if not isinstance(call, dict):
         return f"not a call: {json.dumps(call)}"
     call = call.get("function", call)

@@ -42,7 +42,7 @@ function without(these: string[], those: string[]): string[] {
   });
 }
 
-/** Write a call so that equal calls are equal texts, be it flat or as chat completions have it. */
+/** Return a call as text, the same for equal calls, flat or in the form of chat completions. */
 function asText(call: Call | null): string {
   const { name, arguments: given = {} } = call?.function ?? call ?? {};
   let values: Json = given;
