@@ -123,7 +123,7 @@ async def healthz() -> dict[str, str]:
 
 
 def api(host: Host, access: Access) -> APIRouter:
-    """Return the routes of no resource: calls, and the state of the host."""
+    """Return the routes that no resource owns: calls, and the state of the host."""
     service = host.service
     router = calls_api(service, access, host.resource(EvaluatorResource).registry)
 

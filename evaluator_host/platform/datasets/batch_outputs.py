@@ -1,4 +1,4 @@
-"""Refuses rows of one call that have no outputs, before any is scored, if the code reads them."""
+"""Refuses the rows of a call, before any is scored, if the code reads outputs and no row has any."""
 
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias

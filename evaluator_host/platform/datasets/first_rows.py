@@ -152,7 +152,7 @@ class FirstRows:
 
 
 def lack_outputs(rows: Iterable[Row], report: CheckReport, language: Language) -> bool:
-    """Whether none of the rows has the outputs that the evaluator of a report reads."""
+    """Whether the evaluator of a report reads outputs, and none of the rows has any."""
     if report.contract is None:
         return False
     return OutputsRead(Contract(report.contract), language, report.reads.outputs).lack(rows)

@@ -33,7 +33,7 @@ from evaluator_host.types.errors import NameTaken
 from evaluator_host.types.stored import BadLine, DatasetFacts
 
 VERSIONS_KEPT: Final = 10  # versions of a data set to keep, besides those that jobs use
-_OWN: Final = ("id", "workspace_id", "name", "created_at", "title", "version")  # columns besides facts on rows
+_OWN: Final = ("id", "workspace_id", "name", "created_at", "title", "version")  # columns without facts on rows
 _JSON: Final = ("bad_lines", "columns", "notes")  # facts that are stored as JSON
 
 

@@ -21,7 +21,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 RENDERED_CHARS: Final = 4 << 20
 RENDER_S: Final = 0.5
 _TEMPLATE_CHARS: Final = 64 << 10
-_JOINED_VALUES: Final = 256  # values that a template joins by `~` and `+`
+_JOINED_VALUES: Final = 256  # most values that a template may join by `~` and `+`
 _DIGITS: Final = 20  # digits that `round` may cut before or after the point
 _REASON_CHARS: Final = 300
 
@@ -49,7 +49,7 @@ class BadTemplate(Exception):
 
 
 class _CodeGenerator(CodeGenerator):
-    """Generates code that joins values through the environment, and computes constants only when it is rendered."""
+    """Generates code that joins values through the environment, and computes constants only at rendering."""
 
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802 - Jinja calls it by this name
         self.write("environment.concatenate((")
@@ -197,7 +197,7 @@ def _join(value: Iterable[Any], separator: Any = "") -> str:
 
 
 def _round(value: Any, precision: Any = 0, method: Any = "common") -> Any:
-    """Round as Jinja does, to at most 20 digits: Python computes 10**precision, whose digits nothing else bounds."""
+    """Round as Jinja does, to at most 20 digits, because Python would compute 10**precision for any precision."""
     if not isinstance(precision, int) or abs(precision) > _DIGITS:
         raise BadTemplate(f"round takes a precision of -{_DIGITS} to {_DIGITS}")
     return FILTERS["round"](value, precision, method)
@@ -245,7 +245,7 @@ def _require_bounded(tree: nodes.Template) -> None:
 
 
 def _require_inner_loops(loop: nodes.For, outer: frozenset[str]) -> None:
-    """Check that a loop's body uses its own item, so that all loops together pass the record once."""
+    """Check that a loop's body uses its own item, so that nested loops read the record only once."""
     if loop.recursive:
         _refuse(loop, "a recursive loop is not allowed in a template")
     if outer and _root(loop.iter) not in outer:

@@ -186,7 +186,7 @@ def invalid_request(faults: Sequence[Any]) -> InvalidRequest:
 
 
 def _problem(fault: Mapping[str, Any], *, bare: bool) -> Problem:
-    """Return the problem for one of pydantic's faults; a `bare` request lacks its evaluator."""
+    """Return the problem for one of pydantic's faults; a `bare` request has no field `evaluator`."""
     path = ".".join(str(part) for part in fault["loc"] if part != "body" and not _is_tag(part))
     kind, message = fault["type"], str(fault["msg"])
     if kind == "extra_forbidden" and path == "code" and bare:

@@ -171,7 +171,7 @@ class Scheduler:
         return await asyncio.to_thread(lambda: {one for one in datasets if has_rows(one)})
 
     def _next(self, waiting: list[Job]) -> Job | None:
-        """Return the job to claim now: the oldest of the workspace with the fewest running jobs, in turn; or None."""
+        """Return the job to claim now, or None: the oldest of the workspace with the fewest running jobs, in turn."""
         if len(self._running) >= self._at_once:
             return None
         at_work = self._at_work()

@@ -231,7 +231,7 @@ class Labels(Repository):
         await self._database.change_rows(update(LabelTable).where(this).values(**values))
 
     async def key_name(self, key_id: str) -> str:
-        """Return the name of an API key; in a label queue it stands for the person."""
+        """Return the name of an API key, which is the name of the person in a label queue."""
         return str(await self._database.fetch_value(select(ApiKeyTable.name).where(ApiKeyTable.id == key_id)))
 
 

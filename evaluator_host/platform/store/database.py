@@ -400,7 +400,7 @@ def refuse_bytes(engine: SyncEngine) -> SyncEngine:
             )
 
     if engine.dialect.name == Engine.POSTGRESQL:
-        event.listen(engine, "connect", refuse, insert=True)  # before SQLAlchemy asks for the version
+        event.listen(engine, "connect", refuse, insert=True)  # runs before SQLAlchemy's own query of the version
     return engine
 
 

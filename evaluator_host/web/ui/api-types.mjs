@@ -1,4 +1,4 @@
-// Writes the types of what the pages and the TypeScript client see: what `/v1` takes and answers, from the host's OpenAPI document on stdin.
+// Writes the types of requests and answers of `/v1`, for the pages and the TypeScript client, from the host's OpenAPI document on stdin.
 // `make types` runs it. With --check, as in `make check`, it writes nothing and fails when the file is stale.
 import { readFile, writeFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
@@ -28,7 +28,7 @@ function reachable(part, schemas, found = new Set()) {
   return found;
 }
 
-/** A schema with nothing but what makes a type. An answer has every field, also those with a default. */
+/** A schema reduced to its type. An answer has every field, even one with a default. */
 function typed(schema, everyField) {
   const { properties, ...rest } = Object.fromEntries(Object.entries(schema).filter(([key]) => !PROSE.includes(key)));
   for (const key of ["items", "additionalProperties"]) if (typeof rest[key] === "object") rest[key] = typed(rest[key], everyField);

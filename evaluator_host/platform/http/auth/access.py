@@ -36,7 +36,7 @@ _BUCKETS_KEPT: Final = 10_000  # most buckets to keep; beyond that, full ones ar
 _log = logging.getLogger(__name__)
 ABANDONED = "abandoned"
 _SUBJECT_CHARS: Final = 80  # most characters of a subject, more than any valid name or id has
-_ADDRESSES: Final = 1_000  # addresses whose refused requests are counted
+_ADDRESSES: Final = 1_000  # most addresses whose refused requests are counted
 _REFUSALS_S: Final = 60.0  # seconds between two log lines about refused keys
 _OK = "ok"
 
@@ -58,7 +58,7 @@ class RateLimiter:
         """Count one request of a key; raise when the key is over its rate limit.
 
         Raises:
-          RateLimited: the key has sent too many; this one is not counted.
+          RateLimited: the key has sent too many requests; this one is not counted.
         """
         if self._per_s is None:
             return

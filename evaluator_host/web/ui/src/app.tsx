@@ -147,7 +147,7 @@ class Boundary extends Component<{ children: ComponentChildren }, { error: unkno
   }
 }
 
-/** Pages whose address begins like this one, such as /jobs for /job. */
+/** Pages with a similar address, such as /jobs for /job. */
 function alike(path: string): { to: string; label: string }[] {
   const first = path.split("/")[1]?.toLowerCase() ?? "";
   return [...NAVIGATION, ...SETUP].filter(({ to, label }) => first.length > 2 && [to.slice(1), label.toLowerCase()].some((one) => one.startsWith(first.slice(0, 4))));

@@ -27,7 +27,7 @@ export function navigate(to: string, { replace = false, scroll = true } = {}): v
   tell();
 }
 
-/** Change parts of the query of the page that is shown; null removes one. */
+/** Change parameters in the address of the current page; null removes a parameter. */
 export function setQuery(changes: Record<string, string | null>): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {

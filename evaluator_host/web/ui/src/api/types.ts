@@ -1,4 +1,4 @@
-/** Short names for what `/v1` takes and answers. The client's `schema.ts` is generated; only types that the OpenAPI document leaves open are written here. */
+/** Short names for the types of requests and answers of `/v1`. The client's `schema.ts` is generated; only types that the OpenAPI document leaves open are written here. */
 import type { components } from "../../../../../clients/typescript/src/schema";
 
 type Schemas = components["schemas"];
@@ -16,7 +16,7 @@ export type DataFile = Schemas["DataFile"];
 export type EvaluatorIn = Schemas["EvaluatorIn"];
 export type Row = Schemas["RowIn"];
 export type Result = Schemas["EvaluationResult"];
-/** A warning: its code, what happened, and what to do about it. */
+/** A warning: its code, its message, and its remedy. */
 export type Note = Schemas["Note"];
 /** A warning and the number of rows that have it. */
 export type WarningCount = Schemas["WarningCount"];

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 
-/** The placeholder of an empty list: what belongs here, and how to add it. */
+/** The placeholder of an empty list: says what the list is for, and how to add to it. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty stack-tight">

@@ -9,7 +9,7 @@ interface Asked {
   answer: (key: string | null) => void;
 }
 
-/** Asks the user for an API key when the host requires one; only once, even if several requests wait for it. */
+/** Asks the user for an API key when the host requires one, only once even if several requests wait for the key. */
 export function KeyDialog() {
   const [asked, setAsked] = useState<Asked | null>(null);
   const [key, setKey] = useState("");

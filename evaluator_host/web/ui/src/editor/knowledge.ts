@@ -148,7 +148,7 @@ function preview(value: unknown, most: number): string {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-/** Lines of text in a tooltip; the last one, if it is a value, as code. */
+/** Lines of text in a tooltip, followed by a value as code if there is one. */
 function told(lines: readonly string[], value?: unknown): HTMLElement {
   const dom = document.createElement("div");
   dom.className = "cm-known";

@@ -95,7 +95,7 @@ function changedRows(comparisons: readonly Comparison[]): number[] {
   return [...new Set([...comparisons.flatMap((one) => one.regressions), ...comparisons.flatMap((one) => one.improvements)].map((one) => one.row))];
 }
 
-/** Differences between the first job and another, as the host says. */
+/** Differences between the first job and the others, as the host reports them. */
 function changesOf(comparisons: readonly Comparison[]): string[] {
   return [...new Set(comparisons.flatMap((one) => one.changed).map(({ what, before, after }) => `${what}: ${before} → ${after}`))];
 }

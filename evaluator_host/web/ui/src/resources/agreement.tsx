@@ -25,7 +25,7 @@ export function QueueAgreement({ job, queue, stamp }: { job: string; queue: stri
   );
 }
 
-/** On the page of a job, if a label queue counts for it. */
+/** The agreement on the page of a job, if a label queue applies to the job. */
 export function JobAgreement({ job }: { job: string }) {
   const found = useLoaded(async (signal) => {
     const queues = await call<LabelQueue[]>("GET", "/v1/label-queues", { signal, query: { job } });

@@ -11,7 +11,7 @@ export function isFiring(alert: AlertReport): boolean {
   return alert.firing && !alert.acknowledged;
 }
 
-/** Whether the last run of a schedule made no job, and no alert says so. */
+/** Whether the last run of a schedule made no job, without an alert that reports it. */
 function isMissed(schedule: ScheduleReport, alerts: readonly AlertReport[]): boolean {
   return schedule.last_error !== null && !schedule.paused && !alerts.some(({ rule, paused }) => rule.schedule === schedule.name && !paused);
 }

@@ -1,4 +1,4 @@
-/** Traces in any shape the host takes, as one tree of spans with times. */
+/** Converts traces in any format that the host accepts to a tree of spans with times. */
 
 export interface Span {
   id: string;

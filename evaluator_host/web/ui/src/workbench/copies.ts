@@ -1,7 +1,7 @@
 /** Renders a run as a curl command or as a Python program that uses the client. */
 import type { EvaluatorIn, Row } from "../api/types";
 
-/** For a POSIX shell. */
+/** A curl command for a POSIX shell. */
 export function asCurl(evaluator: EvaluatorIn, row: Row, { origin, withKey }: { origin: string; withKey: boolean }): string {
   const body = JSON.stringify({ evaluator, ...row }, null, 2);
   const key = withKey ? ` \\\n  -H "Authorization: Bearer $EVALUATOR_HOST_KEY"` : "";

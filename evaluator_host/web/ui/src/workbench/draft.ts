@@ -269,7 +269,7 @@ export function keepDraft(draft: Draft): void {
   keepEarlier(draft);
 }
 
-/** A draft with code of the user's own, from this tab or another one, also a closed one. */
+/** An earlier draft with the user's own code, from this tab or another, even a closed one. */
 export interface EarlierDraft {
   id: string;
   at: string;

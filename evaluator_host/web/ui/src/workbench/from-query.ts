@@ -1,4 +1,4 @@
-/** Loads what the page address names: a stored evaluator, a row of a data set or of a job, a live trace. */
+/** Loads the object in the page address: a stored evaluator, a row of a data set or of a job, a live trace. */
 import { call } from "../api/http";
 import type { DatasetReport, EvaluatorReport, EvaluatorScore, JobEvaluator, JobRowDetail, Result, Row, TraceReport } from "../api/types";
 import { readJson } from "../json";

@@ -100,7 +100,7 @@ function Progress({ build }: { build: Build }) {
 const PAUSE_MS = 250;
 const MOST_SHOWN = 200;
 
-/** A package's name, then one of its versions: a combobox over what the index has. */
+/** A combobox for a package of the index: its name, then a version. */
 function PinField({ language, onPin }: { language: Language; onPin: (pin: string) => void }) {
   const [text, setText] = useState("");
   const [versions, setVersions] = useState<PackageVersions | null>(null);

@@ -185,7 +185,7 @@ function Metrics({ result }: { result: Result }) {
   );
 }
 
-/** The returned value and what was printed, folded unless there is little of it. */
+/** The returned value and the printed output, folded unless they are short. */
 function Outputs({ result }: { result: Result }) {
   const { stdout, stderr, truncated } = result.logs;
   const isPlain = result.value === null || typeof result.value !== "object";
