@@ -36,7 +36,7 @@ class FirstRows:
     rows: Sequence[Row]  # rows of the records that fit, without fields from templates
     mapping: Mapping
     names_in_templates: dict[str, list[str]]  # columns that each template needs
-    for_command: bool = False  # the mapping is given by `--map`, not as JSON
+    for_command: bool = False  # whether the mapping comes from `--map`, not from JSON
     notes: Sequence[str] = ()  # notes on how the file was read
 
     @property

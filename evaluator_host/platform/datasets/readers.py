@@ -125,7 +125,7 @@ def _other_encoding(file: io.BufferedReader) -> str | None:
 
 
 def _first_that_is_not_utf_8(file: io.BufferedReader) -> bytes | None:
-    """Read on to bytes that are not UTF-8 and return them; None when anything but ASCII precedes them."""
+    """Read up to the first bytes that are not UTF-8, and return these; None if not only ASCII precedes them."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     while chunk := file.read(_CHUNK_BYTES):
         try:

@@ -155,7 +155,7 @@ class DatasetService:
         try:
             return _report(await self.store.add_dataset(dataset_id, workspace_id, name, facts, replace=replace))
         except Exception as error:
-            # without an answer of the database, the rows may be stored: a later sweep decides
+            # if the database did not answer, the rows may be stored; else a later sweep removes them
             if not isinstance(error, StoreUnavailable):
                 await asyncio.to_thread(self.folder.remove, dataset_id)
             raise
