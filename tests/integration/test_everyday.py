@@ -140,7 +140,7 @@ def test_no_file_of_rows_is_a_fault_of_the_host(client: Client, url: str, tmp_pa
     broken.write_bytes(packed(parts('<c r="A2"><v>abc</v></c>', styles="<fills><fill/></fills>")))
     with pytest.raises(InvalidRequest, match="such as my-data-v1"):
         client.datasets.upload(broken.stem, broken)
-    with pytest.raises(InvalidRequest, match="line 2: cell A2 should hold a number, and holds 'abc'"):
+    with pytest.raises(InvalidRequest, match="line 2: cell A2 should hold a number, but holds 'abc'"):
         client.datasets.upload("broken", broken)
     parquet.write_table(pa.table({"at": pa.array([1_704_067_200_123_456_789, 2**62], pa.timestamp("ns"))}), far)
     half = tmp_path / "half.parquet"
