@@ -25,7 +25,7 @@ Figure: TypeAlias = Callable[["Report"], float | None]
 
 @dataclass(frozen=True, slots=True)
 class ReportedRow:
-    """One row of a report: its index (from 0) and line in the data, status, score, verdict, error and seconds."""
+    """One row of a report: its index (from 0) and line in the data, status, score, verdict, error, seconds and id."""
 
     index: int
     line: int
@@ -34,6 +34,7 @@ class ReportedRow:
     passed: bool | None
     message: str | None
     run_s: float
+    id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +60,10 @@ class Report:
         """Return the number of rows with this status."""
         return sum(row.status == status for row in self.rows)
 
-    def only(self, indexes: set[int]) -> "Report":
-        """Return the report of some of the rows."""
-        return Report(self.name, tuple(row for row in self.rows if row.index in indexes))
-
-    def indexes(self, name: str) -> set[int]:
-        """Return the indexes of the rows that have a `score`, or a verdict (`passed`)."""
-        return {row.index for row in self.rows if getattr(row, name) is not None}
+    @property
+    def has_ids(self) -> bool:
+        """Whether each row has an id that no other one has."""
+        return len({row.id for row in self.rows if row.id is not None}) == len(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +78,14 @@ class SameRows:
     @classmethod
     def of(cls, report: Report, baseline: Report, name: str) -> "SameRows":
         """Return the rows that have a `score` in both, or a verdict (`passed`)."""
-        now, before = report.indexes(name), baseline.indexes(name)
-        both = now & before
-        return cls(report.only(both), baseline.only(both), len(now - both), len(before - both))
+        now, before = (
+            {key: row for key, row in rows.items() if getattr(row, name) is not None}
+            for rows in _keyed(report, baseline)
+        )
+        both = [key for key in now if key in before]
+        shown, earlier = (tuple(found[key] for key in both) for found in (now, before))
+        only = len(now) - len(both), len(before) - len(both)
+        return cls(Report(report.name, shown), Report(baseline.name, earlier), *only)
 
     @property
     def every(self) -> bool:
@@ -102,6 +105,12 @@ class SameRows:
         rows = f", over {counted(len(self.now.rows), 'row')} with a score in both "
         rows += f"({self.only_now} only now, {self.only_before} only there)"
         return f"the mean is {change} in {file}{'' if self.every else rows}"
+
+
+def _keyed(*reports: Report) -> list[dict[str | int, ReportedRow]]:
+    """Return the rows of each report by their ids; by their places in the data where not all have ids."""
+    by_id = all(report.has_ids for report in reports)
+    return [{row.index if row.id is None or not by_id else row.id: row for row in one.rows} for one in reports]
 
 
 @dataclass(slots=True)
@@ -168,7 +177,7 @@ def _rows(lines: Any, file: Path) -> Iterator[ReportedRow]:
             message = f"{error['code']}: {error['message']}" if error else result["reason"]
             yield ReportedRow(
                 entry["index"], entry["line"], result["status"], result["score"], result["passed"],
-                message and message[:_MESSAGE_CHARACTERS], timing["run"] / 1000,
+                message and message[:_MESSAGE_CHARACTERS], timing["run"] / 1000, entry.get("id"),
             )  # fmt: skip
         except (InvalidJson, KeyError, TypeError) as error:
             raise InvalidRequest(
@@ -218,8 +227,8 @@ def markdown(report: Report, baseline: Report | None = None) -> str:
 
 
 def _worse(report: Report, baseline: Report) -> list[ReportedRow]:
-    before = {row.index: row for row in baseline.rows}
-    pairs = ((row, before[row.index]) for row in report.rows if row.index in before)
+    rows, before = _keyed(report, baseline)
+    pairs = ((row, before[key]) for key, row in rows.items() if key in before)
     return [now for now, then in pairs if then.score is not None and (now.score is None or now.score < then.score)]
 
 

@@ -384,6 +384,8 @@ class Run:
 
     def _line(self, source: FileRow, result: EvaluationResult) -> bytes:
         entry: dict[str, Any] = {"index": source.index, "line": source.line}
+        if isinstance(name := source.record.get("id"), str | int):
+            entry["id"] = str(name)
         if self.include_rows:
             entry["row"] = source.record
         return encode_json({**entry, "result": result}) + b"\n"

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,18 @@ def test_only_rows_with_a_score_in_both_are_compared() -> None:
     assert "| passed, 3 rows with both | 33.3% | 66.7% | -33.3 points |" in lines
     nothing = SameRows.of(judged([None]), before, "score")
     assert nothing.told(Path("b.jsonl")).startswith("the mean is not compared: no row has a score both")
+
+
+def test_rows_with_ids_are_compared_wherever_they_lie() -> None:
+    def named(scores: dict[str, float]) -> Report:
+        return Report("a.py", tuple(replace(row(at, one), id=name) for at, (name, one) in enumerate(scores.items())))
+
+    before, now = named({"a": 0.0, "b": 1.0, "c": 1.0}), named({"new": 0.5, "a": 0.0, "b": 1.0, "c": 0.9})
+    same = SameRows.of(now, before, "score")
+    assert (round(same.drop, 9), same.only_now, same.only_before) == (round(0.1 / 3, 9), 1, 0)
+    assert "1 row is worse than in the baseline:" in markdown(now, before)
+    for other in (judged([0.0, 1.0, 1.0]), Report("a.py", tuple(replace(one, id="a") for one in before.rows))):
+        assert SameRows.of(now, other, "score").drop > 0.1, "by place, where not each row has an id of its own"
 
 
 def test_a_list_that_was_cut_says_so() -> None:
