@@ -155,6 +155,7 @@ class ColumnFigures:
     others: Annotated[
         GroupFigures | None, Doc("All rows with a further value, or one of over 200 characters; None without any.")
     ] = None
+    doubt: Annotated[str | None, Doc("The same as in `scores` of the job.")] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,19 @@ def test_failed_rows_that_count_as_zero_do_so_in_each_group(client: Client) -> N
     ]
 
 
+def test_doubtful_scores_by_a_column_say_so(client: Client, url: str) -> None:
+    order = client.jobs.create(
+        [Evaluator("def evaluate(inputs, outputs, trace):\n    return 1 / 0\n")], [{"topic": "a"}]
+    )
+    job = client.jobs.wait(order.id)
+    (found,) = client.jobs.groups(job.id, "topic")
+    assert found.doubt == job.scores[0].doubt == "1 of 1 rows failed"
+    assert (
+        "evaluator 1: doubtful: 1 of 1 rows failed"
+        in forked.run(["jobs", "results", job.id, "--by", "topic", "--url", url]).stdout
+    )
+
+
 def test_jobs_over_two_versions_of_the_answers_are_compared(client: Client) -> None:
     code = Evaluator("def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n")
     ids = []

@@ -231,6 +231,7 @@ export interface components {
             top: components["schemas"]["TopValue"][];
         };
         ColumnFigures: {
+            doubt: string | null;
             evaluator: string;
             groups: components["schemas"]["GroupFigures"][];
             others: components["schemas"]["GroupFigures"] | null;

@@ -217,7 +217,9 @@ def groups_table(figures: ColumnFigures, column: str) -> Text:
 
 def all_groups_table(found: Sequence[ColumnFigures], column: str) -> Text:
     """Return such a table for each evaluator of a job."""
-    return Text("\n\n").join(Text(plain(f"{one.evaluator}:\n")).append(groups_table(one, column)) for one in found)
+    heads = (f"{one.evaluator}:{'' if one.doubt is None else f' doubtful: {in_options(one.doubt)}'}" for one in found)
+    tables = (groups_table(one, column) for one in found)
+    return Text("\n\n").join(Text(f"{plain(head)}\n").append(one) for head, one in zip(heads, tables, strict=True))
 
 
 def _group_cells(name: str, one: GroupFigures) -> tuple[object, ...]:

@@ -145,7 +145,9 @@ class JobResults:
         if not some:
             raise await self._no_column(job, column)
         zero = spec_from_json(job.request).config.failures is Failures.ZERO
-        return [groups.figures(one.label, zero=zero) for one, groups in gathered]
+        tallies = (await self._jobs.get_overview(workspace_id, job_id)).evaluators
+        doubts = {one.label: one.doubt() if job.status.final else None for one in tallies}
+        return [replace(groups.figures(one.label, zero=zero), doubt=doubts[one.label]) for one, groups in gathered]
 
     async def _gather(self, job_id: str, evaluator: JobEvaluator, values: dict[int, Json], groups: Groups) -> None:
         """Count the results of an evaluator for some consecutive rows, given with their values."""
