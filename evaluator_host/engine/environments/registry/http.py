@@ -14,10 +14,12 @@ import platform
 import re
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
 from urllib.parse import urljoin
@@ -32,7 +34,7 @@ from evaluator_host.engine.environments.registry.set_image import (
     RECORD_BYTES,
     RECORD_PATH,
     Pulled,
-    bounded,
+    Room,
     check_lock,
     in_loop,
     split_reference,
@@ -51,6 +53,9 @@ _TAKEN: Final = f"{_MANIFEST}, application/vnd.docker.distribution.manifest.v2+j
 _DOCUMENT_BYTES: Final = 4 << 20  # largest manifest, configuration or answer
 _TIMEOUT: Final = httpx.Timeout(30.0, read=120.0, write=120.0)
 _PIECE_BYTES: Final = 256 << 10
+_LAYERS: Final = 127  # layers that an engine can mount
+_GZIP: Final = b"\x1f\x8b"
+_GZIP_FORMAT: Final = 31  # zlib's number of it
 _HUB: Final = ("docker.io", "registry-1.docker.io")
 _LOOPBACK: Final = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
 
@@ -158,7 +163,7 @@ def _pull(where: tuple[str, str], target: Path, digest: str | None, max_bytes: i
         config = registry.document(manifest.get("config"))
         settings = config.get("config")
         labels = settings.get("Labels") if isinstance(settings, dict) else None
-        if LABEL_SET not in (labels or {}):
+        if not isinstance(labels, dict) or LABEL_SET not in labels:
             raise PackagesFailed(f"{name}:{tag} holds no package set; `evaluator-host packages push` makes such images")
         layers = _Layers(registry, manifest["layers"], max_bytes + RECORD_BYTES)
         record = take_out(layers.archive, target=target, digest=digest, max_bytes=max_bytes, tell=tell)
@@ -171,14 +176,18 @@ class _Layers:
 
     registry: "_Registry"
     layers: list[dict[str, Any]]
-    max_bytes: int  # size of all files of a layer
+    max_bytes: int  # size of all files of all layers
 
     @contextmanager
     def archive(self, path: str) -> Iterator[Iterator[bytes]]:
         """Yield a tar of the file or folder at `path`, in pieces, from the last layer that has it."""
+        but = ", so the image is not a package set; check its name"
+        if len(self.layers) > _LAYERS:
+            raise PackagesFailed(f"the image has {len(self.layers)} layers{but}")
+        room = Room(self.max_bytes, "the layers of the image unfold to more than", but)
         for layer in reversed(self.layers):
-            with self.registry.blob(layer) as pieces:
-                found = _below(pieces, path.lstrip("/"), self.max_bytes)
+            with self.registry.blob(layer, max_bytes=self.max_bytes) as pieces:
+                found = _below(pieces, path.lstrip("/"), room)
                 if (first := next(found, None)) is not None:
                     yield _joined(first, found)
                     return
@@ -190,16 +199,39 @@ def _joined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     yield from rest
 
 
-def _below(pieces: Iterator[bytes], prefix: str, max_bytes: int) -> Iterator[bytes]:
+def _unfolded(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the tar of a layer, plain or compressed by gzip, in pieces of a limited size.
+
+    `tarfile` unfolds as much as the bytes at hand have, and copies all that is left for each block that it reads.
+    """
+    first = next(pieces, b"")
+    if not first.startswith(_GZIP):
+        yield from chain([first] if first else [], pieces)
+        return
+    unzip = zlib.decompressobj(_GZIP_FORMAT)
+    for piece in chain([first], pieces):
+        packed = piece
+        while packed:
+            if unzip.eof:  # a layer may have several parts, each compressed by itself
+                unzip = zlib.decompressobj(_GZIP_FORMAT)
+            if plain := unzip.decompress(packed, _PIECE_BYTES):
+                yield plain
+            packed = unzip.unused_data if unzip.eof else unzip.unconsumed_tail
+    while plain := unzip.decompress(b"", _PIECE_BYTES):
+        yield plain
+    if not unzip.eof:
+        raise EOFError("it ends too early")
+
+
+def _below(pieces: Iterator[bytes], prefix: str, room: Room) -> Iterator[bytes]:
     """Yield a tar of the files at a path in a layer, with names that begin at the last part of the path.
 
     Raises:
-      PackagesFailed: the layer is larger than `max_bytes`, or has too many files, whether below the path or not.
+      PackagesFailed: the layer has more than `room`; beside the path too, since all of it is unpacked.
     """
     base, some = PurePosixPath(prefix).name, False
-    limits = ("a layer of the image unfolds to more than", ", so the image is not a package set; check its name")
-    with tarfile.open(fileobj=as_file(pieces), mode="r|*", tarinfo=BoundedHeaders) as tar:
-        for member in bounded(tar, max_bytes, *limits):
+    with tarfile.open(fileobj=as_file(_unfolded(pieces)), mode="r|", tarinfo=BoundedHeaders) as tar:
+        for member in room.entries_of(tar):
             name = PurePosixPath("/", member.name).as_posix().lstrip("/")
             if name != prefix and not name.startswith(f"{prefix}/"):
                 continue
@@ -238,20 +270,28 @@ class _Registry:
 
     def document(self, descriptor: Any) -> dict[str, Any]:
         """Return a small JSON blob."""
-        with self.blob(descriptor) as pieces:
+        with self.blob(descriptor, max_bytes=_DOCUMENT_BYTES) as pieces:
             return _object(_small(pieces))
 
     @contextmanager
-    def blob(self, descriptor: Any) -> Iterator[Iterator[bytes]]:
-        """Yield the bytes of a blob; when the block has ended, the rest is read and the digest compared."""
+    def blob(self, descriptor: Any, *, max_bytes: int) -> Iterator[Iterator[bytes]]:
+        """Yield the bytes of a blob; when the block has ended, the rest is read and the digest compared.
+
+        Raises:
+          PackagesFailed: it has other bytes than its digest says, or more than `max_bytes`.
+        """
         digest = descriptor.get("digest") if isinstance(descriptor, dict) else None
         if not isinstance(digest, str) or not re.fullmatch(r"sha256:[0-9a-f]{64}", digest):
             raise PackagesFailed("the manifest of the image is not valid; push the set again")
         read = hashlib.sha256()
 
         def pieces(answer: httpx.Response) -> Iterator[bytes]:
+            left = max_bytes
             for piece in answer.iter_raw(_PIECE_BYTES):
                 read.update(piece)
+                left -= len(piece)
+                if left < 0:
+                    raise _too_long(max_bytes)
                 yield piece
 
         self._ask("HEAD", f"blobs/{digest}")  # this request makes the registry ask for authorization
@@ -366,13 +406,16 @@ def _opened(repository: str) -> Iterator[_Registry]:
         raise IndexUnavailable(
             f"the registry {host} does not answer: {error}; check its address and the network, then try again"
         ) from error
-    except (tarfile.TarError, EOFError, gzip.BadGzipFile) as error:
+    except (tarfile.TarError, EOFError, zlib.error) as error:
         raise PackagesFailed(f"a layer of the image is not a complete tar file, push the set again: {error}") from error
 
 
 def _is_safe(realm: str, scheme: str) -> bool:
     """Return whether an address may be asked for tokens: over TLS, or on this machine with the registry's scheme."""
-    url = httpx.URL(realm)
+    try:
+        url = httpx.URL(realm)
+    except httpx.InvalidURL:
+        return False
     return url.scheme == "https" or (url.scheme == scheme and _LOOPBACK.fullmatch(url.netloc.decode()) is not None)
 
 
@@ -389,11 +432,15 @@ def _small(pieces: Iterator[bytes]) -> bytes:
     for piece in pieces:
         content += piece
         if len(content) > _DOCUMENT_BYTES:
-            raise PackagesFailed(
-                f"the registry sends more than {_DOCUMENT_BYTES >> 20} MB where a manifest or a configuration is "
-                "expected, so the image is not a package set; check its name"
-            )
+            raise _too_long(_DOCUMENT_BYTES)
     return content
+
+
+def _too_long(max_bytes: int) -> PackagesFailed:
+    return PackagesFailed(
+        f"the registry sends more than {max_bytes >> 20} MB for a part of the image, so it is not a package set; check "
+        "the name of the image"
+    )
 
 
 def _digest(content: bytes) -> str:

@@ -39,6 +39,7 @@ RECORD_BYTES: Final = 64 * 1024**2  # bytes of a record; the lock of a thousand 
 _BUFFER_BYTES: Final = 1024 * 1024
 _ENTRIES: Final = 1_000_000
 _NOT_OURS: Final = "; pull an image that `evaluator-host packages push` made"
+_DAMAGED: Final = (tarfile.TarError, RecursionError, ValueError, OverflowError)  # what `tarfile` and `os.utime` raise
 
 
 Archive: TypeAlias = Callable[[str], AbstractContextManager[Iterator[bytes]]]
@@ -86,7 +87,7 @@ def take_out(archive: Archive, *, target: Path, digest: str | None, max_bytes: i
             if target.exists():
                 raise PackagesFailed(f"{target} exists already")
             files.rename(target)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise PackagesFailed(f"the package set cannot be unpacked: {error}") from error
     return record
 
@@ -134,18 +135,30 @@ def in_loop(progress: Progress | None) -> Progress:
     return tell
 
 
-def bounded(tar: tarfile.TarFile, max_bytes: int, found: str, then: str) -> Iterator[tarfile.TarInfo]:
-    """Yield the entries of a tar.
+class Room:
+    """What one or several tars may have together.
 
-    Raises:
-      PackagesFailed: the tar has too many bytes or entries; the message is `found`, the limits and `then`.
+    Args:
+      max_bytes: Size of all files.
+      found: What the message says before both limits; `then`: what it says after them.
     """
-    left = max_bytes
-    for count, member in enumerate(tar):
-        left -= abs(member.size)
-        if left < 0 or count > _ENTRIES:
-            raise PackagesFailed(f"{found} {max_bytes} bytes or {_ENTRIES} files{then}")
-        yield member
+
+    def __init__(self, max_bytes: int, found: str, then: str) -> None:
+        self._bytes, self._entries = max_bytes, _ENTRIES
+        self._refusal = f"{found} {max_bytes} bytes or {_ENTRIES} files{then}"
+
+    def entries_of(self, tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+        """Yield the entries of a tar.
+
+        Raises:
+          PackagesFailed: there are more entries or bytes, those of long headers included.
+        """
+        for member in tar:
+            self._bytes -= abs(member.size) + member.offset_data - member.offset - tarfile.BLOCKSIZE
+            self._entries -= 1
+            if self._bytes < 0 or self._entries < 0:
+                raise PackagesFailed(self._refusal)
+            yield member
 
 
 def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
@@ -157,15 +170,16 @@ def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
       PackagesFailed: the tar is damaged or larger, or has an entry that no package set has.
     """
     links: dict[Path, str] = {}
+    room = Room(max_bytes, "the package set is larger than", "; push one with fewer packages")
     try:
         with tarfile.open(fileobj=as_file(pieces), mode="r|", tarinfo=BoundedHeaders) as tar:
-            for member in bounded(tar, max_bytes, "the package set is larger than", "; push one with fewer packages"):
+            for member in room.entries_of(tar):
                 path = _inside(folder, member.name)
                 if member.issym():
                     links[path] = member.linkname
                 elif path != folder:
                     _write(tar, member, path)
-    except (tarfile.TarError, RecursionError) as error:
+    except _DAMAGED as error:
         raise PackagesFailed(f"the package set is not a complete tar file, push the set again: {error}") from error
     for path in links:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -188,7 +202,7 @@ def read_file(pieces: Iterator[bytes], *, max_bytes: int) -> bytes:
             if member is None or content is None or member.size > max_bytes:
                 raise PackagesFailed(f"the record of the package set is not a regular file, or is too large{_NOT_OURS}")
             return content.read()
-    except (tarfile.TarError, RecursionError) as error:
+    except _DAMAGED as error:
         raise PackagesFailed(
             f"the record of the package set is not a complete tar file, push the set again: {error}"
         ) from error
