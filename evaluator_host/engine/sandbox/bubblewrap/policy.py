@@ -170,7 +170,8 @@ def _namespaces(spec: SandboxSpec, host: Host, identity: Identity) -> Iterator[s
         yield "--unshare-net"
     if identity.drop:
         # Without a user namespace root stays root, so that it can bind files under a 0700 home; it keeps only
-        # the rights that the runner needs to become `uid`, and loses them then.
+        # the rights that the runner needs to become `uid`, and loses them then. The bounding set stays full:
+        # bubblewrap drops it only with a user namespace, and under its `no_new_privs` no program gains a right of it.
         yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
         return
     yield from ("--unshare-user", "--uid", str(identity.uid), "--gid", str(identity.uid), "--cap-drop", "ALL")
