@@ -79,6 +79,7 @@ bench: $(VENV)/.dev $(VENV)/.tools ## Measure; prints a table and writes JSON to
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
 dist: $(VENV)/.run $(UI)/node_modules/.installed ## Build the sdist, the wheels of host and client, and the TypeScript client into dist/
+	@for client in clients/*; do install -m 644 LICENSE $$client/; done
 	@rm -rf dist && $(BIN)/uv build --quiet --out-dir dist . && $(BIN)/uv build --quiet --wheel --out-dir dist clients/python
 	@cd clients/typescript && rm -rf dist && "$(CURDIR)/$(NODE)" "$(CURDIR)/$(UI)/node_modules/typescript/bin/tsc" && \
 	  "$(CURDIR)/$(NODE)" "$(CURDIR)/$(dir $(NODE))../lib/node_modules/npm/bin/npm-cli.js" pack --silent --ignore-scripts --pack-destination "$(CURDIR)/dist" >/dev/null

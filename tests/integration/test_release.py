@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,10 @@ def test_each_file_has_its_bill_and_its_provenance_and_the_sums_hold(release: Pa
         digest = hashlib.sha256((release / name).read_bytes()).hexdigest()
         assert subject == {"name": name, "digest": {"sha256": digest}}
         assert json.loads((release / f"{name}.cdx.json").read_text())["bomFormat"] == "CycloneDX"
+    with tarfile.open(release / f"evaluator-host-client-{VERSION}.tgz") as packed:
+        assert "package/LICENSE" in packed.getnames()
+    with zipfile.ZipFile(release / f"evaluator_host_client-{VERSION}-py3-none-any.whl") as wheel:
+        assert f"evaluator_host_client-{VERSION}.dist-info/licenses/LICENSE" in wheel.namelist()
     needed = json.loads((release / f"evaluator_host_client-{VERSION}-py3-none-any.whl.cdx.json").read_text())
     assert "httpx" in {one["name"] for one in needed["components"]}
 
