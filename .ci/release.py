@@ -29,6 +29,14 @@ DIST = ROOT / "dist"
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 _OF_BUILDS = re.compile(r"\.dockerenv|var/log/.+\.log|var/cache/ldconfig/aux-cache|var/cache/apt/.+\.bin")
 _CONFIG = ("User", "ExposedPorts", "Env", "Entrypoint", "Cmd", "Healthcheck", "Volumes", "WorkingDir", "Labels")
+USES = {
+    "evaluator_host-*.whl": "the host; `pip install` it, then `evaluator-host serve`",
+    "evaluator_host-*.tar.gz": "its source",
+    "evaluator_host_client-*.whl": "the Python client of a host, for `pip install`",
+    "evaluator-host-client-*.tgz": "the TypeScript client of a host, for `npm install`",
+    "evaluator-host-image-*.tar": "the host as a container image, for `docker load --input`",
+    "evaluator-host-chart-*.tgz": "the host in Kubernetes, for `helm install`",
+}
 LOCKS = ("requirements-build.lock", "requirements.lock", "evaluator_host/web/ui/package-lock.json")
 
 
@@ -45,7 +53,8 @@ def main() -> None:
     for path in artifacts:
         _write_json(path.with_name(f"{path.name}.cdx.json"), bill_of(path, image))
         _write_json(path.with_name(f"{path.name}.provenance.json"), provenance_of(path, commit, changed=changed))
-    (DIST / "RELEASE_NOTES.md").write_text(notes_of(VERSION, (ROOT / "CHANGELOG.md").read_text()))
+    notes = notes_of(VERSION, (ROOT / "CHANGELOG.md").read_text())
+    (DIST / "RELEASE_NOTES.md").write_text(notes + list_of(artifacts))
     files = sorted(path for path in DIST.iterdir() if path.name != "SHA256SUMS")
     (DIST / "SHA256SUMS").write_text("".join(f"{_sha256(path)}  {path.name}\n" for path in files))
 
@@ -180,6 +189,14 @@ def notes_of(version: str, changelog: str) -> str:
         sys.exit(f"CHANGELOG.md has no part about {version}: call the heading of what is released so")
     text = re.sub(r"\[([^]]+)\]\((?!https?:)([^)]+)\)", _unlinked, found[1].strip())
     return f"# Evaluator Host {version}\n\n{text}\n"
+
+
+def list_of(artifacts: Iterable[Path]) -> str:
+    """Return the part of the notes that says what each file is for."""
+    uses = {path.name: use for path in artifacts for pattern, use in USES.items() if path.match(pattern)}
+    listed = "".join(f"- `{name}`: {use}\n" for name, use in uses.items())
+    told = "`sha256sum --check SHA256SUMS` checks them. The source has the pages of docs/ that these notes name."
+    return f"\n**Files**\n\n{listed}\n{told}\n"
 
 
 def _unlinked(link: re.Match[str]) -> str:

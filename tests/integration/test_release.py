@@ -86,6 +86,8 @@ def test_each_file_has_its_bill_and_its_provenance_and_the_sums_hold(release: Pa
         digest = hashlib.sha256((release / name).read_bytes()).hexdigest()
         assert subject == {"name": name, "digest": {"sha256": digest}}
         assert json.loads((release / f"{name}.cdx.json").read_text())["bomFormat"] == "CycloneDX"
+    notes = (release / "RELEASE_NOTES.md").read_text()
+    assert {name for name in PACKAGES if f"- `{name}`: " in notes} == PACKAGES
     with tarfile.open(release / f"evaluator-host-client-{VERSION}.tgz") as packed:
         assert "package/LICENSE" in packed.getnames()
     with zipfile.ZipFile(release / f"evaluator_host_client-{VERSION}-py3-none-any.whl") as wheel:
