@@ -32,6 +32,14 @@ def test_the_column_of_outputs_is_told_by_its_name(columns: str) -> None:
     assert output_column(columns.split()) == NAMES[columns]
 
 
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [("prompt answer completion", "completion"), ("prompt answer", None), ("answer response", "response")],
+)
+def test_a_column_that_the_code_reads_itself_is_not_that_of_outputs(columns: str, found: str | None) -> None:
+    assert output_column(columns.split(), read=["completions"], taken=["answer", "kwargs"]) == found
+
+
 VALUES: list[tuple[dict[str, list[Any]], str | None]] = [
     ({"id": [1, 2], "expected": ["Paris", "Rome"], "gpt": ["paris ", "Oslo"], "ms": [12, 13]}, "gpt"),
     ({"question": ["a", "b"], "bot": ["It is the town of Paris.", "I cannot say, I am sorry."], "n": [1, 2]}, "bot"),

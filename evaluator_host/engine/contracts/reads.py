@@ -86,6 +86,7 @@ class OutputsRead:
     contract: Contract
     language: Language
     names: tuple[str, ...]  # names by which the code reads the outputs; empty if it reads none
+    others: tuple[str, ...] = ()  # parameters that get something else
 
     def lack(self, rows: Iterable[Row]) -> bool:
         """Whether none of the rows has the outputs that the code reads."""

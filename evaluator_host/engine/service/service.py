@@ -327,7 +327,9 @@ class Service:
         if not isinstance(answer, Lease):
             return None
         self.pool.release(answer)
-        return OutputsRead(answer.loaded.contract, evaluator.language, output_names(answer.loaded))
+        names = output_names(answer.loaded)
+        others = tuple(one for one in answer.loaded.parameters if one not in names)
+        return OutputsRead(answer.loaded.contract, evaluator.language, names, others)
 
     async def answer_question(
         self, evaluator: Evaluator, question: dict[str, Json], *, caller: Caller = DEFAULT_CALLER

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 from evaluator_host.engine.contracts.conversation import messages_of
+from evaluator_host.engine.contracts.reads import OutputsRead
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import DEFAULT_CALLER, Caller
 from evaluator_host.platform.datasets.suggestion import FIRST_ROWS, listed, output_column
@@ -34,14 +35,15 @@ async def require_outputs(
         return
     first = [_decoded(one) for one in rows[:FIRST_ROWS]]
     if reads.lack(first) and all(messages_of(row) is None for row in first):
-        message = no_outputs([row.inputs for row in first], len(rows))
+        message = no_outputs([row.inputs for row in first], len(rows), reads)
         raise InvalidRequest(message, problems=(Problem("rows", "the evaluator reads outputs", _GIVE),))
 
 
-def no_outputs(inputs: Sequence[dict[str, Json]], count: int) -> str:
-    """Say that no row has outputs, and which input of the first rows was probably meant."""
+def no_outputs(inputs: Sequence[dict[str, Json]], count: int, reads: OutputsRead | None = None) -> str:
+    """Say that no row has outputs, and which input of the first rows was probably meant by code that reads them."""
     columns = list(dict.fromkeys(name for one in inputs for name in one))
-    found = output_column(columns, inputs)
+    read, taken = ((), ()) if reads is None else (reads.names, reads.others)
+    found = output_column(columns, inputs, read=read, taken=taken)
     meant = "" if found is None else f"; did you mean {found} as outputs?"
     return f"the code reads outputs, and none of {count} rows has any; inputs have {listed(columns)}{meant}"
 

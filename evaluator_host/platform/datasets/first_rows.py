@@ -118,13 +118,15 @@ class FirstRows:
         for name, evaluator in evaluators:
             report = await check(evaluator)
             if report is not None and lack_outputs(self.rows, report, evaluator.language):
-                raise self.no_outputs(name)
+                raise self.no_outputs(name, report)
 
-    def no_outputs(self, name: str) -> InvalidRequest:
-        """Return the error for an evaluator of this name that reads outputs."""
+    def no_outputs(self, name: str, report: CheckReport | None = None) -> InvalidRequest:
+        """Return the error for an evaluator of this name that reads outputs, as its report says."""
         if (empty := self._output_column()) is not None:
             return self._is_empty(empty, name)
-        output = output_column(self.columns, self.records)
+        read = () if report is None else report.reads.outputs
+        taken = () if report is None else (one for one in report.parameters if one not in read)
+        output = output_column(self.columns, self.records, read=read, taken=taken)
         message = f"no column gives outputs; {self.has}"
         if self.for_command:
             message += f"; did you mean --map outputs={output}?" if output else "; give --map outputs=COLUMN"

@@ -80,9 +80,26 @@ def suggest_mapping(
     return found
 
 
-def output_column(columns: Sequence[str], rows: Sequence[dict[str, Any]] = ()) -> str | None:
-    """Return the column that most likely has the outputs; never one of inputs or of expected answers."""
-    free = [one for one in columns if not _is_other(one)]
+def output_column(
+    columns: Sequence[str],
+    rows: Sequence[dict[str, Any]] = (),
+    *,
+    read: Iterable[str] = (),
+    taken: Iterable[str] = (),
+) -> str | None:
+    """Return the column that most likely has the outputs; never one of inputs or of expected answers.
+
+    Args:
+      columns: Names of the columns.
+      rows: The first records.
+      read: Names by which the code reads the outputs; a column with such a name comes first.
+      taken: Columns that the code reads as something else.
+    """
+    others = {*taken}
+    wanted = {form for name in read for form in (plain(name), plain(name).removesuffix("s"))}
+    free = [one for one in columns if one not in others and not _is_other(one)]
+    if (same := next((one for one in free if plain(one) in wanted), None)) is not None:
+        return same
     by_name = {plain(one): one for one in reversed(free)}
     named = next((by_name[name] for name in _OUTPUTS if name in by_name), None)
     like = named or next((one for one in free if _LIKE_OUTPUTS.search(plain(one))), None)
