@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from evaluator_host.client import AsyncClient, Client
     from evaluator_host.engine.opening import open_engine
     from evaluator_host.scale.sandbox_pool import AsyncSandboxPool, SandboxPool
-    from evaluator_host.types.evaluator import Evaluator, Language, Limits, Row
+    from evaluator_host.types.evaluator import Evaluator, Isolation, Language, Limits, Row
     from evaluator_host.types.outcome import EvaluationResult
 
     __version__: str
@@ -18,6 +18,7 @@ __all__ = [
     "Client",
     "EvaluationResult",
     "Evaluator",
+    "Isolation",
     "Language",
     "Limits",
     "Row",
@@ -32,6 +33,7 @@ _HOMES: Final = {
     "Client": "evaluator_host.client",
     "EvaluationResult": "evaluator_host.types.outcome",
     "Evaluator": "evaluator_host.types.evaluator",
+    "Isolation": "evaluator_host.types.evaluator",
     "Language": "evaluator_host.types.evaluator",
     "Limits": "evaluator_host.types.evaluator",
     "Row": "evaluator_host.types.evaluator",

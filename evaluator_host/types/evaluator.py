@@ -86,7 +86,7 @@ class Isolation(StrEnum):
 class Limits:
     """Limits for one row."""
 
-    timeout_s: Annotated[float, Doc("Wall-clock seconds for one row.", gt=0)] = 10.0
+    timeout_s: Annotated[float, Doc("Seconds for one row, without waits for a processor.", gt=0)] = 10.0
     memory_mb: Annotated[int, Doc("Memory of the whole sandbox: runner, packages and row, in MB.", ge=32)] = 256
     processes: Annotated[int, Doc("Maximum number of processes and threads of a row.", ge=1)] = 32
     disk_mb: Annotated[int, Doc("Size of /tmp in MB.", ge=1)] = 64

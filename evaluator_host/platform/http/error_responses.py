@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
 from evaluator_host.types.errors import Busy, HostError, InvalidRequest, NotFound, Problem, Unauthorized
-from evaluator_host.types.evaluator import EvaluatorSettings, Limits
+from evaluator_host.types.evaluator import ROW_FIELDS, EvaluatorSettings, Limits
 
 _log = logging.getLogger(__name__)
 
@@ -199,6 +199,8 @@ def _problem(fault: Mapping[str, Any], *, bare: bool) -> Problem:
         if re.fullmatch(r"evaluators\.\d+\.name", path):
             hint = "store the evaluator under this name, and give the name alone; `name` of the job names the job"
             return Problem(path, "unknown field", hint)
+        if re.fullmatch(r"rows\.\d+", above):
+            return Problem(path, "unknown field", _field_of_row(name))
         return Problem(path, "unknown field", _inner_field(above, name) or _meant_field(name) or _HINTS[kind])
     if kind in ("model_attributes_type", "dict_type", "model_type") and not path:
         if isinstance(fault.get("input"), bytes):
@@ -219,6 +221,15 @@ def _inner_field(above: str, name: str) -> str | None:
         return None
     found = next((place for place, names in _OF_EVALUATORS.items() if name in names), None)
     return None if found is None else f"did you mean {found}.{name}?"
+
+
+def _field_of_row(name: str) -> str:
+    """Return a hint with the field of a row that an unknown one was probably meant to be: a column if nothing else."""
+    known = _OTHER_NAMES.get(name.lower(), "")
+    if known.startswith(("inputs", "outputs")):
+        return f"did you mean {known}?"
+    close = difflib.get_close_matches(name.lower(), ROW_FIELDS, n=1, cutoff=0.75)
+    return f"did you mean {close[0]}?" if close else f'a column goes into `inputs`: {{"inputs": {{"{name[:80]}": …}}}}'
 
 
 def _meant_field(name: str) -> str | None:
