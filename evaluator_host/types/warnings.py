@@ -66,6 +66,12 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             doubtful=True,
             remedy="grant it the host (`network`) or a model (`models`), or put what the code needs into the row",
         ),
+        "own_time_limit": WarningKind(
+            "a library in the code gave up by a time limit of its own, sooner on a busy machine",
+            doubtful=True,
+            remedy="turn the library's limit off: `limits.timeout_s` bounds the row",
+            mend=Mend.CODE,
+        ),
         "missing_param": WarningKind(
             "the code reads a key of `app_params` that was not given",
             doubtful=True,

@@ -62,10 +62,11 @@ from evaluator_host.types.outcome import (
     Status,
     Timing,
 )
-from evaluator_host.types.warnings import remedy_of
+from evaluator_host.types.warnings import WARNINGS, remedy_of
 
 _PINS_PATIENCE_S: Final = 5.0  # seconds that a result waits to name exact pins
 _SHOWN_KEYS, _KEY_CHARS = 10, 80
+_GAVE_UP: Final = "Timeout during "  # as libraries that compare mathematics log it
 _SCALE, _PERCENT = 10, 100  # a score up to 10 is probably a rating, not a percentage
 _SHAPING: Final = CallLimits(cpu_s=20, memory_mb=1024, argument_bytes=BODY_BYTES + (1 << 20), result_bytes=BODY_BYTES)
 
@@ -384,7 +385,7 @@ def normalise(
         scored = rules.interpret(outcome, evaluator.language, settings=settings)
     if isinstance(scored, EvaluationError):
         scored = _without_score(rules.native_of_failure(scored, evaluator.language), scored)
-    warnings = (*notes, *map(rules.explain, outcome.notes), *scored.notes)
+    warnings = (*notes, *map(rules.explain, outcome.notes), *scored.notes, *_gave_up(outcome.logs))
     if scored.error is not None:
         value, kept = _value(outcome), _without_score(scored.native)
         error = advised(scored.error, evaluator, rules.contract)
@@ -398,6 +399,14 @@ def normalise(
             warnings = (*warnings, _out_of_range(score))
     status = Status.SKIPPED if scored.skipped else Status.SCORED
     return info.result(status, outcome.logs, notes=warnings, value=outcome.value, scored=scored)
+
+
+def _gave_up(logs: Logs) -> tuple[Note, ...]:
+    """Return a warning if a library says that it gave up by a time limit of its own, which counts waiting."""
+    if _GAVE_UP not in logs.stderr:
+        return ()
+    kind = WARNINGS["own_time_limit"]
+    return (Note("own_time_limit", kind.meaning, kind.remedy),)
 
 
 def _out_of_range(score: float) -> Note:
