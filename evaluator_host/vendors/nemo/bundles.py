@@ -20,13 +20,13 @@ from evaluator_host.vendors.nemo.dialect import SDK
 BLOB_BYTES: Final = 10 << 20
 _PYTHON: Final = re.compile(r"(3\.\d{1,2})(?:\.\d{1,3})?\S{0,20}")
 _PROTOCOLS: Final = range(6)
-_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")  # a character that ends a package's name
+_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")  # first character after the name of a package
 _LOCK: Final = RUNTIMES_DIR / "python" / SDK.lock
 _PREFIX: Final = "evaluator_host."
 _METRICS_OF: Final = {
     b"metrics.bleu": "BLEUMetric",
     b"metrics.rouge": "ROUGEMetric",
-}  # metrics that need packages
+}  # classes of metrics that need packages, by module
 _OPENER: Final = '''import base64
 
 import cloudpickle
@@ -34,7 +34,7 @@ import nemo_evaluator_sdk  # {needs}
 
 
 class BundleError(RuntimeError):
-    """The bundle does not hold what it says."""
+    """The bundle cannot be opened, or its metric is not the one that the bundle describes."""
 
 
 def _advice(error):
@@ -52,20 +52,21 @@ class Bundled:
             raise BundleError(f"the bundle cannot be opened: {{said}}") from error
         for name in ("type", "output_spec", "compute_scores"):
             if not hasattr(metric, name):
-                raise BundleError(f"the bundle holds a {{type(metric).__name__}}, which has no {{name}}: no metric")
+                kind = type(metric).__name__
+                raise BundleError(f"the bundle holds a {{kind}}, which has no {{name}}, so it is not a metric")
         named = getattr(metric.type, "value", metric.type)
         if named != metric_type:
-            raise BundleError(f"the bundle says it holds the metric {{metric_type!r}}, and holds {{named!r}}")
+            raise BundleError(f"the bundle declares the metric {{metric_type!r}}, but holds {{named!r}}")
         declared = [spec.name for spec in metric.output_spec()]
         if declared != outputs:
-            raise BundleError(f"the bundle says that its metric has the outputs {{outputs}}, and it has {{declared}}")
+            raise BundleError(f"the bundle declares the outputs {{outputs}}, but its metric has {{declared}}")
         return metric
 
     def output_spec(self):
-        """Let this class be found as one that makes metrics."""
+        """Mark this class as a metric for the runner, which looks for this method."""
 
     def compute_scores(self):
-        """As above."""
+        """Mark this class as a metric, like `output_spec`."""
 '''
 
 
@@ -77,7 +78,7 @@ def checked(bundle: dict[str, Any], *, field: str) -> dict[str, Any]:
     """
     names = [output["name"] for output in bundle["outputs"]]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise _refused(f"{field}.outputs", f"the outputs {twice} occur twice")
+        raise _refused(f"{field}.outputs", f"several outputs have the same name: {twice}")
     payload = bundle["payload"]
     if payload["kind"] == "inline":
         built_in_code(payload["metric"], field=f"{field}.payload.metric")
@@ -86,11 +87,13 @@ def checked(bundle: dict[str, Any], *, field: str) -> dict[str, Any]:
     blob = _blob(payload["blob"], f"{field}.payload.blob")
     digest = hashlib.sha256(blob).hexdigest()
     if payload.get("digest") not in (None, digest):
-        raise _refused(f"{field}.payload.digest", "it is not the blob's SHA-256: the bundle was damaged on its way")
+        raise _refused(
+            f"{field}.payload.digest", "the digest is not the blob's SHA-256: the bundle was damaged in transit"
+        )
     if _PYTHON.fullmatch(payload["python_version"]) is None:
-        raise _refused(f"{field}.payload.python_version", "it is not a version of Python 3")
+        raise _refused(f"{field}.payload.python_version", "must be a version of Python 3")
     if payload["pickle_protocol"] not in _PROTOCOLS:
-        raise _refused(f"{field}.payload.pickle_protocol", "there are protocols 0 to 5")
+        raise _refused(f"{field}.payload.pickle_protocol", "must be a protocol of pickle, 0 to 5")
     return {**bundle, "payload": {**payload, "digest": digest}}
 
 
@@ -101,7 +104,7 @@ def evaluator_of(bundle: dict[str, Any], *, field: str) -> Evaluator:
     `evaluator_host.memory_mb` and `evaluator_host.timeout_s`.
 
     Raises:
-      InvalidRequest: there is no such built-in metric here, or a label has a wrong value.
+      InvalidRequest: the built-in metric does not run here, or a label has a wrong value.
     """
     payload = bundle["payload"]
     labels = (bundle.get("metadata") or {}).get("labels") or {}
@@ -140,19 +143,19 @@ def numeric_outputs(bundle: dict[str, Any]) -> list[str]:
 
 def _blob(text: str, field: str) -> bytes:
     if len(text) > BLOB_BYTES * 4 // 3 + 4:
-        raise _refused(field, f"it is over {BLOB_BYTES >> 20} MiB, which is the most that a bundle may have")
+        raise _refused(field, f"the bundle is over the limit of {BLOB_BYTES >> 20} MiB")
     plain = text.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         blob = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise _refused(field, "it is not base64") from error
+        raise _refused(field, "must be base64") from error
     if not 0 < len(blob) <= BLOB_BYTES:
-        raise _refused(field, f"it has {len(blob)} bytes; a bundle has one to {BLOB_BYTES}")
+        raise _refused(field, f"the bundle has {len(blob)} bytes; it must have 1 to {BLOB_BYTES}")
     return blob
 
 
 def _packages(labels: dict[str, str]) -> tuple[str, ...]:
-    """Return the pins of a metric; beside the real package, which brings none along, the cloudpickle of the host."""
+    """Return the pins of a metric; with NVIDIA's own package add cloudpickle, which that package does not install."""
     packages = tuple(labels.get(f"{_PREFIX}packages", "").split())
     names = {_NAME.split(package, maxsplit=1)[0].lower().replace("_", "-") for package in packages}
     if "nemo-platform" not in names or "cloudpickle" in names:
@@ -165,7 +168,7 @@ def _limits(labels: dict[str, str], field: str) -> Limits:
         memory_mb = int(labels.get(f"{_PREFIX}memory_mb", Limits().memory_mb))
         timeout_s = float(labels.get(f"{_PREFIX}timeout_s", Limits().timeout_s))
     except ValueError as error:
-        raise _refused(f"{field}.metadata.labels", f"a limit is not a number: {error}") from error
+        raise _refused(f"{field}.metadata.labels", f"memory_mb and timeout_s must be numbers: {error}") from error
     if not (memory_mb >= 32 and timeout_s > 0):
         raise _refused(f"{field}.metadata.labels", "memory_mb must be 32 or more, and timeout_s more than 0")
     return Limits(memory_mb=memory_mb, timeout_s=timeout_s)

@@ -46,7 +46,9 @@ def interpret(
     """Read the metric's outputs; the score is the output that the settings name, else the only one."""
     value = returned.value
     if asks_of(returned):
-        return _invalid("the metric asks a model for rows together, which the host does for single rows only")
+        return _invalid(
+            "the metric calls a model to score all rows together; the host calls models only for single rows"
+        )
     if returned.unsupported is not None:
         path, kind = returned.unsupported
         return _invalid(f"the value at {path} is of type {kind}, which cannot be written as JSON")
@@ -97,7 +99,7 @@ def _number(name: str, raw: Json, notes: list[Note]) -> float | int | None:
             return number
     what = "NaN" if raw == "NaN" else "infinite"
     notes.append(
-        Note("non_finite", f"output {name[:60]!r} is {what}; it is left out of all results", remedy_of("non_finite"))
+        Note("non_finite", f"output {name[:60]!r} is {what}, so it is left out of the results", remedy_of("non_finite"))
     )
     return None
 
@@ -108,7 +110,7 @@ def _only(scores: dict[str, Json]) -> str | None:
 
 def _no_score(count: int) -> str:
     if count:
-        return f"the metric has {count} numeric or boolean outputs; settings.score_output names which is the score"
+        return f"the metric has {count} numeric or boolean outputs; choose the score with settings.score_output"
     return "the metric has no numeric or boolean output; score is null"
 
 

@@ -21,7 +21,7 @@ _SHOWN: Final = 120
 
 
 class Kind(StrEnum):
-    """The kind of an entity. Namespaces are entities too, which lie in no namespace."""
+    """The kind of an entity. Namespaces are entities too, but outside of any namespace."""
 
     WORKSPACE = "workspace"
     FILESET = "fileset"
@@ -80,7 +80,8 @@ class Entities(Repository):
         try:
             await self._database.change_rows(insert(EntityTable).values(**values))
         except IntegrityError as error:
-            raise NameTaken(f"there is a {place.kind} named {name[:_SHOWN]} in {place.namespace or 'here'}") from error
+            where = f" in {place.namespace}" if place.namespace else ""
+            raise NameTaken(f"there is already a {place.kind} named {name[:_SHOWN]}{where}") from error
         return made
 
     async def change(self, place: Place, name: str, content: dict[str, Any]) -> Entity:

@@ -128,8 +128,8 @@ class Filesets:
         Raises:
           InvalidRequest: the path is not valid.
           NotFound: there is no such fileset.
-          TooLarge: the file is over this host's ceiling.
-          OverQuota: the workspace stores as much as it may.
+          TooLarge: the file is over this host's limit.
+          OverQuota: the workspace has reached its limit of stored bytes.
         """
         require_path(path)
         await self._entities.get_entity(_place(workspace_id, namespace), name)
@@ -140,7 +140,7 @@ class Filesets:
         try:
             kept = await (self._entities.change if before else self._entities.add_entity)(place, key, content)
         except Exception as error:
-            # after a failure the file may still be stored; a sweep finds out
+            # the entity may have been stored despite the error, so a sweep decides about the file
             if not isinstance(error, StoreUnavailable):
                 await asyncio.to_thread(self._blobs.remove, blob.id)
             raise
@@ -169,10 +169,10 @@ class Filesets:
         return _file(gone)
 
     async def row_files(self, workspace_id: str, namespace: str, reference: str) -> list[RowsIn]:
-        """Return the files of `workspace/fileset`, or with `#data.jsonl` or `#2026/*.csv` at its end some of them.
+        """Return the files of `workspace/fileset`; `#data.jsonl` or `#2026/*.csv` at the end selects some of them.
 
         Raises:
-          InvalidRequest: the reference is not valid, or a file is in no format of rows.
+          InvalidRequest: the reference is not valid, or a file has no format of rows.
           NotFound: there is no such fileset or file.
         """
         whole, _, fragment = reference.partition("#")

@@ -1,6 +1,6 @@
 """List filters as NeMo's client sends them: `filter[name][$like]=sum`, or one JSON object as `filter`.
 
-The operators and their meanings are NVIDIA's (nemo_platform 0.3.0): `$like` finds a text anywhere and minds no
+The operators and their meanings are NVIDIA's (nemo_platform 0.3.0): `$like` finds a text anywhere and ignores
 case, `%` and `_` stand for themselves; a missing field equals null and nothing else.
 """
 
@@ -16,7 +16,7 @@ from evaluator_host.types.json_values import InvalidJson, decode_json
 from evaluator_host.vendors.nemo.names import page_of
 
 Filter: TypeAlias = Callable[[Mapping[str, Any]], bool]
-"""Whether something is to be listed, by how it is shown."""
+"""Whether to list an object, which is given as the list would show it."""
 
 Fields: TypeAlias = Mapping[str, str]
 """Fields that a list may be filtered by, each with its path in the shown object (`storage.type`)."""
@@ -27,7 +27,7 @@ _AT_ONCE: Final = 100
 _SHOWN: Final = 60
 _LOGICAL: Final = frozenset({"$and", "$or", "$not"})
 _MANY: Final = frozenset({"$in", "$nin"})
-_SEVERAL: Final = "status"  # the client takes a list of values, and sends it with commas
+_SEVERAL: Final = "status"  # field of which the client sends several values with commas between them
 
 
 def _known(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
@@ -74,7 +74,7 @@ def read_filter(query: Iterable[tuple[str, str]], known: Fields) -> Filter | Non
         elif key.startswith("filter"):
             parts = _BRACKETS.fullmatch(key)
             if parts is None:
-                raise _wrong(key[:_SHOWN], "this is not a filter: write filter[name]=… or filter[name][$like]=…")
+                raise _wrong(key[:_SHOWN], "not a filter: write filter[name]=… or filter[name][$like]=…")
             wanted.append(_condition(parts[1], parts[2] or "$eq", value, known))
     return _all(wanted) if wanted else None
 
@@ -105,7 +105,7 @@ def _object(text: str) -> dict[str, Any]:
     except InvalidJson:
         value = None
     if not isinstance(value, dict):
-        raise _wrong("filter", 'it is not a JSON object: write {"name": {"$like": "sum"}}')
+        raise _wrong("filter", 'must be a JSON object: write {"name": {"$like": "sum"}}')
     return value
 
 
@@ -113,14 +113,12 @@ def _tree(value: Any, known: Fields, *, depth: int) -> Filter:
     if not isinstance(value, dict) or not value:
         raise _wrong("filter", "each part of a filter must be an object with at least one key")
     if depth > _DEPTH:
-        raise _wrong("filter", f"it has more than {_DEPTH} levels; write it flatter")
+        raise _wrong("filter", f"the filter has more than {_DEPTH} levels; write it with fewer")
     logical = _LOGICAL & value.keys()
     if not logical:
         return _all([part for name, wanted in value.items() for part in _conditions(name, wanted, known)])
     if len(value) > 1:
-        raise _wrong(
-            "filter", f"{min(logical)} must be the only key of its object; put the others beside it into one $and"
-        )
+        raise _wrong("filter", f"{min(logical)} must be the only key of its object; combine it with the others by $and")
     ((key, below),) = value.items()
     if key == "$not":
         inner = _tree(below, known, depth=depth + 1)
@@ -154,7 +152,7 @@ def _condition(name: str, sign: str, wanted: Any, known: Fields) -> Filter:
     read = partial(_comparable, where=where, as_moment=as_moment)
     expected: Any = [read(value) for value in _several(wanted, where)] if sign in _MANY else read(wanted)
     if expected is None and sign != "$eq":
-        raise _wrong(where, "null can only be compared by $eq")
+        raise _wrong(where, "null can be compared only by $eq")
     holds, path = signs[sign], known[name].split(".")
     return lambda shown: holds(read(_value(shown, path)), expected)
 

@@ -31,8 +31,8 @@ from evaluator_host.vendors.nemo.namespaces import Namespaces
 from evaluator_host.vendors.nemo.spec import FieldMappingIn, JobIn, ParamsIn, SpecIn
 from evaluator_host.vendors.nemo.status import JobState, failure_of, state_of
 
-_TRIES: Final = 3  # tries to make a job over rows that are swept away meanwhile
-_NO_BLOB: Final = "AA=="  # a pickled metric as lists show it: a real one may have megabytes
+_TRIES: Final = 3  # attempts to create a job whose rows are removed meanwhile
+_NO_BLOB: Final = "AA=="  # replaces a pickled metric in lists, because a metric may have megabytes
 
 
 class NemoJobs:
@@ -103,7 +103,7 @@ class NemoJobs:
         place = _place(workspace_id, namespace)
         try:
             entity = await self._entities.add_entity(place, name, content)
-        except BaseException:  # the name was taken meanwhile, or it is unknown whether the database stored it
+        except BaseException:  # the name was taken meanwhile, or the database may not have stored the job
             found = await self._entities.find_entity(place, name)
             if found is None or found.content["job_id"] != job_id:
                 with suppress(InUse):  # the job has ended
@@ -197,7 +197,7 @@ class NemoJobs:
         return found
 
     async def _require_python(self, bundle: dict[str, Any], field: str) -> None:
-        """Check that the Python that a metric was pickled with is here: code of one minor version loads in no other."""
+        """Check that this host has the minor version of Python that pickled a metric; no other can load it."""
         try:
             await self._python(python_of(bundle))
         except InvalidRequest as error:
@@ -211,7 +211,7 @@ class NemoJobs:
         """Store the rows, queue the durable job, and return its id.
 
         Raises:
-          InUse: the rows were swept away several times before there was the job that keeps them.
+          InUse: the rows were removed several times before the job was created.
         """
         for _ in range(_TRIES):
             kept = await self._kept_rows(workspace_id, namespace, spec)
@@ -248,9 +248,9 @@ class NemoJobs:
 
     def _own_rows(self, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         if not 0 < len(rows) <= self._max_rows:
-            message = f"{len(rows)} rows; a job may bring 1 to {self._max_rows} of its own"
-            problem = Problem("spec.dataset", message, "upload the rows to a fileset, and give its name")
-            raise InvalidRequest("the job has too many rows", problems=(problem,))
+            message = f"the request has {len(rows)} rows; it must have 1 to {self._max_rows}"
+            problem = Problem("spec.dataset", message, "upload more rows to a fileset, and give its name")
+            raise InvalidRequest("the job has no rows, or too many", problems=(problem,))
         return iter(rows)
 
 
@@ -273,7 +273,7 @@ def write_fileset(
     max_bytes: int,
     max_row_bytes: int,
 ) -> DatasetFacts:
-    """Write the rows of a fileset's files, at most `limit`, as a data set into folder `stage`; return its facts."""
+    """Write the rows of a fileset's files, at most `limit`, as a data set into folder `stage`."""
     records = (record for one in files for record in one.records(max_row_bytes))
     rows = enumerate(_rows(records, mapping, limit=limit), start=1)
     return write_rows(stage, rows, format_="jsonl", max_bytes=max_bytes)

@@ -62,7 +62,7 @@ class Metrics:
         place, name = split_ref(reference, namespace=namespace, what="metric")
         found = await self._entities.find_entity(_place(workspace_id, place), name)
         if found is None:
-            raise NotFound(f"there is no metric {place}/{name}; client.evaluator.metrics.create keeps one")
+            raise NotFound(f"there is no metric {place}/{name}; create it with client.evaluator.metrics.create")
         bundle: dict[str, Any] = found.content["bundle"]
         return bundle
 

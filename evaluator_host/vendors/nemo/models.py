@@ -107,8 +107,8 @@ class Models:
         if configured is not None:
             if configured.kind is not ModelKind.OPENAI:
                 raise InvalidRequest(
-                    f"{namespace}/{name} has the API of {configured.kind}, and jobs can ask only models with "
-                    "that of openai"
+                    f"{namespace}/{name} has the API of {configured.kind}; these jobs can call only models with the "
+                    "API of openai"
                 )
             return ModelPlace(configured.base_url, configured.model or name, configured.secret)
         kept = await _find(self._entities, workspace_id, namespace, name)
@@ -146,7 +146,7 @@ async def _find(entities: Entities, workspace_id: str, namespace: str, name: str
             secret = provider.content.get("api_key_secret_name")
             return ModelPlace(str(provider.content["host_url"]), model, secret.rpartition("/")[2] if secret else None)
     raise InvalidRequest(
-        f"the host does not know where the model {namespace}/{name} answers: give it model_providers or an "
+        f"the host does not know the URL of the model {namespace}/{name}: give it model_providers or an "
         "api_endpoint.url"
     )
 
@@ -154,8 +154,8 @@ async def _find(entities: Entities, workspace_id: str, namespace: str, name: str
 def _refuse_keys(content: dict[str, Any]) -> None:
     if (content.get("api_endpoint") or {}).get("api_key"):
         raise InvalidRequest(
-            "a key is not kept with a model: keep it as a secret (`evaluator-host secrets set NAME`), and name that as "
-            "api_key_secret_name of the model's provider"
+            "a model cannot hold its API key: store the key as a secret (`evaluator-host secrets set NAME`), and give "
+            "the secret's name as api_key_secret_name of the model's provider"
         )
 
 
@@ -164,7 +164,7 @@ def _unknown(kind: Kind, namespace: str, name: str) -> NotFound:
     if kind is not Kind.MODEL:
         return NotFound(what)
     return NotFound(
-        f"{what}; have the operator name it in EVALUATOR_HOST_MODELS, or make it with "
+        f"{what}; ask the operator to add it to EVALUATOR_HOST_MODELS, or create it with "
         "client.inference.providers.create and client.models.create"
     )
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.vendors.nemo.entities import NAME, Entities, Entity, Order, Place
 
-DEFAULT: Final = "default"  # the namespace that need not be made
+DEFAULT: Final = "default"  # namespace that always exists
 _PATH_CHARS: Final = 1024
 
 
@@ -18,7 +18,9 @@ def require_name(name: str, what: str) -> str:
       InvalidRequest: the name is not valid.
     """
     if NAME.fullmatch(name) is None:
-        message = f"{name[:80]!r} is not a name for a {what}: letters, digits, dots, dashes, underscores, at most 255"
+        message = (
+            f"{name[:80]!r} is not a name for a {what}: use letters, digits, dots, dashes, underscores, at most 255"
+        )
         raise InvalidRequest.of("name", message)
     return name
 
@@ -32,7 +34,9 @@ def require_path(path: str) -> str:
     parts = path.split("/")
     odd = any(part in ("", ".", "..") for part in parts) or not path.isprintable() or "#" in path or "\\" in path
     if odd or len(path) > _PATH_CHARS:
-        raise InvalidRequest(f"{path[:80]!r} is not a path of a file: take names with / between them, without . and ..")
+        raise InvalidRequest(
+            f"{path[:80]!r} is not a path of a file: write names with / between them, without . and .."
+        )
     return path
 
 

@@ -25,7 +25,7 @@ class Namespaces:
         """
         require_name(name, "workspace")
         if name == DEFAULT:
-            raise NameTaken(f"the workspace {DEFAULT} is always there")
+            raise NameTaken(f"the workspace {DEFAULT} always exists; use it, or choose another name")
         return _shown(await self._entities.add_entity(_place(workspace_id), name, {"description": description}))
 
     async def get(self, workspace_id: str, name: str) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Namespaces:
             raise InUse(f"the workspace {DEFAULT} cannot be removed")
         await self._entities.get_entity(_place(workspace_id), name)
         if held := await self._entities.holds(workspace_id, name):
-            raise InUse(f"the workspace {name[:80]} still has something of: {', '.join(held)}; remove that first")
+            raise InUse(f"the workspace {name[:80]} is not empty; first remove each {', '.join(held)} in it")
         await self._entities.delete_entity(_place(workspace_id), name)
 
     async def require(self, workspace_id: str, name: str) -> str:
@@ -66,7 +66,7 @@ class Namespaces:
           NotFound: there is no namespace of that name.
         """
         if name != DEFAULT and await self._entities.find_entity(_place(workspace_id), name) is None:
-            raise NotFound(f"there is no workspace {name[:80]}; make it with client.workspaces.create(name=…)")
+            raise NotFound(f"there is no workspace {name[:80]}; create it with client.workspaces.create(name=…)")
         return name
 
 

@@ -19,7 +19,7 @@ from evaluator_host.vendors.nemo.results import figures_of
 from evaluator_host.vendors.nemo.spec import JobIn, OlderJobIn, OlderSpecIn, SpecIn
 
 _DEFAULTS: Final = {"labels": {}, "supported_job_types": ["online", "offline"]}
-FIELDS: Final = ("nan_count", "sum", "mean", "min", "max")  # figures of a result unless others are asked for
+FIELDS: Final = ("nan_count", "sum", "mean", "min", "max")  # statistics of a result unless the request names others
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +131,14 @@ class OlderVerbs:
 
 
 def aggregate_fields(asked: Sequence[str]) -> tuple[str, ...]:
-    """Check the names of aggregate figures in a request, and return them, or the default ones if there are none.
+    """Check the names of statistics in a request, and return them; without any, return the default ones.
 
     Raises:
       InvalidRequest: a name is unknown.
     """
     known = {*FIELDS, "std_dev", "variance", "score_type", "percentiles", "histogram", "count", "name"}
     if odd := [one for one in asked if one not in known]:
-        message = f"there is no aggregate {odd[0][:60]!r}; there are {', '.join(sorted(known))}"
+        message = f"there is no aggregate {odd[0][:60]!r}; choose from {', '.join(sorted(known))}"
         raise InvalidRequest.of("aggregate_fields", message)
     return tuple(asked) or FIELDS
 

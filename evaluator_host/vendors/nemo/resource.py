@@ -11,7 +11,7 @@ from evaluator_host.vendors.nemo.routes.routes import nemo_routes
 
 
 class NemoResource(Resource):
-    """What NeMo's client asks for."""
+    """The objects of NeMo's client: metrics, filesets, models and jobs."""
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
         """Return the routes for NeMo's client."""

@@ -46,7 +46,7 @@ def scores_of(
     """
     found = {one.name: one for one in figures.metrics}
     declared = numeric_outputs(bundle)
-    own = [name for name in found if name != "score" or not declared]  # the score is one of the outputs
+    own = [name for name in found if name != "score" or not declared]  # a declared output has the score too
     names = dict.fromkeys([*(name for name in first if name in declared), *declared, *own])
     rubrics = levels_of(bundle["payload"].get("metric") or {})
     made = [
@@ -69,7 +69,7 @@ def figures_of(one: Aggregate, *, name: str, missing: int = 0, levels: Levels | 
     Args:
       one: The host's figures of the output.
       name: Name of the figures in the result.
-      missing: Number of failed rows; they count with those whose value is not finite.
+      missing: Number of failed rows; they are counted like rows whose value is not finite.
       levels: Configured levels of a rubric; None for a score without one.
     """
     made = {"name": name, "count": one.count, "nan_count": one.nan_count + missing}
@@ -235,11 +235,11 @@ class NemoResults:
 
     async def _completed(self, workspace_id: str, namespace: str, name: str, result: str) -> Entity:
         if result not in NAMES:
-            raise NotFound(f"there is no result {result[:80]!r}; a job has {', '.join(NAMES)}")
+            raise NotFound(f"there is no result {result[:80]!r}; choose from {', '.join(NAMES)}")
         entity = await self._jobs.entity(workspace_id, namespace, name)
         state = await self._jobs.state(workspace_id, entity)
         if state.status != COMPLETED:
-            raise NotFound(f"the job {name[:80]} has no results: it is {state.status}")
+            raise NotFound(f"the job {name[:80]} has no results while its status is {state.status}")
         return entity
 
     async def _labels(self, workspace_id: str, entity: Entity) -> dict[str, str]:
@@ -294,7 +294,7 @@ def generated_sample(row: JobRow) -> tuple[dict[str, Any], list[dict[str, Any]]]
     log = row.request or {}
     if log.get("response") is None:
         return {"output_text": None, "response": {}, "inference_error": log["error"]}, []
-    if "answer" in log:  # the log of an agent
+    if "answer" in log:  # the target is an agent
         own = {"output_text": row.output} if row.output and isinstance(row.output, str) else {}
         return sampled(log["response"]["agent"], own), [{"request": log["body"], "response": log["answer"]}]
     request = logged_request({"request": log["body"], "response": log["response"]})

@@ -150,7 +150,7 @@ class ModelIn(BaseModel):
 
 
 class GenericAgentIn(BaseModel):
-    """An agent over HTTP that takes JSON."""
+    """An agent that takes JSON over HTTP."""
 
     model_config = _STRICT
 
@@ -198,10 +198,12 @@ class SpecIn(BaseModel):
     model_config = _STRICT
 
     metrics: list[BundleIn | str] = Field(min_length=1, max_length=100)
-    dataset: list[dict[str, Any]] | str = Field(description="Rows, or workspace/fileset#file.")
+    dataset: list[dict[str, Any]] | str = Field(
+        description="Rows, or a reference to a file with rows: workspace/fileset#file."
+    )
     params: ParamsIn | None = None
     target: ModelIn | GenericAgentIn | NatAgentIn | str | None = Field(
-        None, description="A model, workspace/name of one, or an agent."
+        None, description="A model, its reference workspace/name, or an agent."
     )
     prompt_template: str | dict[str, Any] | None = None
     field_mapping: FieldMappingIn | None = None
@@ -247,7 +249,7 @@ class OlderSpecIn(BaseModel):
     model_config = _STRICT
 
     metric: dict[str, Any] | str
-    dataset: OlderRowsIn | str = Field(description="Rows, or workspace/fileset#file.")
+    dataset: OlderRowsIn | str = Field(description="Rows, or a reference to a file with rows: workspace/fileset#file.")
     params: dict[str, Any] | None = None
     field_mapping: dict[str, Any] | None = None
     model: dict[str, Any] | str | None = Field(None, description="A model, or workspace/name of one.")

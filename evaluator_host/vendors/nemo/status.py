@@ -28,7 +28,7 @@ class JobState:
       status: NeMo's name of the status.
       details: Progress: `{"rows", "done", "failed", "generated"?, "job"}`.
       error: Reason of a failure, `{"message", "code"?}`; None without one.
-      changed_at: When it ended, or else when it began; None before that.
+      changed_at: Time at which the job ended, else at which it began; None before that.
       lost: Whether the host's job behind it was deleted.
     """
 
@@ -41,7 +41,11 @@ class JobState:
     @classmethod
     def gone(cls) -> "JobState":
         """Return the status of a NeMo job whose job on this host was deleted through `/v1/jobs`."""
-        return cls("error", error={"message": "the job behind this one was removed with its results"}, lost=True)
+        return cls(
+            "error",
+            error={"message": "the results of this job are gone: its job on the host was deleted through /v1/jobs"},
+            lost=True,
+        )
 
 
 def state_of(report: JobReport) -> JobState:

@@ -27,7 +27,7 @@ async def target_of(models: Models, workspace_id: str, namespace: str, spec: Spe
     if spec.target is None:
         if spec.prompt_template is not None:
             raise _refused(
-                "prompt_template", "there is a prompt, but no model to send it to", "give the model as target too"
+                "prompt_template", "there is a prompt, but no model to send it to", "give the model as target"
             )
         return None
     if isinstance(spec.target, GenericAgentIn | NatAgentIn):
@@ -51,11 +51,15 @@ def make_target(endpoint: ModelPlace, params: ParamsIn, template: str | dict[str
     """
     if params.reasoning is not None and params.reasoning.end_token is not None:
         raise _refused(
-            "params.reasoning.end_token", "this host scores answers whole, with their reasoning", "leave it out"
+            "params.reasoning.end_token",
+            "this host does not cut the reasoning from answers before it scores them",
+            "leave it out",
         )
     prompt, messages, more = _prompt(template)
     system = params.system_prompt
-    if prompt is not None and system is not None:  # as NeMo does if there are no messages
+    if (
+        prompt is not None and system is not None
+    ):  # a template without messages has the system prompt in front, as in NeMo
         prompt, system = f"{system} {prompt}", None
     return Target(
         base_url=endpoint.base_url,
@@ -125,7 +129,7 @@ def place_of(url: str, name: str, secret: str | None) -> ModelPlace:
 
 
 def _template(spec: SpecIn) -> str | dict[str, Any] | None:
-    """Return the job's prompt template; without one, that of the first row that the job brings along."""
+    """Return the job's prompt template; without one, infer it from the first row in the request."""
     if spec.prompt_template is not None or isinstance(spec.dataset, str) or not spec.dataset:
         return spec.prompt_template
     first = spec.dataset[0] if spec.field_mapping is None else spec.field_mapping.applied_to(spec.dataset[0])
@@ -142,7 +146,7 @@ def template_of(row: dict[str, Any], url: str) -> str | dict[str, Any] | None:
 
 
 def _prompt(template: str | dict[str, Any] | None) -> tuple[str | None, tuple[dict[str, Any], ...], dict[str, Any]]:
-    """Return the one message or the messages, and what else the template sends."""
+    """Return the one prompt or the messages of a template, and its other fields."""
     if isinstance(template, str):
         return template, (), {}
     if template is None or not isinstance(template.get("messages"), list) or not template["messages"]:
@@ -159,7 +163,7 @@ def _prompt(template: str | dict[str, Any] | None) -> tuple[str | None, tuple[di
 
 
 def _inference(params: ParamsIn, asked: dict[str, Any], *, nim: bool) -> dict[str, Any]:
-    """Return what a request has beside its prompt; parameters of the run win over what the template asks."""
+    """Return the fields of a request beside its prompt; parameters of the run override those of the template."""
     own = {key: value for key, value in (params.inference or {}).items() if value is not None}
     sent = {**asked, **own}
     if nim and not {"max_tokens", "max_completion_tokens"} & set(sent):
@@ -169,7 +173,7 @@ def _inference(params: ParamsIn, asked: dict[str, Any], *, nim: bool) -> dict[st
     if params.structured_output is not None:
         if not isinstance(params.structured_output.get("schema"), dict):
             raise _refused(
-                "params.structured_output", "there is no schema in it", 'write {"schema": {"type": "object", …}}'
+                "params.structured_output", "the schema is missing", 'write {"schema": {"type": "object", …}}'
             )
         mode = default_structured_output_mode("nim" if nim else "openai")
         sent |= with_schema({}, params.structured_output, mode)

@@ -155,7 +155,7 @@ judge = LLMJudgeMetric(model='default/{name}', scores=[{{"name": "quality", "min
     assert [body["model"] for body in model.bodies[asked:]] == ["at-here"]
     refusals = {
         "at-elsewhere": "may not ask models.test",
-        "nowhere": "does not know where",
+        "nowhere": "does not know the URL",
         "none": "does not know where",
     }
     for name, said in refusals.items():

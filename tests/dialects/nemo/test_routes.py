@@ -227,7 +227,7 @@ def test_models_hold_no_keys_and_unknown_ones_are_named(server: Server) -> None:
     assert refused.status_code == 422
     assert "sk-1" not in refused.text
     assert server.client.post(f"{MODELS}/models", json={"name": "nowhere"}).status_code == 201
-    for name, said in (("nowhere", "does not know where"), ("unknown", "EVALUATOR_HOST_MODELS")):
+    for name, said in (("nowhere", "does not know the URL"), ("unknown", "EVALUATOR_HOST_MODELS")):
         body = order(inline(EXACT, "exact-match"), target=f"default/{name}", prompt_template="{{item.gold}}")
         assert said in server.client.post(JOBS, json=body).json()["detail"]
 

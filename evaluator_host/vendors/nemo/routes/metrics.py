@@ -40,7 +40,7 @@ def metrics_api(metrics: Metrics, access: Access) -> APIRouter:
         request: Request,
         project: Annotated[str | None, Query(max_length=255)] = None,
     ) -> Response:
-        """Store a metric under a name; it never changes."""
+        """Store a metric under a name; a stored metric cannot be changed."""
         with AuditedCall(access, caller_of(request.scope), "nemo.metrics.create") as caller:
             bundle = body.model_dump(mode="json")
             return json_response(await metrics.create(caller.workspace, workspace, name, bundle, project), 201)

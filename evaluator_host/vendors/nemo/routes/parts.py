@@ -14,18 +14,20 @@ from evaluator_host.vendors.nemo.filters import Fields, Filter, read_filter
 NAME: Final = r"^[A-Za-z0-9_.\-]{1,255}$"
 
 Described: TypeAlias = dict[str, Any]
-"""An object; NVIDIA's own OpenAPI description has its fields."""
+"""An object whose fields are in NVIDIA's own OpenAPI description."""
 
-Namespace = Annotated[str, Path(pattern=NAME, description="NeMo's workspace: a namespace in that of the key.")]
+Namespace = Annotated[
+    str, Path(pattern=NAME, description="NeMo's workspace: a namespace in the workspace of the API key.")
+]
 Name = Annotated[str, Path(pattern=NAME)]
 PageNumber = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
 PageSize = Annotated[int, Query(ge=1, le=1000)]
-Sort = Annotated[Order, Query(description="`-` in front: the other way round.")]
+Sort = Annotated[Order, Query(description="A `-` in front reverses the order.")]
 
 REFUSED: Final = describe_error(422, "The request is not valid; every fault is named.")
 MISSING: Final = describe_error(404, "There is no such object in that workspace.")
-TAKEN: Final = {**MISSING, **describe_error(409, "There is one of that name.")}
-IN_USE: Final = {**MISSING, **describe_error(409, "It is in use, or has ended.")}
+TAKEN: Final = {**MISSING, **describe_error(409, "There is already an object of that name.")}
+IN_USE: Final = {**MISSING, **describe_error(409, "The object is in use, or has ended.")}
 
 
 class BuiltIn(SmallBody):

@@ -78,8 +78,8 @@ def secrets_api(secrets: Secrets, access: Access) -> APIRouter:
         with AuditedCall(access, caller_of(request.scope), "secrets.set") as caller:
             kept = await secrets.get_secret(caller.workspace, name)
             if body.value is None:
-                problem = Problem("value", "there is none", "a description is not kept")
-                raise InvalidRequest("the secret cannot be changed: there is no value", problems=(problem,))
+                problem = Problem("value", "is missing", "give the new value; secrets have no description to change")
+                raise InvalidRequest("the secret was not changed: the request has no value", problems=(problem,))
             kept = await secrets.set_secret(caller.workspace, name, body.value.get_secret_value(), shortest=1)
         return json_response(_shown(kept, workspace))
 

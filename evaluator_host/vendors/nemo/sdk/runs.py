@@ -24,7 +24,7 @@ class Evaluator(LocalEvaluator):  # type: ignore[misc]
 
     def __init__(self, client: Any = None, *, sandbox: bool = False) -> None:
         if sandbox and client is not None:
-            raise TypeError("give client or sandbox, not both: client=Sandboxes(…) has both")
+            raise TypeError("give client or sandbox, not both; client=Sandboxes(…) already means sandboxes")
         if sandbox:
             from evaluator_host.vendors.nemo.sdk.sandboxes import Sandboxes  # noqa: PLC0415 - of a host, which few runs need
 
@@ -63,7 +63,7 @@ class Evaluator(LocalEvaluator):  # type: ignore[misc]
 
         Raises:
           NoSource: the code of a metric cannot be sent to a host.
-          HostError: the host refuses it, or cannot be reached.
+          HostError: the host refuses the job, or cannot be reached.
         """
         from evaluator_host.vendors.nemo.sdk.submission import submit  # noqa: PLC0415 - httpx, which few runs need
 

@@ -60,7 +60,7 @@ class Sandboxes:
         """Open what sandboxes need, for several evaluations on this event loop.
 
         Raises:
-          SandboxUnavailable: this machine can start no sandbox.
+          SandboxUnavailable: this machine cannot start sandboxes.
         """
         self._service = await self._open.enter_async_context(self._opened())
         return self
@@ -194,7 +194,7 @@ class _OwnModels:
         """Return the model's whole response to a judge's request, or the error."""
         if ask.url != self._allowed:
             raise InvalidRequest(
-                f"the metric calls a model at {ask.url[:80]}, but was given another; give it the one that it calls"
+                f"the metric calls a model at {ask.url[:80]}, which is not the model it was given; give it that model"
             )
         key = await self._secrets.resolve_secret(SecretRef(ask.secret)) if ask.secret is not None else None
         if ask.secret is not None and not key:

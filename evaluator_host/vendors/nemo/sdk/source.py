@@ -13,7 +13,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 ENTRY: Final = "submitted_metric"
-"""The name under which the code has the metric."""
+"""Name of the metric in the generated code."""
 
 _SDK: Final = "nemo_evaluator_sdk"
 _OURS: Final = re.compile(r"\bevaluator_host\.sdk\b")
@@ -66,7 +66,7 @@ def _state(metric: Any) -> str:
         names = ", ".join(state)
         raise NoSource(
             f"the metric holds a value that cannot be written as JSON (its attributes are {names}); "
-            "let it keep plain values, and make the others when a row is scored"
+            "keep only plain values in it, and create the others while a row is scored"
         )
     return text
 
