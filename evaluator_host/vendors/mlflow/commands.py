@@ -32,11 +32,11 @@ def score(
     experiment: Annotated[str, typer.Option(help="Name or id of the experiment.")],
     scorer: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME|FILE", help="Only this registered scorer, or a file with one. Repeatable."),
+        typer.Option(metavar="NAME|FILE", help="Registered scorer to run, or a file with one. Repeatable."),
     ] = None,
     package: options.PackageOption = None,
-    limit: Annotated[int, typer.Option(min=1, max=100_000, help="Most traces, the newest first.")] = 1000,
-    again: Annotated[bool, typer.Option("--again", help="Score traces that have this scorer's feedback too.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="Score only this many traces, the newest.")] = 1000,
+    again: Annotated[bool, typer.Option("--again", help="Also score traces that have the scorer's feedback.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write no feedback.")] = False,
     token: Annotated[
         str | None, typer.Option(envvar="MLFLOW_TRACKING_TOKEN", help="Bearer token of the tracking server.")
@@ -44,7 +44,7 @@ def score(
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Score traces by registered scorers, and write the feedback back. Exit 1 when a row failed."""
+    """Score traces by registered scorers, and write the feedback to MLflow. Exit 1 when a row failed."""
     server = TrackingServer(tracking_uri, token)
     experiment_id = server.experiment_id(experiment)
     scorers = _chosen(server.scorers(experiment_id), scorer or [])
@@ -66,7 +66,7 @@ def _chosen(registered: list[RegisteredScorer], wanted: list[str]) -> list[Regis
     """Return the scorers to run: all registered ones with code, or those that are named.
 
     Raises:
-      InvalidRequest: one is neither registered nor a file.
+      InvalidRequest: a named scorer is neither registered nor a file.
     """
     by_name = {one.name: one for one in registered}
     if not wanted:

@@ -1,6 +1,6 @@
 """Makes a program for the sandbox from a project's agent: packs its files, finds its entry point, reads its output.
 
-The agent's code is packed here and neither imported nor parsed: only the sandbox unpacks it. Files that may have
+The agent's code is only packed here, neither imported nor parsed; the sandbox unpacks it. Files that may have
 secrets or answers (hidden files, the eval sets) are not packed.
 """
 
@@ -52,15 +52,15 @@ def find_entry_point(root: Path, name: str | None) -> EntryPoint:
     file = root / "uipath.json"
     if not file.is_file():
         raise InvalidRequest(
-            f"there is no agent to run: {root} has no uipath.json with functions; add --executions FILE with what the "
-            "agent did"
+            f"there is no agent to run: {root} has no uipath.json with functions; add one, or give recorded executions "
+            "with --executions FILE"
         )
     config = read_json(file)
     functions = config.get("functions") if isinstance(config, dict) else None
     if not isinstance(functions, dict) or not functions:
         raise InvalidRequest(
-            f'{file} names no function to run; write {{"functions": {{"main": "main.py:main"}}}}, or add --executions '
-            "FILE with what the agent did"
+            f'{file} names no function to run; write {{"functions": {{"main": "main.py:main"}}}}, or give recorded '
+            "executions with --executions FILE"
         )
     if name is None and len(functions) > 1:
         raise InvalidRequest(f"{file} names several functions; say which with --entrypoint: {', '.join(functions)}")
@@ -86,7 +86,7 @@ def agent_program(root: Path, entry: EntryPoint, *, packages: tuple[str, ...], l
         if len(files) == _MOST_FILES or size > _UNPACKED_BYTES:
             raise InvalidRequest(
                 f"the project {root} has more than {_MOST_FILES} files or {_UNPACKED_BYTES >> 20} MB for its agent; "
-                "run it on your own machine, and add --executions FILE with what it did"
+                "run the agent yourself, and give its executions with --executions FILE"
             )
         files[str(path.relative_to(root))] = base64.b64encode(content).decode()
     packed = {"files": files, "file": entry.file, "function": entry.function}
@@ -106,7 +106,7 @@ def execution_of(item: str, result: EvaluationResult) -> Execution:
         return Execution(item, error=said)
     told = result.value.get("details") if isinstance(result.value, dict) else None
     if not isinstance(told, dict) or not isinstance(told.get("spans"), list):
-        return Execution(item, error="crashed: the sandbox sent something that is not an answer of an agent")
+        return Execution(item, error="crashed: the sandbox did not send the result of an agent")
     spans = [span for span in told["spans"] if isinstance(span, dict)]
     seconds = told.get("seconds")
     execution = Execution(
@@ -127,7 +127,9 @@ def _entry_point(root: Path, file: Path, name: str, value: Json) -> EntryPoint:
         raise InvalidRequest(f"the function {name!r} in {file} is {value!r}, not FILE.py:FUNCTION")
     there = (root / path).resolve()
     if not there.is_file() or not there.is_relative_to(root.resolve()):
-        raise InvalidRequest(f"the function {name!r} in {file} is in {path}, and there is no such file in {root}")
+        raise InvalidRequest(
+            f"the function {name!r} in {file} should be in {path}, but there is no such file in {root}"
+        )
     return EntryPoint(str(there.relative_to(root.resolve())), function)
 
 

@@ -31,43 +31,47 @@ app = typer.Typer(name="uipath", no_args_is_help=True)
 
 @app.command()
 def add(
-    words: Annotated[list[str], typer.Argument(metavar="[evaluator] NAME", help="Its name: my-custom-evaluator")],
+    words: Annotated[
+        list[str], typer.Argument(metavar="[evaluator] NAME", help="Name of the new evaluator: my-custom-evaluator")
+    ],
     *,
     project: ProjectOption = Path(),
     folder: FolderOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Write the file of a new evaluator, which already scores and is meant to be changed."""
+    """Write the file of a new evaluator: a working example for you to change."""
     name = _evaluator_word(words, "add", "NAME")
     code, file = evaluator_code(name), file_name(name)
     layout = find_layout(project, folder=folder)
     path = layout.custom / file
     if path.exists():
-        raise NameTaken(f"there is {layout.shown(path)} already; take another name, or remove that file")
+        raise NameTaken(f"{layout.shown(path)} exists already; choose another name, or remove that file")
     write_file(layout, path, code)
     if as_json:
         print_json({"file": str(path)})
         return
     out.print(plain(f"made {layout.shown(path)}"))
-    err.print(plain(f"next: change it, then evaluator-host uipath register evaluator {file}"))
+    err.print(plain(f"next: change the file, then run evaluator-host uipath register evaluator {file}"))
 
 
 @app.command()
 def register(
     words: Annotated[
-        list[str], typer.Argument(metavar="[evaluator] FILE", help="In the custom folder: my_custom_evaluator.py")
+        list[str], typer.Argument(metavar="[evaluator] FILE", help="File in the custom folder: my_custom_evaluator.py")
     ],
     *,
     project: ProjectOption = Path(),
     folder: FolderOption = None,
-    reset: Annotated[bool, typer.Option("--reset", help="Take the code's settings where the file has others.")] = False,
+    reset: Annotated[
+        bool, typer.Option("--reset", help="Overwrite settings in the file with those of the code.")
+    ] = False,
     package: options.PackageOption = None,
     url: options.UrlOption = None,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Write the JSON files of every evaluator that a file defines; it is loaded in a sandbox only."""
+    """Write the JSON files of every evaluator in a Python file, which is loaded only in a sandbox."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     layout = find_layout(project, folder=folder)
     code = find_code(layout, _evaluator_word(words, "register", "FILE"))
@@ -90,14 +94,14 @@ def register(
     for one in made:
         out.print(plain(f"{one.id}: {layout.shown(one.file)}, {layout.shown(one.types)}"))
         for name in one.kept:
-            err.print(plain(f"{one.id}: {name} stays as the file has it; --reset takes the code's"))
+            err.print(plain(f"{one.id}: {name} in the file differs from the code, and stays; --reset overwrites it"))
 
 
 def _evaluator_word(words: Sequence[str], command: str, what: str) -> str:
     """Return the name or file in the words after a command; UiPath's commands have the word `evaluator` before it.
 
     Raises:
-      InvalidRequest: other words are there.
+      InvalidRequest: the words are neither.
     """
     if len(words) == 1 and words[0] != _KIND:
         return words[0]

@@ -30,7 +30,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     """Return a row's input, output, spans and criteria, for the runner's UiPath execution object."""
     output = {} if row.outputs is None else row.outputs
     if not isinstance(output, dict | str):
-        return _unfit(f"outputs is {output!r:.60}; the output of an agent is an object or a text")
+        return _unfit(f"outputs is {output!r:.60}; the output of an agent must be an object or a text")
     try:
         spans = read_spans(row.trace)
     except NotATrace as problem:
@@ -75,7 +75,7 @@ def interpret(
             hint=FINITE,
         )
     ignored = value.get("ignored", ())
-    notes = (Note("ignored", f"the criteria have no {', '.join(ignored)[:200]}"),) if ignored else ()
+    notes = (Note("ignored", f"the evaluator's criteria have no {', '.join(ignored)[:200]}"),) if ignored else ()
     return Scored(score=score, passed=passed, metrics={"score": score}, reason=reason, notes=notes)
 
 

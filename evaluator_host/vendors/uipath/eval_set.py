@@ -3,8 +3,7 @@
 A test case older than version 1.0, which has `expectedOutput` in place of criteria, becomes one with criteria for every
 evaluator of the set, as UiPath's command line converts it.
 
-Every fault is reported with its JSON path, and every request of an eval set that this host does not carry out is
-reported as a note.
+Every fault is reported with its JSON path. Every part of an eval set that this host ignores is reported as a note.
 """
 
 from dataclasses import dataclass, field
@@ -31,13 +30,13 @@ class EvalItem:
 
     Attributes:
       id: Id, unique in the eval set.
-      name: Name to show; the id if it has none.
+      name: Name to show; the id for a test case without name.
       inputs: Inputs of the agent.
       criteria: Criteria by evaluator id, None for the evaluator's default. Evaluators without an entry are not run.
       expected_agent_behavior: Text for evaluators.
       simulation_instructions: Text for evaluators.
       mocks: Results of simulated functions of the agent: `{"function", "arguments"?, "then": [{"type", "value"}]}`.
-      unsimulated: Why the agent cannot be run here: the test case asks for a simulation by a model; else empty.
+      unsimulated: Why the agent cannot run here: the test case asks a model to simulate; empty if the agent can run.
     """
 
     id: str
@@ -57,7 +56,7 @@ class EvalSet:
     Attributes:
       evaluators: Ids of the evaluators, in the order of the set.
       weights: Weights by evaluator id, for those that have one.
-      notes: Requests of the set that this host does not carry out.
+      notes: Messages about parts of the set that this host ignores.
     """
 
     id: str
@@ -96,7 +95,7 @@ def parse_eval_set(value: Json, *, named: str = "the eval set") -> EvalSet:
 
 
 class _Reading:
-    """One pass over an eval set; collects faults and goes on."""
+    """Reads an eval set to its end, and collects all faults."""
 
     def __init__(self, named: str) -> None:
         self._named = named
@@ -111,11 +110,11 @@ class _Reading:
         lists = [name for name in _ITEM_LISTS if name in value]
         if len(lists) != 1:
             what = f"both {' and '.join(lists)}" if lists else "no test cases"
-            self._fault("$", f"there are {what}; they are in evaluations, or evaluationItems as documented")
+            self._fault("$", f"there are {what}; give them in evaluations, or in evaluationItems")
             return None
         version = value.get("version", "1.0")
         if version not in ("1.0", 1.0, 1):
-            self._fault("$.version", f'{str(version)[:_SHOWN]!r} is not known; write "1.0"')
+            self._fault("$.version", f'version {str(version)[:_SHOWN]!r} is not supported; write "1.0"')
         refs, weights = self._refs(value)
         self._older = "version" not in value
         items = self._items(value[lists[0]], f"$.{lists[0]}", refs)
@@ -146,11 +145,11 @@ class _Reading:
         if isinstance(entry, str) and entry:
             return entry, None
         if not isinstance(entry, dict) or not isinstance(entry.get("ref"), str) or not entry["ref"]:
-            self._fault(path, 'an evaluator is named by its id, or as {"ref": id, "weight": number}')
+            self._fault(path, 'an evaluator must be an id, or {"ref": id, "weight": number}')
             return "", None
         weight = entry.get("weight", 1.0)
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= _GREATEST_WEIGHT:
-            self._fault(f"{path}.weight", f"a weight is a number from 0 on, not {str(weight)[:_SHOWN]}")
+            self._fault(f"{path}.weight", f"a weight must be a number of 0 or more, not {str(weight)[:_SHOWN]}")
             return entry["ref"], None
         return entry["ref"], float(weight)
 
@@ -162,7 +161,7 @@ class _Reading:
             if item is None:
                 continue
             if item.id and item.id in seen:
-                self._fault(f"{path}[{at}].id", f"{item.id!r} is the id of {path}[{seen[item.id]}] already")
+                self._fault(f"{path}[{at}].id", f"{path}[{seen[item.id]}] already has the id {item.id!r}")
             seen.setdefault(item.id, at)
             items.append(item)
         if not items and not self.problems:
@@ -181,9 +180,11 @@ class _Reading:
         unsimulated = ""
         if asked:
             unsimulated = (
-                f"{path}.{asked[0]} asks a model for what tools or users say; only `mockito` is simulated here"
+                f"{path}.{asked[0]} asks a model to play tools or users; this host simulates only with `mockito`"
             )
-            self._notes.append(f"{unsimulated}: record the execution where a model is, and add it (--executions)")
+            self._notes.append(
+                f"{unsimulated}: run the agent elsewhere, and give the recorded execution (--executions)"
+            )
         return EvalItem(
             id=item_id,
             name=self._text(entry, "name", path, default=item_id),
@@ -206,15 +207,15 @@ class _Reading:
         found = self._list(behaviors, where)
         for at, one in enumerate(found):
             if not isinstance(one, dict) or not isinstance(one.get("function"), str):
-                self._fault(f"{where}[{at}]", "a behavior names its function")
+                self._fault(f"{where}[{at}]", "a behavior must name its function")
             elif not isinstance(one.get("then"), list) or not one["then"] or not all(map(_is_answer, one["then"])):
-                self._fault(f"{where}[{at}].then", 'is a list of {"type": "return" or "raise", "value": …}')
+                self._fault(f"{where}[{at}].then", 'must be a list of {"type": "return" or "raise", "value": …}')
         return tuple(found)
 
     def _inputs(self, entry: dict[str, Any], path: str) -> dict[str, Json]:
         name = next((one for one in _INPUTS if one in entry), None)
         if name is None:
-            self._fault(path, "the agent's input is missing; it is in inputs, or agentInput as documented")
+            self._fault(path, "the agent's input is missing; give inputs, or agentInput")
             return {}
         if not isinstance(entry[name], dict):
             self._fault(f"{path}.{name}", f"the agent's input must be an object, not {_kind(entry[name])}")
@@ -232,8 +233,8 @@ class _Reading:
             return self._of_expected(entry, expected, path, refs)
         hint = None
         if expected is not None:
-            hint = f"{expected} is from before version 1.0; give evaluationCriterias, or leave the version out"
-        self._fault(path, "the criteria are missing: evaluationCriterias, or evaluations as documented", hint)
+            hint = f"{expected} belongs to versions before 1.0; give evaluationCriterias, or leave out the version"
+        self._fault(path, "the criteria are missing; give evaluationCriterias, or evaluations", hint)
         return {}
 
     def _of_expected(self, entry: dict[str, Any], name: str, path: str, refs: tuple[str, ...]) -> dict[str, Json]:
@@ -242,14 +243,14 @@ class _Reading:
             self._fault(f"{path}.{name}", f"the expected output must be an object, not {_kind(entry[name])}")
         if not refs:
             self._fault(
-                path, f"{name} is for the set's evaluators, and the set names none", "name them in evaluatorRefs"
+                path, f"{name} applies to the set's evaluators, but the set names none", "name them in evaluatorRefs"
             )
         behavior = self._text(entry, "expectedAgentBehavior", path, default="")
         return {ref: {"expectedOutput": entry[name], "expectedAgentBehavior": behavior} for ref in refs}
 
     def _by_evaluator(self, value: Json, path: str) -> dict[str, Json]:
         if not isinstance(value, dict):
-            self._fault(path, f"criteria are an object by evaluator id, not {_kind(value)}")
+            self._fault(path, f"criteria must be an object with ids of evaluators as keys, not {_kind(value)}")
             return {}
         for name, criteria in value.items():
             self._require_criteria(criteria, f"{path}.{name}")
@@ -261,17 +262,17 @@ class _Reading:
             here = f"{path}[{at}]"
             name = entry.get("evaluatorId", entry.get("evaluator_id")) if isinstance(entry, dict) else None
             if not isinstance(name, str) or not name:
-                self._fault(here, 'it is {"evaluatorId": id, "evaluationCriteria": {…}}')
+                self._fault(here, 'must be {"evaluatorId": id, "evaluationCriteria": {…}}')
                 continue
             if name in found:
-                self._fault(f"{here}.evaluatorId", f"{name!r} scores this test case already")
+                self._fault(f"{here}.evaluatorId", f"this test case already has criteria for {name!r}")
             found[name] = entry.get("evaluationCriteria", entry.get("evaluation_criteria"))
             self._require_criteria(found[name], f"{here}.evaluationCriteria")
         return found
 
     def _require_criteria(self, criteria: Json, path: str) -> None:
         if criteria is not None and not isinstance(criteria, dict):
-            self._fault(path, f"criteria are an object, or null for the evaluator's default, not {_kind(criteria)}")
+            self._fault(path, f"criteria must be an object, or null for the evaluator's default, not {_kind(criteria)}")
 
     def _require_known(self, items: tuple[EvalItem, ...], refs: tuple[str, ...]) -> None:
         """Add notes on criteria that no evaluator reads; UiPath ignores them silently."""
@@ -279,24 +280,24 @@ class _Reading:
             if name not in refs:
                 meant = nearest_name(name, list(refs))
                 hint = f"; did you mean {meant}?" if meant else ""
-                self._notes.append(f"criteria for {name} are not used: the set's evaluators do not have it{hint}")
+                self._notes.append(f"criteria for {name} are not used: the set has no evaluator with this id{hint}")
         for ref in refs:
             if not any(ref in item.criteria for item in items):
-                self._notes.append(f"{ref} is among the set's evaluators, and no test case has criteria for it")
+                self._notes.append(f"the evaluator {ref} scores nothing: no test case has criteria for it")
 
     def _text(self, entry: dict[str, Any], name: str, path: str, *, default: str) -> str:
         value = entry.get(name, entry.get(_snake(name)))
         if value is None:
             return default
         if not isinstance(value, str):
-            self._fault(f"{path}.{name}", f"it is a text, not {_kind(value)}")
+            self._fault(f"{path}.{name}", f"must be a text, not {_kind(value)}")
             return default
         return value
 
     def _list(self, value: Json, path: str) -> list[Any]:
         if isinstance(value, list):
             return value
-        self._fault(path, f"it is a list, not {_kind(value)}")
+        self._fault(path, f"must be a list, not {_kind(value)}")
         return []
 
     def _fault(self, path: str, message: str, hint: str | None = None) -> None:

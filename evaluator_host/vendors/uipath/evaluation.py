@@ -15,7 +15,7 @@ from evaluator_host.vendors.uipath.eval_set import EvalItem, EvalSet
 from evaluator_host.vendors.uipath.evaluators import ProjectEvaluator
 from evaluator_host.vendors.uipath.executions import Execution
 
-_AT_ONCE: Final = 4  # evaluators at once
+_AT_ONCE: Final = 4  # evaluators that run at the same time
 
 Evaluate: TypeAlias = Callable[[Evaluator, Sequence[Row]], Awaitable[list[EvaluationResult]]]
 """Evaluates rows in sandboxes; results keep their order."""
@@ -42,7 +42,7 @@ class EvalRun:
     def agent_error(self, item: EvalItem) -> str | None:
         """Return why a test case has no execution to score; None if it has one."""
         execution = self.executions.get(item.id)
-        return "there is no execution of this test case" if execution is None else execution.error
+        return "this test case has no recorded execution" if execution is None else execution.error
 
     def asked(self, item: EvalItem) -> list[ProjectEvaluator]:
         """Return the evaluators for which a test case has criteria."""
@@ -63,7 +63,7 @@ class EvaluatorScore:
 
 
 async def run_agent(program: Evaluator, items: Sequence[EvalItem], evaluate: Evaluate) -> dict[str, Execution]:
-    """Run an agent on every test case, and return executions by id; one that needs a simulation is an error."""
+    """Run an agent on every test case, and return executions by id; a case that needs a simulation gets an error."""
     run = [item for item in items if not item.unsimulated]
     rows = [Row(inputs=item.inputs, outputs={"mocks": list(item.mocks)} if item.mocks else None) for item in run]
     results = await evaluate(program, rows) if rows else []

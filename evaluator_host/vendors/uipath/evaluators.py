@@ -38,7 +38,7 @@ class ProjectEvaluator:
       id: Id by which eval sets refer to it.
       name: Name to show.
       config: Content of its JSON file.
-      code: Path of its file; for a built-in one of the package `uipath`, which has to be pinned, the source itself.
+      code: Path of its file; for UiPath's own evaluators the source, which needs a pin of the package `uipath`.
       entry: Name of its class.
     """
 
@@ -72,7 +72,7 @@ def find_evaluators(layout: Layout, ids: Sequence[str]) -> list[ProjectEvaluator
         except InvalidRequest as error:
             problems.append(Problem(one, error.detail))
     if problems:
-        raise InvalidRequest("the eval set asks for evaluators that cannot be run", problems=tuple(problems))
+        raise InvalidRequest("the eval set names evaluators that cannot run", problems=tuple(problems))
     return found
 
 
@@ -100,9 +100,9 @@ def _unknown(layout: Layout, one: str, known: list[str], unread: list[str]) -> P
     if meant is not None:
         hint = f"did you mean {meant}?"
     elif known:
-        hint = f"there are {', '.join(known[:_SHOWN])}"
+        hint = f"choose from {', '.join(known[:_SHOWN])}"
     else:
-        hint = "evaluator-host uipath register FILE registers what a file defines"
+        hint = "register the evaluators of a file with evaluator-host uipath register FILE"
     message = f"no evaluator in {layout.shown(layout.evaluators)} has this id"
     return Problem(one, "; ".join([message, *unread]), hint)
 
@@ -111,7 +111,7 @@ def _evaluator(layout: Layout, one: str, found: tuple[Path, dict[str, Json]]) ->
     file, content = found
     config = content.get("evaluatorConfig")
     if not isinstance(config, dict):
-        raise InvalidRequest(f"{layout.shown(file)} has no evaluatorConfig")
+        raise InvalidRequest(f"{layout.shown(file)} has no evaluatorConfig; register the evaluator again")
     name = config.get("name")
     name = name if isinstance(name, str) and name else one
     built_in = _BUILT_IN.get(str(content.get("evaluatorTypeId")))
@@ -126,8 +126,8 @@ def _schema(layout: Layout, file: Path, content: dict[str, Json]) -> tuple[Path,
     schema = content.get("evaluatorSchema")
     if not isinstance(schema, str) or not schema.startswith(_PREFIX):
         raise InvalidRequest(
-            f"{layout.shown(file)} is of type {content.get('evaluatorTypeId')!r}, which is not run here; a custom one "
-            "has evaluatorSchema: file://my_evaluator.py:MyEvaluator"
+            f"{layout.shown(file)} is of type {content.get('evaluatorTypeId')!r}, which does not run here; for an "
+            "evaluator of your own write evaluatorSchema: file://my_evaluator.py:MyEvaluator"
         )
     path, colon, entry = schema.removeprefix(_PREFIX).rpartition(":")
     if not colon or not path or not entry.isidentifier():
@@ -136,9 +136,9 @@ def _schema(layout: Layout, file: Path, content: dict[str, Json]) -> tuple[Path,
 
 
 def _code(layout: Layout, path: str) -> Path:
-    """Return a file as UiPath finds it: from the project, the evaluators or the custom folder on; never outside."""
+    """Return a file by its path in the project, the evaluators or the custom folder, as UiPath does; never outside."""
     for folder in (layout.root, layout.evaluators, layout.custom):
         found = folder / path
         if found.is_file() and found.resolve().is_relative_to(layout.root.resolve()):
             return found
-    raise InvalidRequest(f"there is no {path!r} in {layout.shown(layout.custom)}")
+    raise InvalidRequest(f"there is no file {path!r} in {layout.shown(layout.custom)}")

@@ -66,7 +66,7 @@ def merged(executions: Iterable[Execution]) -> list[Execution]:
         if before is None:
             found[one.item] = one
         elif before.has_output and one.has_output:
-            raise InvalidRequest(f"there are two executions of the test case {one.item!r}; leave one out")
+            raise InvalidRequest(f"there are two executions of the test case {one.item!r}; leave out one")
         else:
             whole, spans = (one, before) if one.has_output else (before, one)
             found[one.item] = replace(whole, trace=spans.trace or whole.trace)
@@ -104,14 +104,14 @@ def _of_ours(entry: Json, path: str, problems: list[Problem]) -> Execution:
     name = next((one for one in _OUTPUTS if one in entry), None)
     error, spans, trace = entry.get("error"), entry.get("spans"), entry.get("trace")
     if name is None and error is None and spans is None and trace is None:
-        problems.append(Problem(path, "there is neither output nor spans nor error"))
+        problems.append(Problem(path, "an execution must have an output, spans or an error"))
     if spans is not None and not _are_spans(spans):
-        problems.append(Problem(f"{path}.spans", "spans must be a list of objects"))
+        problems.append(Problem(f"{path}.spans", "must be a list of objects"))
     if trace is not None and not isinstance(trace, dict):
-        problems.append(Problem(f"{path}.trace", "a trace is an object"))
+        problems.append(Problem(f"{path}.trace", "must be an object"))
     seconds = entry.get("seconds")
     if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float)):
-        problems.append(Problem(f"{path}.seconds", "it is a number"))
+        problems.append(Problem(f"{path}.seconds", "must be a number"))
         seconds = None
     return Execution(
         entry["id"],
@@ -129,7 +129,7 @@ def _of_output_file(results: list[Any], named: str) -> list[Execution]:
     for at, entry in enumerate(results):
         name = entry.get("evaluationName") if isinstance(entry, dict) else None
         if not isinstance(name, str):
-            problem = Problem(f"$.evaluationSetResults[{at}]", "it has no evaluationName")
+            problem = Problem(f"$.evaluationSetResults[{at}]", "evaluationName is missing")
             raise InvalidRequest(f"{named} is not valid", problems=(problem,))
         execution = entry.get("agentExecutionOutput")
         if isinstance(execution, dict):
@@ -148,7 +148,7 @@ def _of_output(name: str, execution: dict[str, Any]) -> Execution:
     spans = trace.get("spans") if isinstance(trace, dict) else None
     error = result.get("error")
     if error is None and result.get("status") not in (None, "successful"):
-        error = f"the run is {result['status']}"
+        error = f"the run has the status {result['status']}"
     return Execution(
         name,
         result.get("output"),
@@ -167,9 +167,7 @@ def _of_trace_file(spans: list[Any], named: str) -> list[Execution]:
         if isinstance(item, str) and not _is_of_the_evaluation(attributes):
             by_item.setdefault(item, []).append(span)
     if not by_item:
-        raise InvalidRequest(
-            f"{named} has spans, but none with the attribute execution.id: the test case it belongs to"
-        )
+        raise InvalidRequest(f"{named} has spans, but none has the attribute execution.id, which names the test case")
     return [Execution(item, has_output=False, trace={"spans": found}) for item, found in by_item.items()]
 
 
@@ -188,8 +186,8 @@ def _are_spans(value: Json) -> bool:
 def _error_text(error: Json) -> str:
     if isinstance(error, dict):
         told = (error.get(name) for name in ("title", "message", "detail"))
-        return ": ".join(text for text in told if isinstance(text, str) and text) or "it does not say why"
-    return str(error) or "it does not say why"
+        return ": ".join(text for text in told if isinstance(text, str) and text) or "no reason given"
+    return str(error) or "no reason given"
 
 
 def _decoded(file: Path) -> Json:

@@ -1,7 +1,7 @@
 """Finds the folders from which an evaluator of a UiPath project imports its own modules.
 
 UiPath's command line looks for them in the project's root while it runs an eval set, and beside the evaluator too while
-it registers. Eval sets, which have the expected answers, are not sent along.
+it registers. Eval sets are left out, because they have the expected answers.
 """
 
 from pathlib import Path
@@ -9,11 +9,11 @@ from pathlib import Path
 from evaluator_host.engine.packages.own_files import Project
 from evaluator_host.vendors.uipath.project import EVAL_SETS, FOLDERS, Layout
 
-_THERE = frozenset({"uipath"})  # modules imported before the project is looked at
+_THERE = frozenset({"uipath"})  # modules that never come from the project
 
 
 def project_of(layout: Layout) -> Project:
-    """Return the project of a layout."""
+    """Return the project whose files a layout describes."""
     return Project(layout.root, closed=_is_closed, unknown=_THERE)
 
 

@@ -71,7 +71,7 @@ def _row(item: EvalItem, executions: dict[str, Execution] | None) -> dict[str, J
         return row
     execution = executions.get(item.id)
     if execution is None:
-        return {**row, AGENT_ERROR: "there is no execution of this test case"}
+        return {**row, AGENT_ERROR: "this test case has no recorded execution"}
     if execution.error is not None:
         row[AGENT_ERROR] = execution.error
     else:

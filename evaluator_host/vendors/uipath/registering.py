@@ -17,7 +17,7 @@ from evaluator_host.vendors.uipath.project import Layout, read_json, write_file
 from evaluator_host.vendors.uipath.template import kebab
 
 _PREFIX: Final = "file://"
-_NAME: Final = 80  # characters of the name of a class
+_NAME: Final = 80  # most characters of the name of a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Registered:
       types: Path of the file with its schemas.
       file: Path of the file with its settings.
       content: Content of `file`.
-      kept: Settings that the file had already and that differ from the code's.
+      kept: Settings of an existing file that differ from those of the code.
     """
 
     name: str
@@ -45,7 +45,7 @@ def usable_classes(report: CheckReport, file: Path) -> list[EvaluatorClass]:
     """Return the evaluator classes in a file that can be registered.
 
     Raises:
-      InvalidRequest: the file cannot be loaded, or has no such class, or a faulty one; nothing is registered then.
+      InvalidRequest: the file cannot be loaded, has no such class, or has a faulty one; nothing is registered then.
     """
     if not report.classes:
         faults = [_problem(file.name, fault) for fault in report.problems]
@@ -107,7 +107,7 @@ def _registered(layout: Layout, file: Path, found: EvaluatorClass, *, reset: boo
 
 
 def _config(code: dict[str, Json], file: Json) -> tuple[dict[str, Json], list[str]]:
-    """Return the settings of the code, with the values that a file has for them."""
+    """Return the settings of the code with the values from the file, and the names of those that differ."""
     if not isinstance(file, dict):
         return dict(code), []
     kept = [name for name, value in code.items() if name in file and file[name] != value]
@@ -115,16 +115,24 @@ def _config(code: dict[str, Json], file: Json) -> tuple[dict[str, Json], list[st
 
 
 def _name_problems(classes: Iterable[EvaluatorClass]) -> list[Problem]:
-    """Check the names of classes, after which files are named: they come from code that may contain anything."""
+    """Check the names of classes: files are named after them, and the code may contain anything."""
     seen: dict[str, str] = {}
     problems = []
     for one in classes:
         if not one.name.isidentifier() or len(one.name) > _NAME:
             problems.append(
-                Problem(one.name[:_NAME], "a class cannot have this name, and its files are named after it")
+                Problem(
+                    one.name[:_NAME], "files are named after the class, so its name must be a short Python identifier"
+                )
             )
         elif (other := seen.setdefault(kebab(one.name), one.name)) != one.name:
-            problems.append(Problem(one.name, f"its files would have the names of those of {other}", "rename one"))
+            problems.append(
+                Problem(
+                    one.name,
+                    f"the files of this class and of {other} would have the same names",
+                    "rename one of the classes",
+                )
+            )
     return problems
 
 
@@ -137,7 +145,7 @@ def _id_problems(classes: Iterable[EvaluatorClass]) -> list[Problem]:
         if not one.id or not one.id.strip() or not one.id.isprintable():
             problems.append(Problem(one.name, f"get_evaluator_id() returns {one.id!r}, which is not an id", _ID_HINT))
         elif one.id in seen:
-            problems.append(Problem(one.name, f"{one.id!r} is the id of {seen[one.id]} already", _ID_HINT))
+            problems.append(Problem(one.name, f"{seen[one.id]} already has the id {one.id!r}", _ID_HINT))
         else:
             seen[one.id] = one.name
     return problems
@@ -156,11 +164,11 @@ def _require_own_ids(layout: Layout, classes: Iterable[EvaluatorClass]) -> None:
             other = read_json(file)
         except InvalidRequest:
             continue  # a file that cannot be read has no id; `eval` reports the file
-        told = f"is the id in {layout.shown(file)} already"
+        taken = f"{layout.shown(file)} already has the id"
         claimed = other.get("id") if isinstance(other, dict) else None
-        problems += [Problem(one.name, f"{one.id!r} {told}", _ID_HINT) for one in ours.values() if one.id == claimed]
+        problems += [Problem(one.name, f"{taken} {one.id!r}", _ID_HINT) for one in ours.values() if one.id == claimed]
     if problems:
-        raise InvalidRequest("two evaluators cannot have one id", problems=tuple(problems))
+        raise InvalidRequest("two evaluators have the same id", problems=tuple(problems))
 
 
 def _problem(field: str, fault: EvaluationError) -> Problem:

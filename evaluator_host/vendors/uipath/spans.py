@@ -25,7 +25,7 @@ from evaluator_host.types.evaluator import Json
 _HEX: Final = re.compile(r"(?:0x)?([0-9a-fA-F]{1,32})")
 _STATUS: Final = {"UNSET": 0, "OK": 1, "ERROR": 2}
 _KINDS: Final = ("INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
-_DEPTH: Final = 64  # levels of children below children
+_DEPTH: Final = 64  # most levels of spans below spans
 _MOST_NS: Final = 1 << 63
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TREES: Final = ("children", "spans")

@@ -109,7 +109,7 @@ def test_an_answer_is_read() -> None:
 @pytest.mark.parametrize("value", [None, 3, {"details": 3}, {"details": {"spans": 3}}, {"score": 1.0}])
 def test_an_answer_that_the_program_did_not_give_is_an_error(value: Any) -> None:
     found = execution_of("a", result_of(status=Status.SCORED, score=1.0, value=value))
-    assert found.error == "crashed: the sandbox sent something that is not an answer of an agent"
+    assert found.error == "crashed: the sandbox did not send the result of an agent"
 
 
 def test_whatever_else_became_of_the_row_is_the_agents_error() -> None:

@@ -42,7 +42,7 @@ async def test_the_documented_evaluator_scores_the_golden_and_names_what_it_ran_
         assert (result.status, result.score, result.passed) == (Status.SCORED, golden["score"], None)
         assert (result.reason, result.value["details"]) == (golden["details"], golden["details"])
         assert (result.value["score"], result.value["score_type"]) == (golden["score"], golden["score_type"])
-    assert [note.message for note in results[-1].warnings] == ["the criteria have no unknown"]
+    assert [note.message for note in results[-1].warnings] == ["the evaluator's criteria have no unknown"]
     assert not any(result.warnings for result in results[:-1])
     assert (results[0].evaluator.contract, results[0].evaluator.contract_source) == (Contract("uipath"), "inferred")
     requested = {package.name for package in results[0].environment.packages if package.requested}
@@ -178,7 +178,7 @@ async def test_an_execution_has_every_field_under_both_names(service: Service) -
 @BUBBLEWRAP
 async def test_rows_that_are_no_execution_name_the_field(service: Service) -> None:
     given = {
-        "outputs is [1]; the output of an agent is an object or a text": Row(outputs=[1]),
+        "outputs is [1]; the output of an agent must be an object or a text": Row(outputs=[1]),
         "trace.spans[0] is an int, not a span": Row(trace={"spans": [3]}),
         "variables.expected is not a part of an execution": Row(variables={"expected": "x"}),
     }

@@ -135,9 +135,9 @@ def test_both_dialects_over_the_api_by_stored_evaluators(url: str, tmp_path: Pat
 def test_a_project_that_cannot_be_run_says_why(tmp_path: Path) -> None:
     root = make_project(tmp_path)
     (root / "uipath.json").unlink()
-    assert "add --executions FILE with what the agent did" in command(root, "eval", "patterns", code=2).stderr
+    assert "give recorded executions with --executions FILE" in command(root, "eval", "patterns", code=2).stderr
     eval_set = root / "evals" / "eval_sets" / "patterns.json"
     eval_set.write_text('{"evaluations": [{"id": "a"}]}')
     assert "$.evaluations[0]: the criteria are missing" in command(root, "eval", "patterns", code=2).stderr
     eval_set.write_text('{"evaluations": [{"id": "a", "inputs": {}, "evaluationCriterias": {}}]}')
-    assert "patterns.json has no evaluator" in command(root, "eval", "patterns", code=2).stderr
+    assert "patterns.json names no evaluator" in command(root, "eval", "patterns", code=2).stderr

@@ -69,20 +69,20 @@ def test_what_is_not_used_is_noted() -> None:
     notes = " | ".join(parse_eval_set(odd).notes)
     assert "criteria for PatternComparisonEvaluator are not used" in notes
     assert "did you mean PatternComparisonEvaluators?" in notes
-    assert "Third is among the set's evaluators, and no test case has criteria for it" in notes
+    assert "the evaluator Third scores nothing: no test case has criteria for it" in notes
     assert "$.evaluations[0].mockingStrategy asks a model" in notes
 
 
 @pytest.mark.parametrize(
     ("base", "path", "value", "where", "message"),
     [
-        (DOCUMENTED, "version", "2.0", "$.version", "'2.0' is not known"),
+        (DOCUMENTED, "version", "2.0", "$.version", "version '2.0' is not supported"),
         (DOCUMENTED, "evaluationItems", None, "$", "no test cases"),
         (DOCUMENTED, "evaluationItems", [], "$.evaluationItems", "the eval set has no test case"),
-        (DOCUMENTED, "evaluationItems", {}, "$.evaluationItems", "it is a list, not an object"),
+        (DOCUMENTED, "evaluationItems", {}, "$.evaluationItems", "must be a list, not an object"),
         (DOCUMENTED, "evaluationItems/0", 3, "$.evaluationItems[0]", "an object, not a number"),
         (DOCUMENTED, "evaluationItems/0/id", None, "$.evaluationItems[0].id", "needs an id"),
-        (DOCUMENTED, "evaluationItems/0/id", 7, "$.evaluationItems[0].id", "it is a text, not a number"),
+        (DOCUMENTED, "evaluationItems/0/id", 7, "$.evaluationItems[0].id", "must be a text, not a number"),
         (DOCUMENTED, "evaluationItems/0/agentInput", None, "$.evaluationItems[0]", "the agent's input is missing"),
         (DOCUMENTED, "evaluationItems/0/agentInput", "x", "$.evaluationItems[0].agentInput", "an object, not a text"),
         (DOCUMENTED, "evaluationItems/0/evaluations", None, "$.evaluationItems[0]", "the criteria are missing"),
@@ -91,15 +91,15 @@ def test_what_is_not_used_is_noted() -> None:
             DOCUMENTED, "evaluationItems/0/evaluations/0/evaluationCriteria", [],
             "$.evaluationItems[0].evaluations[0].evaluationCriteria", "not a list",
         ),
-        (REAL, "evaluations/1/id", "test-1", "$.evaluations[1].id", "is the id of $.evaluations[0] already"),
+        (REAL, "evaluations/1/id", "test-1", "$.evaluations[1].id", "$.evaluations[0] already has the id"),
         (REAL, "evaluations/0/evaluationCriterias", [], "$.evaluations[0].evaluationCriterias", "not a list"),
         (
             REAL, "evaluations/0/evaluationCriterias/OtherEvaluator", True,
             "$.evaluations[0].evaluationCriterias.OtherEvaluator", "not true or false",
         ),
-        (REAL, "evaluatorConfigs/0", {"weight": 1}, "$.evaluatorConfigs[0]", "an evaluator is named by its id"),
-        (REAL, "evaluatorConfigs/0/weight", 10**400, "$.evaluatorConfigs[0].weight", "from 0 on, not 1"),
-        (REAL, "evaluatorConfigs/0/weight", -1, "$.evaluatorConfigs[0].weight", "from 0 on, not -1"),
+        (REAL, "evaluatorConfigs/0", {"weight": 1}, "$.evaluatorConfigs[0]", "an evaluator must be an id"),
+        (REAL, "evaluatorConfigs/0/weight", 10**400, "$.evaluatorConfigs[0].weight", "of 0 or more, not 1"),
+        (REAL, "evaluatorConfigs/0/weight", -1, "$.evaluatorConfigs[0].weight", "of 0 or more, not -1"),
     ],
 )  # fmt: skip
 def test_a_fault_is_named_by_its_path(base: dict[str, Any], path: str, value: Any, where: str, message: str) -> None:
@@ -136,13 +136,13 @@ def test_an_eval_set_of_before_1_0_is_converted_as_uipaths_command_line_does() -
     assert found.items[0].criteria == {"exact": criteria, "tone": criteria}
     assert found.items[1].criteria["tone"] == {"expectedOutput": {}, "expectedAgentBehavior": ""}
     [note] = found.notes
-    assert note.startswith("$.evaluations[0].simulateTools asks a model for what tools or users say")
+    assert note.startswith("$.evaluations[0].simulateTools asks a model to play tools or users")
 
 
 def test_what_cannot_be_converted_of_it_is_named() -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse_eval_set({**OLDER, "version": "1.0"})
-    assert "leave the version out" in str(caught.value.problems[0].hint)
+    assert "leave out the version" in str(caught.value.problems[0].hint)
     assert faults({**OLDER, "evaluatorRefs": []})["$.evaluations[0]"].endswith("the set names none")
     odd = [{"id": "a", "inputs": {}, "expectedOutput": "x"}]
     assert "not a text" in faults({**OLDER, "evaluations": odd})["$.evaluations[0].expectedOutput"]

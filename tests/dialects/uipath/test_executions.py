@@ -71,12 +71,12 @@ def test_both_files_together_by_name_and_by_id() -> None:
         ([], "holds no executions"),
         ({"evaluationSetResults": []}, "has no outputs of the agent"),
         ({"evaluationSetResults": [{"evaluationName": "a", "agentExecutionOutput": None}]}, "--verbose"),
-        ([SPAN], "with the attribute execution.id"),
+        ([SPAN], "has the attribute execution.id"),
         ([{"output": 1}], "the id of its test case"),
-        ([{"id": "a"}], "neither output nor spans nor error"),
-        ([{"id": "a", "spans": [1]}], "spans must be a list of objects"),
-        ([{"id": "a", "output": 1, "trace": []}], "a trace is an object"),
-        ([{"id": "a", "output": 1, "seconds": "1"}], "it is a number"),
+        ([{"id": "a"}], "an output, spans or an error"),
+        ([{"id": "a", "spans": [1]}], "must be a list of objects"),
+        ([{"id": "a", "output": 1, "trace": []}], "must be an object"),
+        ([{"id": "a", "output": 1, "seconds": "1"}], "must be a number"),
     ],
 )
 def test_what_is_no_execution_is_named(value: Any, message: str) -> None:
@@ -106,7 +106,7 @@ def test_rows_have_everything_that_evaluators_are_given() -> None:
         "outputs": {"answer": "hi"},
         "trace": {"spans": [SPAN]},
     }
-    assert second["agent_error"] == "there is no execution of this test case"
+    assert second["agent_error"] == "this test case has no recorded execution"
     assert "outputs" not in second
     assert rows_of(REAL) == eval_set_rows(parse_eval_set(REAL))
     assert "outputs" not in rows_of(REAL)[0]

@@ -87,7 +87,7 @@ async def test_a_test_case_sets_what_functions_answer(service: Service, tmp_path
     assert outputs["raises"]["error"].startswith("UiPathMockResponseGenerationError")
     assert "asks a model" in (ran["llm"].error or "")
     assert [note for note in found.notes if "mockingStrategy" in note] == [
-        f"{ran['llm'].error}: record the execution where a model is, and add it (--executions)"
+        f"{ran['llm'].error}: run the agent elsewhere, and give the recorded execution (--executions)"
     ]
 
 

@@ -91,7 +91,7 @@ async def test_settings_of_the_file_stay(service: Service, tmp_path: Path) -> No
         (evaluator("return 1").replace("'e-id'", r"'e\n'"), r"get_evaluator_id() returns 'e\n', which is not an id"),
         (
             evaluator("return 1", name="A") + evaluator("return 1", name="B").replace("'b-id'", "'a-id'"),
-            "B: 'a-id' is the id of A already",
+            "B: A already has the id 'a-id'",
         ),
         (evaluator("return 1", config="threshold: float"), "threshold"),
     ],
@@ -107,4 +107,4 @@ async def test_an_id_that_another_file_has_is_refused(service: Service, tmp_path
     (layout.evaluators / "other.json").write_text('{"id": "e-id"}')
     with pytest.raises(InvalidRequest) as caught:
         await registered(service, layout, evaluator("return 1"))
-    assert caught.value.problems[0].message == "'e-id' is the id in evaluations/evaluators/other.json already"
+    assert caught.value.problems[0].message == "evaluations/evaluators/other.json already has the id 'e-id'"

@@ -32,14 +32,14 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         usable_classes(report(one("Good"), one(name, "x")), FILE)
     assert [problem.message for problem in caught.value.problems] == [
-        "a class cannot have this name, and its files are named after it"
+        "files are named after the class, so its name must be a short Python identifier"
     ]
 
 
 def test_two_classes_do_not_share_files() -> None:
     with pytest.raises(InvalidRequest) as caught:
         usable_classes(report(one("AB"), one("aB", "other")), FILE)
-    assert caught.value.problems[0].message == "its files would have the names of those of AB"
+    assert caught.value.problems[0].message == "the files of this class and of AB would have the same names"
 
 
 def test_what_is_registered_lies_in_the_project(tmp_path: Path) -> None:

@@ -111,18 +111,18 @@ def test_an_evaluator_that_is_not_there_is_answered_with_a_near_one(tmp_path: Pa
     found = refused(root, "MyCustomEvaluators", "Zzz")
     assert "did you mean MyCustomEvaluator?" in found["MyCustomEvaluators"]
     assert "broken.json is not JSON" in found["Zzz"]
-    assert "there are MyCustomEvaluator, PatternComparisonEvaluator" in found["Zzz"]
+    assert "choose from MyCustomEvaluator, PatternComparisonEvaluator" in found["Zzz"]
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"evaluatorSchema": "file://gone.py:A"}, "there is no 'gone.py' in evals/evaluators/custom"),
-        ({"evaluatorSchema": "file://../../../../outside.py:A"}, "there is no '../../../../outside.py'"),
+        ({"evaluatorSchema": "file://gone.py:A"}, "there is no file 'gone.py' in evals/evaluators/custom"),
+        ({"evaluatorSchema": "file://../../../../outside.py:A"}, "there is no file '../../../../outside.py'"),
         ({"evaluatorSchema": "file://my_custom_evaluator.py"}, "not file://FILE.py:CLASS"),
         (
             {"evaluatorSchema": "", "evaluatorTypeId": "uipath-llm-judge"},
-            "is of type 'uipath-llm-judge', which is not run",
+            "is of type 'uipath-llm-judge', which does not run here",
         ),
         ({"evaluatorConfig": 3}, "has no evaluatorConfig"),
     ],

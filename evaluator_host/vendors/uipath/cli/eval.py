@@ -38,13 +38,13 @@ from evaluator_host.vendors.uipath.records import matched
 
 _SHOWN: Final = 8
 _WARNING: Final = (
-    "the agent has this machine's network: its code and its packages reach what this machine reaches, and can send "
-    "away whatever the test cases give them"
+    "the agent has this machine's network: its code and its packages can connect wherever this machine can, and send "
+    "there whatever is in the test cases"
 )
 
 ProjectOption = Annotated[Path, typer.Option(help="Folder of the project.", show_default="this folder")]
 FolderOption = Annotated[
-    str | None, typer.Option(help="evals or evaluations.", show_default="the one that is there, else evaluations")
+    str | None, typer.Option(help="Folder of the evaluators: evals or evaluations.", show_default="the one that exists")
 ]
 _FAILED: Final = "failed"
 _WARNINGS: Final = 20
@@ -98,30 +98,32 @@ def _cell(run: EvalRun, item: EvalItem, one: ProjectEvaluator) -> object:
 
 
 def eval_(
-    eval_set: Annotated[str, typer.Argument(metavar="EVAL_SET", help="Its file, or its name in eval_sets.")],
+    eval_set: Annotated[
+        str, typer.Argument(metavar="EVAL_SET", help="File of the eval set, or its name in eval_sets.")
+    ],
     *,
     project: ProjectOption = Path(),
     folder: FolderOption = None,
     executions: Annotated[
         list[Path] | None,
-        typer.Option(metavar="PATH", help="What the agent did; several times. Without: the agent is run."),
+        typer.Option(metavar="PATH", help="Recorded executions, repeatable. Without this the agent runs."),
     ] = None,
-    entrypoint: Annotated[str | None, typer.Option(help="Function of uipath.json, when there are several.")] = None,
+    entrypoint: Annotated[str | None, typer.Option(help="Function of uipath.json, if there are several.")] = None,
     item: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Id of a test case to run, several times; else all.")
+        list[str] | None, typer.Option(metavar="ID", help="Id of a test case to run, repeatable. Default: all.")
     ] = None,
     package: options.PackageOption = None,
-    agent_timeout_s: Annotated[float, typer.Option(help="Seconds of the agent, for one test case.")] = 60.0,
-    agent_memory_mb: Annotated[int, typer.Option(help="Memory of the agent's sandbox.")] = 512,
+    agent_timeout_s: Annotated[float, typer.Option(help="Time limit of the agent for one test case.")] = 60.0,
+    agent_memory_mb: Annotated[int, typer.Option(help="Memory limit of the agent's sandbox.")] = 512,
     allow_network: Annotated[
         bool, typer.Option("--allow-network", help="Give the agent this machine's network. Evaluators have none.")
     ] = False,
     timeout_s: options.TimeoutOption = None,
     memory_mb: options.MemoryOption = None,
     parallelism: Annotated[int | None, typer.Option(min=1, help="Sandboxes at once.", show_default="cores")] = None,
-    output_file: Annotated[Path | None, typer.Option(help="Write the results there, as UiPath does.")] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="With --output-file: what the agent did too.")] = False,
-    fail_under: Annotated[float | None, typer.Option(help="Exit 1 when the score of the set is lower.")] = None,
+    output_file: Annotated[Path | None, typer.Option(help="File for the results, in UiPath's format.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Write the executions to --output-file too.")] = False,
+    fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the score of the set is lower.")] = None,
     url: options.UrlOption = None,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
@@ -161,15 +163,15 @@ def eval_(
 
 
 def _require_own_agent(url: str | None, executions: list[Path] | None) -> None:
-    """Refuse network where no agent runs on this machine."""
+    """Refuse --allow-network if no agent runs on this machine."""
     if url is not None:
         raise InvalidRequest(
             "--allow-network does not work with --url: there the agent runs on the host, whose sandboxes have no "
-            "network; leave out --url, or run the agent yourself and add --executions FILE with what it did"
+            "network; leave out --url, or run the agent yourself and give its executions with --executions FILE"
         )
     if executions:
         raise InvalidRequest(
-            "--allow-network is for running an agent, and with --executions no agent is run; leave out either option"
+            "--allow-network is for an agent that runs, and with --executions none runs; leave out one of the two"
         )
 
 
@@ -181,7 +183,9 @@ def _eval_set(project: Path, folder: str | None, named: str, items: list[str] | 
     file = find_eval_set(layout, named)
     found = parse_eval_set(read_json(file), named=str(file))
     if not found.evaluators:
-        raise InvalidRequest(f"{file} has no evaluator: evaluatorRefs is empty, and no test case has criteria for one")
+        raise InvalidRequest(
+            f"{file} names no evaluator: evaluatorRefs is empty, and no test case has criteria; add ids of evaluators"
+        )
     if not items:
         return layout, found
     known = [item.id for item in found.items]
@@ -196,17 +200,17 @@ def _unrecorded(executions: dict[str, Execution]) -> list[str]:
     without = [item for item, execution in executions.items() if not execution.has_output]
     if not without:
         return []
-    return [f"no output was recorded for {', '.join(without[:_SHOWN])}: evaluators are given an empty one"]
+    return [f"no output was recorded for {', '.join(without[:_SHOWN])}: evaluators get an empty output"]
 
 
 def _given(
     one: ProjectEvaluator, read: Callable[..., LoadedEvaluator], packages: list[str], limits: dict[str, Any]
 ) -> LoadedEvaluator:
-    """Return the program of an evaluator; one of the package `uipath` needs a pin of it."""
+    """Return the program of an evaluator; UiPath's own evaluators need a pin of the package `uipath`."""
     if isinstance(one.code, str):
         if not any(pin.partition("==")[0].strip().lower() == "uipath" for pin in packages):
             raise InvalidRequest(
-                f"{one.id} is one of UiPath's own evaluators; pin the package that has it: --package uipath==2.14.44"
+                f"{one.id} is one of UiPath's own evaluators; pin their package: --package uipath==2.14.44"
             )
         evaluator = evaluator_of(code=one.code, contract=Contract("uipath"), packages=packages, **limits)
         given = LoadedEvaluator(evaluator)
@@ -225,7 +229,7 @@ def _agent(layout: Layout, name: str | None, read: Callable[..., LoadedEvaluator
 
 
 def _explained(run: EvalRun, layout: Layout) -> EvalRun:
-    """Return a run whose errors say where a missing module of an evaluator was looked for."""
+    """Return the run with errors that say where the host looked for a missing module of an evaluator."""
     results = dict(run.results)
     for one in run.evaluators:
         for key, result in run.results.items():

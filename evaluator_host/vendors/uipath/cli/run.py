@@ -28,7 +28,7 @@ from evaluator_host.vendors.uipath.evaluators import ProjectEvaluator
 from evaluator_host.vendors.uipath.executions import Execution
 from evaluator_host.vendors.uipath.records import eval_set_rows
 
-_ROWS_WORTH_A_SANDBOX: Final = 8  # a sandbox imports for about as long as these take
+_ROWS_WORTH_A_SANDBOX: Final = 8  # rows that take about as long as the start of a sandbox
 _read_result: Final = Adapter(EvaluationResult).read
 
 
@@ -91,7 +91,7 @@ async def _evaluate(
     parallelism = parallelism or 1 + len(rows) // _ROWS_WORTH_A_SANDBOX
     if network and not isinstance(target, Service):
         raise InvalidRequest(
-            "--allow-network does not work with --url: a host gives its sandboxes no network; leave out "
+            "--allow-network does not work with --url: sandboxes of a host have no network; leave out "
             "--url to run on this machine"
         )
     more = {"network": True} if network else {}
