@@ -185,7 +185,7 @@ def test_a_report_names_so_many_parts_and_counts_the_rest() -> None:
     read = json.loads(made.partition(b"\n")[0])
     assert len(read["rows"][0]["columns"]) == 1000
     assert len(read["found"]["left_out"]) == 1001
-    assert read["found"]["left_out"][-1]["reason"] == "2000 more parts are left out, which this report does not name"
+    assert read["found"]["left_out"][-1]["reason"] == "2000 more parts are not imported and not named in this report"
 
 
 def read(config: str, **files: str) -> Found:
@@ -216,25 +216,25 @@ def test_a_value_that_all_tests_share_is_in_the_settings() -> None:
     ("config", "where", "reason"),
     [
         ("tests: [{assert: [{type: moderation, value: [hate]}]}]", "tests[0].assert[0]", "moderation model: write"),
-        ("tests: [{assert: [{type: classifier, provider: 'hf:x'}]}]", "tests[0].assert[0]", "granted it as a model"),
-        ("tests: [{assert: [{type: not-classifier, provider: 'hf:x'}]}]", "tests[0].assert[0]", "granted it as a model"),
-        ("tests: [{assert: [{type: not-is-refusal}]}]", "tests[0].assert[0]", "as an llm-rubric"),
-        ("tests: [{assert: [{type: rouge-n, value: x}]}]", "tests[0].assert[0]", "rouge-score pinned"),
-        ("tests: [{assert: [{type: is-valid-openai-tools-call}]}]", "tests[0].assert[0]", "jsonschema pinned"),
+        ("tests: [{assert: [{type: classifier, provider: 'hf:x'}]}]", "tests[0].assert[0]", "register the model"),
+        ("tests: [{assert: [{type: not-classifier, provider: 'hf:x'}]}]", "tests[0].assert[0]", "register the model"),
+        ("tests: [{assert: [{type: not-is-refusal}]}]", "tests[0].assert[0]", "write an llm-rubric"),
+        ("tests: [{assert: [{type: rouge-n, value: x}]}]", "tests[0].assert[0]", "pin rouge-score"),
+        ("tests: [{assert: [{type: is-valid-openai-tools-call}]}]", "tests[0].assert[0]", "pin jsonschema"),
         ("tests: [{assert: [{type: trace-span-count}]}]", "tests[0].assert[0]", "context['trace']"),
-        ("tests: [{assert: [{type: guardrails}]}]", "tests[0].assert[0]", "rows do not have"),
+        ("tests: [{assert: [{type: guardrails}]}]", "tests[0].assert[0]", "rows do not hold"),
         ("tests: [{assert: [{type: unheard-of}]}]", "tests[0].assert[0]", "no evaluator"),
-        ("tests: [{assert: [{type: is-json, value: {}}]}]", "tests[0].assert[0]", "needs a package"),
+        ("tests: [{assert: [{type: is-json, value: {}}]}]", "tests[0].assert[0]", "pin jsonschema"),
         ("tests: [{assert: [{type: not-python, value: x}]}]", "tests[0].assert[0]", "the opposite"),
-        ("tests: [{assert: [{type: python, value: 'file://x.py'}]}]", "tests[0].assert[0]", "not sent"),
+        ("tests: [{assert: [{type: python, value: 'file://x.py'}]}]", "tests[0].assert[0]", "does not contain the file"),
         ("tests: [{assert: [{type: python, value: 'file://x.rb'}]}]", "tests[0].assert[0]", ".rb"),
         ("tests: [{assert: [{type: python, value: 'file://../../x.py'}]}]", "tests[0].assert[0]", "outside"),
-        ("tests: [{assert: [{value: x}]}]", "tests[0].assert[0]", "no type"),
-        ("tests: ['file://make.py', {vars: {}}]\nprompts: []", "tests[0]", "a program makes"),
+        ("tests: [{assert: [{value: x}]}]", "tests[0].assert[0]", "with a type"),
+        ("tests: ['file://make.py', {vars: {}}]\nprompts: []", "tests[0]", "programs that make tests"),
         ("tests: ['https://a.example/x.csv']\nprompts: []", "tests[0]", "download"),
         ("tests: [{assert: [{type: equals, value: '{{a | upper}}'}]}]", "tests[0].assert[0].value", "template"),
-        ("tests: [{threshold: 0.5, assert: []}]\nderivedMetrics: [{name: f1}]", "derivedMetrics", "means"),
-        ("tests: [{threshold: 0.5, options: {transform: x}}]\nprompts: []", "tests[0].options.transform", "not transformed"),
+        ("tests: [{threshold: 0.5, assert: []}]\nderivedMetrics: [{name: f1}]", "derivedMetrics", "several asserts"),
+        ("tests: [{threshold: 0.5, options: {transform: x}}]\nprompts: []", "tests[0].options.transform", "does not transform"),
         ("tests: [{assert: [{type: assert-set, threshold: 1, assert: [{type: cost}]}]}]", "tests[0].assert[0].assert[0]", "cost"),
     ],
 )  # fmt: skip

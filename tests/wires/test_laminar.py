@@ -30,7 +30,7 @@ def ask(client: httpx.Client, code: str, given: Any = "Paris") -> Any:
         ("def main(output):\n    return None\n", {"score": None}),
         ("def main(output):\n    return True\n", {"error": "the function returned True; a score is a number or None"}),
         ("def main(output):\n    return {}['x']\n", {"error": "KeyError: 'x' (line 2)"}),
-        ("x = 1\n", {"error": "the code defines no function of one parameter: write def main(output): ..."}),
+        ("x = 1\n", {"error": "the code defines no function with one parameter: write def main(output): ..."}),
         (
             "def main(output):\n    return float('nan')\n",
             {"error": "the function returned nan; a score is finite"},

@@ -65,11 +65,11 @@ def interpret(
     native = (value,)
     if value.get("errorCode"):
         said = f": {value['errorMessage']}" if value.get("errorMessage") else ""
-        problem = EvaluationError(ErrorCode.USER_EXCEPTION, f"the evaluator answered {value['errorCode']}{said}")
+        problem = EvaluationError(ErrorCode.USER_EXCEPTION, f"the evaluator returned {value['errorCode']}{said}")
         return Scored(None, None, {}, native=native, error=problem)
     label, number = value.get("label"), value.get("value")
     if not isinstance(label, str):
-        problem = invalid("the response has no label", "set label, or errorCode for a response without one")
+        problem = invalid("the response has no label", "set label; only a response with errorCode needs none")
         return Scored(None, None, {}, native=native, error=problem)
     if number is not None and not is_number(number):
         return Scored(None, None, {}, native=native, error=invalid(f"value is {shown(number)}, not a number"))

@@ -30,7 +30,7 @@ _SKIPPED: Final = Note("skipped", "the scorer returned no score, so it does not 
 
 
 class _Refused(Exception):
-    """Says why Braintrust does not take a value."""
+    """Braintrust does not accept a value; the message says why."""
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
@@ -39,7 +39,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def _values(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
-    """Return what the row has; what is missing is None in Python and undefined in JavaScript."""
+    """Return the row's values; a missing value is None in Python and undefined in JavaScript."""
     inputs, truth = without_truth(row, settings)
     values: dict[str, Json] = {"input": inputs, "output": row.outputs, "metadata": {}}
     if inputs is not row.inputs:
@@ -84,10 +84,10 @@ def interpret(
 
 
 def _score(value: Json, name: str | None) -> dict[str, Json]:
-    """Return a score, or a class, as Braintrust stores it; without a `name` it needs its own.
+    """Return a score or a classification as Braintrust stores it; `name` is the default for its name.
 
     Raises:
-      _Refused: it does not take it.
+      _Refused: Braintrust does not accept the value.
     """
     own = value.get("name", name) if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(own, str):

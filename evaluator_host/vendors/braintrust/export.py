@@ -28,13 +28,11 @@ def _evaluator(item: dict[str, Json], names: Names, where: str) -> list[FoundEva
         why = _NO_CODE.get(str(function.get("type")), "it has no code")
         return [LeftOut(where, f"{name} is not imported: {why}", shown(item))]
     if not isinstance(data.get("code"), str):
-        reason = (
-            f"the code of {name} is a bundle that the export does not hold; import the file that it was pushed from"
-        )
+        reason = f"{name} is not imported: the export does not contain its code; import the source file instead"
         return [LeftOut(where, reason, shown(item))]
     runtime = (data.get("runtime_context") or {}).get("runtime", "node")
     if runtime not in _LANGUAGES:
-        return [LeftOut(where, f"{name} needs the runtime {runtime!r}", shown(item))]
+        return [LeftOut(where, f"{name} is not imported: this host does not have its runtime {runtime!r}", shown(item))]
     described = str(item.get("description") or "")
     return [
         FoundEvaluator(

@@ -49,7 +49,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read `score`, a number or the text of one, and `reason`; any other score becomes None, without an error."""
+    """Read `score`, a number or a text with a number, and `reason`; any other score becomes None, without an error."""
     if (error := unreadable(returned)) is not None:
         return error
     value = returned.value
@@ -71,7 +71,7 @@ def _score(value: Json) -> float | int | None:
 
 
 def failed(error: EvaluationError) -> tuple[dict[str, Json], ...]:
-    """Return the score without value that Coze Loop stores for a row that raised."""
+    """Return what Coze Loop stores for a row that raised: a score without a value."""
     return ({"score": None, "reason": None},)
 
 

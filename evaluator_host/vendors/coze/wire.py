@@ -65,7 +65,7 @@ def _timeout_s(body: dict[str, Any]) -> float | None:
 
 
 def _told(found: ScriptResult, language: Language, began: float) -> dict[str, Json]:
-    """Return the body of a response, always with status 200: after any other, the request is sent three times more."""
+    """Return the body of a response; the status is always 200, because Coze Loop repeats the request after others."""
     value, stdout = _returned(found.stdout, language)
     told: dict[str, Json] = {
         "output": {"stdout": stdout, "stderr": found.stderr, "ret_val": value},
@@ -97,7 +97,7 @@ def _returned(stdout: str, language: Language) -> tuple[str, str]:
 
 
 def refuse(error: HostError, _path: str) -> Response:
-    """Return Coze Loop's response for an error of the host; an error not to be retried is a 200 with `error`."""
+    """Return Coze Loop's response for an error of the host: 200 with `error` if Coze Loop should not retry it."""
     body = {"error": error.detail}
     if isinstance(error, Busy) or error.status >= 500:
         return json_response(body, 503, {"Retry-After": "1"})

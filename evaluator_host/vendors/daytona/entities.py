@@ -1,4 +1,4 @@
-"""Sandboxes of Daytona as this host has them: records with labels, environment and packages, in the database.
+"""Daytona's sandboxes on this host: records in the database, with labels, environment and packages.
 
 A record is only data: each script runs in a warm sandbox of the host that gets the request. All hosts that share a
 database therefore know the same sandboxes, and a restart loses none. A record is deleted a day after its last use, or
@@ -29,16 +29,16 @@ from evaluator_host.types.json_values import decode_json, encode_json
 
 LANGUAGE: Final = "code-toolbox-language"
 _KIND: Final = "daytona sandbox"
-_MOST: Final = 500  # objects of one workspace
+_MOST: Final = 500  # highest number of records in one workspace
 _FORGOTTEN: Final = timedelta(days=1)
-_NOTED: Final = timedelta(minutes=10)  # shortest time between two notes of a use
+_NOTED: Final = timedelta(minutes=10)  # shortest time between two updates of a last use
 _LEASE_S: Final = 0.25
-_LEASES_END_S: Final = _LEASE_S + 0.05  # a lease counts from a moment before its record was read
-_LEASES: Final = 500  # leases of one process
+_LEASES_END_S: Final = _LEASE_S + 0.05  # wait after which all earlier leases have ended
+_LEASES: Final = 500  # highest number of leases that a process remembers
 _LEASED: Final = "leased"  # key of the lease in a record's content
 _NONE: Final = "Sandbox with ID or name {} not found"
-_SMALL: Final = 4096  # characters of a small text
-_TEXT_CHARS: Final = 64 << 10  # characters of environment and labels together
+_SMALL: Final = 4096  # characters of the longest content that needs no thread
+_TEXT_CHARS: Final = 64 << 10  # most characters of environment and labels together
 _INTERVALS: Final = ("autoStopInterval", "autoArchiveInterval", "autoDeleteInterval", "autoPauseInterval")
 
 
@@ -116,7 +116,7 @@ class Records(Repository):
         """
         env, labels = _texts(body.get("env"), "env"), _texts(body.get("labels"), "labels")
         if sum(len(name) + len(text) for name, text in (*env.items(), *labels.items())) > _TEXT_CHARS:
-            raise ValueError(f"env and labels have over {_TEXT_CHARS >> 10} KB")
+            raise ValueError(f"env and labels are over {_TEXT_CHARS >> 10} KB together; shorten them")
         asked = {name: body[name] for name in ("name", "snapshot", "target", *_INTERVALS) if _is_small(body.get(name))}
         record = Record(workspace, env, labels, asked)
         content = await asyncio.to_thread(self._content, record)
@@ -143,7 +143,7 @@ class Records(Repository):
         return await self._opened(workspace, await self._fetch(workspace, id_or_name))
 
     async def lease(self, workspace: str, id_or_name: str) -> Record:
-        """Return a sandbox by id or name for a script that starts now, at most a quarter of a second old.
+        """Return a sandbox by id or name for a script that starts now; the record may be a quarter of a second old.
 
         Raises:
           NotFound, Misconfigured: as for `get`.
@@ -154,7 +154,7 @@ class Records(Repository):
             return held[1]
         text = await self._fetch(workspace, id_or_name)
         record, ends_s = await self._opened(workspace, text), 0.0
-        if held is not None:  # most sandboxes run one script, and their deletion need not wait for leases
+        if held is not None:  # a first script takes no lease: most sandboxes run only one
             if not decode_json(text.encode()).get(_LEASED) and not await self._change(record, _note_lease):
                 raise NotFound(_NONE.format(id_or_name[:80]))
             ends_s = now_s + _LEASE_S
@@ -178,7 +178,7 @@ class Records(Repository):
         return str(row.content)
 
     async def _opened(self, workspace: str, text: str) -> Record:
-        if len(text) < _SMALL and '"env":null' in text:  # there is nothing to decrypt, so a thread would cost more
+        if len(text) < _SMALL and '"env":null' in text:  # nothing to decrypt, so no thread
             return self._record(workspace, text)
         return await asyncio.to_thread(self._record, workspace, text)
 
@@ -212,7 +212,7 @@ class Records(Repository):
             await self._end_leases(record, decode_json(text.encode()))
 
     async def _change(self, record: Record, change: Callable[[dict[str, Any]], None]) -> dict[str, Any] | None:
-        """Change what is stored of a sandbox, and return it; None if it was deleted meanwhile."""
+        """Change the content of a stored record, and return it; None if the sandbox was deleted meanwhile."""
         this = _named(record.workspace, record.id)
         async with self._database.transaction() as connection:
             text = await connection.scalar(select(EntityTable.content).where(this).with_for_update())
@@ -224,13 +224,13 @@ class Records(Repository):
         return content
 
     async def _end_leases(self, record: Record, content: dict[str, Any]) -> None:
-        """Wait until no process has a lease from before a change that is stored now."""
+        """Wait until every lease that began before a stored change has ended, in all processes."""
         if content.get(_LEASED):
             await asyncio.sleep(_LEASES_END_S)
         self._leases.pop((record.workspace, record.id), None)
 
     def _content(self, record: Record) -> str:
-        """Return what is stored of a sandbox, as JSON. Blocking."""
+        """Return the content of a record as JSON. Blocking."""
         sealed = None
         if record.env:
             text = encode_json(record.env).decode()
@@ -239,7 +239,7 @@ class Records(Repository):
         return encode_json({**told, "packages": record.packages, "env": sealed}).decode()
 
     def _record(self, workspace: str, text: str, *, strict: bool = True) -> Record:
-        """Return a stored sandbox. Blocking."""
+        """Return the record with this content. Blocking."""
         content = decode_json(text.encode())
         content.pop(_LEASED, None)
         sealed, env = content.pop("env"), {}

@@ -1,4 +1,4 @@
-"""Parts of the host for this platform."""
+"""The parts of a host that serve clients of Daytona."""
 
 from typing import Final
 

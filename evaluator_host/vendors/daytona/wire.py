@@ -30,20 +30,20 @@ _TEXT: Final = re.compile(r"""["']([^"']*)["']""")
 
 
 class _Verbs:
-    """The requests of one host."""
+    """Answers the requests of Daytona's clients to one host."""
 
     def __init__(self, calls: WireCalls) -> None:
         self._calls = calls
         self._records = Records(calls.host.store.database, calls.host.store.secrets.box)
 
     async def create(self, request: Request) -> Response:
-        """Make a sandbox; nothing starts."""
+        """Create a sandbox as a record only; no process starts."""
         body = await self._calls.read(request)
         try:
             record = await self._records.create(self._workspace(request), body)
         except ValueError as error:
             raise InvalidRequest(str(error)) from error
-        return json_response(record.told(self._toolbox(request)))  # status 200, because the client reads no other
+        return json_response(record.told(self._toolbox(request)))  # status 200: the client accepts no other
 
     async def list(self, request: Request) -> Response:
         """List sandboxes by labels; all are on one page."""
@@ -59,28 +59,28 @@ class _Verbs:
         return json_response({"items": items, **pages})
 
     async def show(self, request: Request) -> Response:
-        """Show a sandbox; every other verb on it answers with the sandbox too."""
+        """Show a sandbox; this is also the response to every other request about a sandbox."""
         return json_response((await self._record(request)).told(self._toolbox(request)))
 
     async def delete(self, request: Request) -> Response:
-        """Forget a sandbox."""
+        """Delete a sandbox."""
         record = await self._record(request)
         await self._records.delete(record)
         return json_response({**record.told(self._toolbox(request)), "state": "destroyed"})
 
     async def snapshots(self, request: Request) -> Response:
-        """List snapshots: any name is one, so list those of the query and a few more."""
+        """List the snapshots that the query names, and a few more; a snapshot of any name exists."""
         names = dict.fromkeys([*request.query_params.getlist("name"), *_SNAPSHOTS])
         own = {one.asked.get("snapshot") for one in await self._records.find(self._workspace(request), {})}
         items = [_snapshot(str(name)) for name in (*names, *sorted(str(name) for name in own - {None}))]
         return json_response({"items": items, "total": len(items), "page": 1, "totalPages": 1})
 
     async def snapshot(self, request: Request) -> Response:
-        """Show a snapshot; any name is one."""
+        """Show a snapshot; a snapshot of any name exists."""
         return json_response(_snapshot(request.path_params["name"]))
 
     async def code_run(self, request: Request) -> Response:
-        """Run a script, or take its list of packages if it only installs some."""
+        """Run a script; if it only installs packages, add them to the sandbox instead."""
         body = await self._calls.read(request)
         record = await self._records.lease(self._workspace(request), request.path_params["id"])
         code = body.get("code")
@@ -110,7 +110,7 @@ class _Verbs:
         argv, envs = body.get("argv") or [], body.get("envs") or {}
         texts = isinstance(argv, list) and isinstance(envs, dict)
         if not texts or not all(isinstance(one, str) for one in (*argv, *envs.values())):
-            raise InvalidRequest("argv is not a list of texts, or envs not an object of texts")
+            raise InvalidRequest("argv must be a list of texts, and envs an object with texts as values")
         return Script(
             code,
             language=language,
@@ -127,7 +127,7 @@ class _Verbs:
         return await self._records.get(self._workspace(request), request.path_params["id"])
 
     def _toolbox(self, request: Request) -> str:
-        """Return the address of scripts, by the name under which the client knows this host."""
+        """Return the URL to which the client sends scripts, with the host name that the client uses."""
         key = wire_request(request.scope).key
         segment = "" if key is None else f"/key/{key}"
         return f"{request.url.scheme}://{request.headers['host']}{self._calls.wire.path}{segment}/toolbox"
@@ -196,7 +196,7 @@ def refuse(error: HostError, _path: str) -> Response:
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests for `wires check`, as Daytona's client sends them; scripts are not tried: they need an id."""
+    """Return requests for `wires check`, as Daytona's client sends them; scripts need an id, and are left out."""
     labels = {LANGUAGE: "python"}
     return (
         Probe("snapshots", "GET", "/api/snapshots", None, lambda got: bool(got.json()["items"])),

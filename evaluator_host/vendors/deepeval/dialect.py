@@ -47,7 +47,7 @@ def _case(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
 
 
 def _turns(messages: list[Json]) -> list[Json]:
-    """Return the turns of user and assistant; calls of tools, with what these returned, are the assistant's."""
+    """Return the turns of user and assistant; tool calls and their results belong to the assistant."""
     turns: list[Json] = []
     calls: dict[str, dict[str, Json]] = {}
     for message in messages:
@@ -85,7 +85,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the attributes that the metric set, `score`, `reason`, `success`; a row that raised fails and keeps them."""
+    """Read the attributes that the metric set, `score`, `reason`, `success`; an exception fails the row."""
     if (error := unreadable(returned)) is not None:
         return error
     found = returned.value if isinstance(returned.value, dict) else {}
@@ -111,7 +111,7 @@ def interpret(
     if found.get("skipped") is True:
         return Scored(None, None, {}, skipped=True, native=native)
     passed = success if isinstance(success, bool) and number is not None else None
-    note = Note("no_score", "the metric set no `self.score`; what `measure` returns does not count")
+    note = Note("no_score", "the metric did not set `self.score`; the value that `measure` returns does not count")
     named = NamedScore(str(metric.get("name")), number, reason if isinstance(reason, str) else None, passed)
     read = scored([named], native, notes=(note,) if number is None else ())
     return replace(read, passed=passed) if isinstance(read, Scored) else read
@@ -124,7 +124,7 @@ DIALECT: Final = Dialect(
     languages=PYTHON_ONLY,
     warnings={
         "measure_called": WarningKind(
-            "the metric has no `a_measure`, which DeepEval calls; its `measure` was called",
+            "DeepEval calls `a_measure`, which the metric does not have; the host called `measure`",
             remedy="set `async_mode = False` in the metric, so that DeepEval calls it as well",
         )
     },

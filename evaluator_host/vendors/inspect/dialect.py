@@ -1,6 +1,6 @@
 """Dialect `inspect`: scorers of Inspect AI, `score(state, target)`, which return a `Score`.
 
-The runner sends `{"name", "value", "answer", "explanation", "metadata"}`, its value None where it is unscored, or
+The runner sends `{"name", "value", "answer", "explanation", "metadata"}`, its value None for an unscored sample, or
 `{"returned": type}`. Source of the rules: inspect_ai 0.3.285, scorer/_scorer.py, _metric.py, _target.py.
 """
 
@@ -66,7 +66,7 @@ def interpret(
     if isinstance(value, dict | list):
         return _several(value, found, reason)
     number, verdict = _number(value)
-    message = f"the value {text_of(value)[:60]!r} is neither a number nor a letter; Inspect counts it as 0"
+    message = f"the value {text_of(value)[:60]!r} is neither a number nor one of C, P, I, N; Inspect counts it as 0"
     note = Note("no_score", message)
     if number is None:
         return Scored(None, None, {}, label=text_of(value), reason=reason, notes=(note,), native=(found,))
@@ -92,7 +92,7 @@ def _several(value: dict[str, Json] | list[Json], found: dict[str, Json], reason
         number, _ = _number(one)
         if number is not None and (plain := finite(number)) is not None:
             metrics[str(key)] = plain
-    note = Note("no_score", "the value has several parts; each is a metric, and score is null")
+    note = Note("no_score", "the value has several parts; each becomes a metric, and score is null")
     return Scored(metrics.get("score"), None, metrics, reason=reason, notes=(note,), native=(found,))
 
 

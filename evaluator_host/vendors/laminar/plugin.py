@@ -1,4 +1,4 @@
-"""Parts of the host for this platform."""
+"""The parts of a host that serve Laminar."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
 """The wire `laminar`: the executor of Laminar's online evaluators (`PYTHON_ONLINE_EVALUATOR_URL`).
 
-Source: lmnr-ai/lmnr, the callers in app-server and frontend. Laminar's own executor is not public: the name of the
-function is not known, so one of any name that takes one argument is called.
+Source: lmnr-ai/lmnr, the callers in app-server and frontend. Laminar's own executor is not public, so the name of
+the function is unknown: any function with one parameter is called.
 """
 
 from typing import Final
@@ -30,7 +30,7 @@ __evaluator_host_found = __evaluator_host_found(dict(globals()))
 
 def {_ENTRY}(inputs, outputs, trace):
     if not __evaluator_host_found:
-        return {{"score": 0, "error": "the code defines no function of one parameter: write def main(output): ..."}}
+        return {{"score": 0, "error": "the code defines no function with one parameter: write def main(output): ..."}}
     value = __evaluator_host_found[0](outputs)
     if hasattr(value, "__await__"):
         import asyncio

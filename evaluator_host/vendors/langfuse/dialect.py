@@ -32,7 +32,7 @@ _SHAPE: Final = 'return {"scores": [{"name": …, "value": …, "dataType": "NUM
 
 
 class _Refused(Exception):
-    """Says why Langfuse does not take a score."""
+    """Langfuse does not accept a score; the message says why."""
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
@@ -61,9 +61,9 @@ def interpret(
         return error
     value = returned.value
     if returned.kind is not Kind.OBJECT or not isinstance(value, dict) or not isinstance(value.get("scores"), list):
-        return invalid("Langfuse takes an object with `scores`, a list", _SHAPE)
+        return invalid("the returned value is not an object with a list `scores`", _SHAPE)
     if not value["scores"]:
-        return invalid("`scores` is empty; Langfuse takes at least one score", _SHAPE)
+        return invalid("`scores` is empty; Langfuse needs at least one score", _SHAPE)
     try:
         native = [_score(one, f"scores[{index}]") for index, one in enumerate(value["scores"])]
     except _Refused as refused:
@@ -80,7 +80,7 @@ def _score(raw: Json, path: str) -> dict[str, Json]:
     """Return a score as Langfuse stores it.
 
     Raises:
-      _Refused: it does not take it.
+      _Refused: Langfuse does not accept the score.
     """
     if not isinstance(raw, dict):
         raise _Refused(f"{path} is {shown(raw)}, not an object")

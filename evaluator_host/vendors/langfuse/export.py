@@ -19,7 +19,7 @@ def _evaluator(item: dict[str, Json], names: Names, where: str) -> list[FoundEva
         return [LeftOut(where, f"{name} asks a model and has no code", shown(item))] if is_judge else None
     language = _LANGUAGES.get(str(item.get("sourceCodeLanguage", item.get("source_code_language", "PYTHON"))).upper())
     if language is None:
-        return [LeftOut(where, f"{name} is in an unknown language", shown(item))]
+        return [LeftOut(where, f"{name} is in a language that this host does not run", shown(item))]
     return [FoundEvaluator(names.give(name), code, where, language, Contract("langfuse"))]
 
 

@@ -54,7 +54,7 @@ _AWS: Final[tuple[tuple[type[HostError], int, str], ...]] = (
 
 
 class _Unsupported(Exception):
-    """Says in Langfuse's words why a request is not run."""
+    """A request is not run; the message says why in Langfuse's words."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -128,7 +128,7 @@ def _of(found: EvaluationResult | EvaluationError) -> dict[str, Json]:
         return {"scores": list(found.native)} if isinstance(found, EvaluationResult) else {}
     code = _CODES.get(error.code, "USER_CODE_ERROR")
     typescript = isinstance(found, EvaluationResult) and found.evaluator.language is not Language.PYTHON
-    # Langfuse's runner for TypeScript gives no line of what the code throws; that for Python does.
+    # As in Langfuse, errors of Python code name their line, and errors of TypeScript code do not.
     return _failure(code, described(error, with_line=not typescript or code != "USER_CODE_ERROR"))
 
 
@@ -139,7 +139,8 @@ def _failure(code: str, message: str) -> dict[str, Json]:
 def _response(answer: dict[str, Json]) -> Response:
     response = json_response(answer)
     if len(response.body) > _RESULT_BYTES:
-        return json_response(_failure("RESULT_TOO_LARGE", f"the scores are over {_RESULT_BYTES >> 10} KB as JSON"))
+        said = f"the scores are over {_RESULT_BYTES >> 10} KB as JSON; return less"
+        return json_response(_failure("RESULT_TOO_LARGE", said))
     return response
 
 
@@ -165,7 +166,7 @@ def refuse(error: HostError, path: str) -> Response:
         return json_response(_failure("PAYLOAD_TOO_LARGE", error.detail))
     if isinstance(error, InvalidRequest) and error.status == InvalidRequest.status:
         return json_response(_failure("INVALID_SOURCE", error.detail))
-    # Every revision retries 429 and 500; 502, 503 and 504 are retried by the newest alone.
+    # Every version of Langfuse retries 429 and 500; only the newest retries 502, 503 and 504.
     status = 429 if isinstance(error, Busy) else min(500, error.status)
     return json_response(_failure(_OURS, error.detail), status)
 
@@ -176,7 +177,7 @@ def _aws_error(status: int, name: str, message: str) -> Response:
 
 
 def access_key_id(_scope: Scope, headers: Mapping[str, str]) -> str | None:
-    """Return the access key id of a request that AWS's SDK signed, where Langfuse's operator puts this host's key."""
+    """Return the access key id of a request signed by AWS's SDK; Langfuse's operator sets it to a key of this host."""
     _, _, rest = headers.get("authorization", "").partition("AWS4-HMAC-SHA256 Credential=")
     return rest.partition("/")[0] or None
 

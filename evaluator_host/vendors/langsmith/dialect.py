@@ -33,7 +33,7 @@ _HINT: Final = "return a number, a bool, a text, or an object with `score`, `val
 
 
 class _Refused(Exception):
-    """Says why LangSmith does not take a value."""
+    """LangSmith does not accept a value; the message says why."""
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
@@ -107,7 +107,7 @@ def interpret(
 
 
 def _of_pages(value: dict[str, Json], native: list[dict[str, Json]]) -> Scored | EvaluationError:
-    """Return the result of an object of feedback by name, which has a score only if it is a single number or bool."""
+    """Return the result of an object of feedback by name; it has a score only if one feedback is a number or bool."""
     comment = value.get("comment")
     found = scored(map(_named, native), native)
     if not isinstance(found, Scored):
@@ -116,16 +116,17 @@ def _of_pages(value: dict[str, Json], native: list[dict[str, Json]]) -> Scored |
     numbers = [one for one in native if one["score"] is not None]
     if len(numbers) < 2:
         return found
-    note = Note("no_score", f"{len(numbers)} feedbacks and none is called score: score is null, each is a metric")
+    said = f"none of the {len(numbers)} feedbacks is called score: each becomes a metric, and score is null"
+    note = Note("no_score", said)
     metrics = {one: number for one, number in found.metrics.items() if one != "score"}
     return replace(found, score=None, passed=None, metrics=metrics, notes=(note,))
 
 
 def _feedbacks(value: Json, name: str, language: Language) -> list[dict[str, Json]]:
-    """Return what LangSmith stores.
+    """Return the feedbacks that LangSmith stores for a returned value.
 
     Raises:
-      _Refused: it does not take the value.
+      _Refused: LangSmith does not accept the value.
     """
     pages = name in _PAGES
     if isinstance(value, dict) and "results" in value and not pages:
@@ -157,12 +158,12 @@ def _by_name(value: dict[str, Json]) -> list[dict[str, Json]]:
         elif isinstance(one, str) and key not in _BESIDE:
             found.append(_stored({"key": key, "value": one}))
     if not found:
-        raise _Refused(f"{shown(value)} has no key that holds a number, bool or text, which a feedback needs")
+        raise _Refused(f"{shown(value)} has no key with a number, bool or text; a feedback needs one")
     return found
 
 
 def _feedback(value: Json, name: str | None, language: Language) -> dict[str, Json]:
-    """Return one feedback as it is stored; without a `name` it needs its own key."""
+    """Return one feedback as LangSmith stores it; `name` is the default for its key."""
     if not isinstance(value, dict) or not value:
         raise _Refused(f"LangSmith does not take {shown(value)} as a result")
     key = value.get("key") or name

@@ -28,7 +28,7 @@ def _evaluator(item: dict[str, Json], names: Names, where: str) -> list[FoundEva
         place = f"{where}.code_evaluators[{index}]"
         language = _LANGUAGES.get(str(one.get("language") or "python").lower()) if isinstance(one, dict) else None
         if language is None or not isinstance(one.get("code"), str):
-            made.append(LeftOut(place, f"{name} has no code in a language of this host", shown(one)))
+            made.append(LeftOut(place, f"{name} has no code in Python or JavaScript", shown(one)))
             continue
         made.append(
             FoundEvaluator(names.give(name), one["code"], place, language, Contract("langsmith"), sampling=sampling)
@@ -39,7 +39,7 @@ def _evaluator(item: dict[str, Json], names: Names, where: str) -> list[FoundEva
         made.append(
             LeftOut(
                 f"{where}.filter",
-                "its filter is not taken over: every row is scored; choose the rows in the job",
+                "the filter is not imported: every row is scored; choose the rows in the job",
                 item["filter"],
             )
         )

@@ -39,7 +39,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the feedback; the first number or bool is the score, "yes" and "no" are verdicts, none skips the row."""
+    """Read the feedback; the first number or bool is the score, "yes" and "no" are verdicts. None skips the row."""
     value = object_sent(returned)
     if isinstance(value, EvaluationError):
         return value
@@ -57,7 +57,8 @@ def interpret(
         )
     usable = [one for one in native if isinstance(one.get("value"), bool | int | float | str)]
     if not usable:
-        why = next((str(one["error"]) for one in native if one.get("error")), "no feedback has a plain value")
+        unusable = "no feedback has a number, bool or text as its value"
+        why = next((str(one["error"]) for one in native if one.get("error")), unusable)
         return Scored(None, None, {}, native=tuple(native), error=invalid(why[:200]))
     read = scored(map(_named, usable), native)
     if isinstance(read, Scored) and read.score is None and read.label is not None:

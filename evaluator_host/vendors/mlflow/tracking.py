@@ -34,13 +34,13 @@ class RegisteredScorer:
 
     @property
     def source_id(self) -> str:
-        """The `source_id` of its feedback, by which traces that already have this feedback are recognised."""
+        """The `source_id` of this scorer's feedback, which shows that a trace already has it."""
         return SOURCE.format(name=self.name, version=self.version)
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A trace: inputs and outputs of its root span and people's expectations as a row, and its feedback's sources."""
+    """A trace: its root span and people's expectations as a row, and the sources of its feedback."""
 
     trace_id: str
     row: Row
@@ -136,7 +136,7 @@ class TrackingServer:
         try:
             answer = self._client.request(method, path, params=params, json=body)
         except httpx.HTTPError as error:
-            raise HostUnreachable(f"no MLflow answers at {self._client.base_url}: {error}") from error
+            raise HostUnreachable(f"no MLflow server answers at {self._client.base_url}: {error}") from error
         if answer.status_code == 404 and missing:
             return None
         if answer.status_code >= 400:
@@ -147,8 +147,8 @@ class TrackingServer:
             found = None
         if not isinstance(found, dict):
             raise InvalidRequest(
-                f"what answers at {self._client.base_url} is not a tracking server of MLflow: {answer.text[:100]!r}; "
-                "give the address that MLFLOW_TRACKING_URI has"
+                f"the server at {self._client.base_url} is not a tracking server of MLflow: {answer.text[:100]!r}; "
+                "give the address of MLflow itself, as in MLFLOW_TRACKING_URI"
             )
         return found
 
@@ -165,7 +165,7 @@ def _registered(one: dict[str, Any]) -> RegisteredScorer:
 
 
 def _plain(value: dict[str, Any]) -> Json:
-    """Return a value of an attribute, as OTLP writes it in JSON."""
+    """Return the plain value of an attribute in OTLP's JSON."""
     if "kvlist_value" in value:
         return {one["key"]: _plain(one.get("value", {})) for one in value["kvlist_value"].get("values", [])}
     if "array_value" in value:

@@ -21,7 +21,7 @@ from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, La
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json
 from evaluator_host.types.outcome import EvaluationError, Kind, Note, Returned
 
-_COERCED: Final = Note("coerced", "a bool was taken as a number")
+_COERCED: Final = Note("coerced", "a bool was counted as 1 or 0")
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
@@ -53,7 +53,7 @@ def interpret(
     if (error := unreadable(returned)) is not None:
         return error
     if returned.kind not in (Kind.NUMBER, Kind.BOOL):
-        return invalid(f"a Python grader returns a number, not {shown(returned.value)}", "return float(…)")
+        return invalid(f"a Python grader must return a number, not {shown(returned.value)}", "return float(…)")
     notes = (_COERCED,) if returned.kind is Kind.BOOL else ()
     reward = float(returned.value)
     return scored([NamedScore("reward", reward)], [{"reward": reward}], notes=notes)

@@ -1,4 +1,4 @@
-"""Parts of the host besides the dialect."""
+"""The parts of a host that serve OpenAI, besides the dialect."""
 
 from typing import Final
 

@@ -24,7 +24,7 @@ from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, Evaluatio
 
 _GRADERS: Final = "/v1/fine_tuning/alpha/graders"
 _IMAGE: Final = "2025-05-08"
-_PINS: Final = {  # packages of OpenAI's image; a package set holds those that the code names
+_PINS: Final = {  # packages of OpenAI's image, of which those are installed that the code imports
     "numpy": "numpy==2.2.4",
     "scipy": "scipy==1.15.2",
     "sympy": "sympy==1.13.3",
@@ -124,8 +124,8 @@ def _grader(given: Any, path: str, *, inner: bool = False) -> dict[str, Any]:
         raise _invalid(path, "is missing, or not an object")
     kind = given.get("type")
     if not isinstance(kind, str) or kind not in _FIELDS or (inner and kind == "multi"):
-        why = _NEEDS_MORE.get(str(kind), "it must be one of " + ", ".join(_FIELDS))
-        raise _invalid(f"{path}.type", f"{str(kind)[:40]!r} is not run here: {why}")
+        why = _NEEDS_MORE.get(str(kind), "the type must be one of " + ", ".join(_FIELDS))
+        raise _invalid(f"{path}.type", f"graders of type {str(kind)[:40]!r} do not run here: {why}")
     if not isinstance(given.get("name"), str):
         raise _invalid(f"{path}.name", "is missing, or is not a text")
     for name, wanted in _FIELDS[kind].items():
@@ -134,7 +134,7 @@ def _grader(given: Any, path: str, *, inner: bool = False) -> dict[str, Any]:
             raise _invalid(f"{path}.{name}", "is missing, or is not a text")
         if isinstance(wanted, tuple) and value not in wanted:
             why = _NEEDS_MORE.get(str(value), "it must be one of " + ", ".join(wanted))
-            raise _invalid(f"{path}.{name}", f"{str(value)[:40]!r} is not known here: {why}")
+            raise _invalid(f"{path}.{name}", f"{str(value)[:40]!r} does not run here: {why}")
     if given.get("image_tag") not in (None, _IMAGE):
         raise _invalid(f"{path}.image_tag", f"{str(given['image_tag'])[:40]!r} is not known; use {_IMAGE}")
     if kind == "multi":
@@ -143,14 +143,14 @@ def _grader(given: Any, path: str, *, inner: bool = False) -> dict[str, Any]:
 
 
 def _parts(multi: dict[str, Any], path: str) -> dict[str, dict[str, Any]]:
-    """Return the graders of a multi-grader by name; they are an object by name, a list, or a single one."""
+    """Return the graders of a multi-grader by name; it has them as an object by name, a list, or a single grader."""
     given = multi.get("graders")
     if isinstance(given, dict) and isinstance(given.get("type"), str):
         given = [given]
     if isinstance(given, list):
         given = {str(one.get("name")) if isinstance(one, dict) else "": one for one in given}
     if not isinstance(given, dict) or not 1 <= len(given) <= _MOST:
-        raise _invalid(f"{path}.graders", f"are missing, or more than {_MOST}")
+        raise _invalid(f"{path}.graders", f"must be 1 to {_MOST} graders")
     return {name: _grader(one, f"{path}.graders.{name}", inner=True) for name, one in given.items()}
 
 

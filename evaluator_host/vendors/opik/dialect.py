@@ -66,7 +66,7 @@ def interpret(
             return invalid(f"the value of {shown(one.get('name'))} is {shown(one['value'])}, not a number")
     if not usable:
         names = ", ".join(shown(one.get("name")) for one in native)
-        problem = invalid(f"no score is usable: {names[:200]} returned no value, or says that scoring failed")
+        problem = invalid(f"no score is usable: {names[:200]} returned no value, or reported that scoring failed")
         return Scored(None, None, {}, native=tuple(native), error=problem)
     failed = [one for one in native if one not in usable]
     notes = tuple(

@@ -22,13 +22,13 @@ def _evaluator(item: dict[str, Json], names: Names, where: str) -> list[FoundEva
         FoundEvaluator(names.give(name), rule["metric"], where, contract=Contract("opik"), sampling=sampling)
     ]
     if rule.get("arguments"):
-        reason = "arguments by paths of a trace are not taken over: `score` gets its arguments by name from the row"
+        reason = "the paths of arguments are not imported: `score` gets each argument from the row by its name"
         made.append(LeftOut(f"{where}.code.arguments", reason, shown(rule["arguments"])))
     if item.get("filters"):
         made.append(
             LeftOut(
                 f"{where}.filters",
-                "its filter is not taken over: every row is scored; choose the rows in the job",
+                "the filter is not imported: every row is scored; choose the rows in the job",
                 item["filters"],
             )
         )

@@ -1,4 +1,4 @@
-"""Parts of the host besides the dialect."""
+"""The parts of a host that serve Opik, besides the dialect."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
 """Dialect `phoenix`: `evaluate(output, reference, input, metadata)` of Phoenix's server, and `create_evaluator`.
 
-For the latter the runner sends `{"scores": [{"name", "score", "label", "explanation", "kind", "direction"}]}`.
+For `create_evaluator` the runner sends `{"scores": [{"name", "score", "label", "explanation", "kind", "direction"}]}`.
 Source of the rules: Arize-ai/phoenix@9478f954, server/api/coerce_output.py; arize-phoenix-evals 3.9.4, evaluators.py.
 """
 
@@ -33,7 +33,7 @@ _RANGE: Final = re.compile(r"continuous (-?[0-9.]{1,20})\.\.(-?[0-9.]{1,20})")
 
 
 class _Refused(Exception):
-    """Phoenix refuses the value, for this reason."""
+    """Phoenix does not accept a value; the message says why."""
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
@@ -102,7 +102,8 @@ def _one(native: dict[str, Json], *, verdict: bool | None) -> Scored | Evaluatio
 def _routed(value: Json, configs: dict[str, Json]) -> Scored | EvaluationError:
     """Read a dict with a value for every configured output."""
     if not isinstance(value, dict) or any(name not in value for name in configs):
-        raise _Refused(f"with several outputs return a dict with each of their names: {', '.join(configs)[:200]}")
+        names = ", ".join(configs)[:200]
+        raise _Refused(f"the evaluator has several outputs; return a dict with a value for each: {names}")
     native: list[dict[str, Json]] = []
     for name, config in configs.items():
         one = _coerce(value[name], _config(config))
@@ -152,7 +153,7 @@ def _coerce(value: Json, config: dict[str, Json]) -> dict[str, Json]:
 def _from_dict(value: dict[str, Json], config: dict[str, Json]) -> dict[str, Json]:
     """Read a dict of label, score and explanation."""
     if unknown := [key for key in value if key not in _KEYS]:
-        raise _Refused(f"the dict has the keys {shown(unknown)}; Phoenix takes label, score and explanation alone")
+        raise _Refused(f"the dict has the keys {shown(unknown)}; Phoenix takes only label, score and explanation")
     label, score, explanation = (value.get(name) for name in ("label", "score", "explanation"))
     if explanation is not None and not isinstance(explanation, str):
         raise _Refused(f"explanation is {shown(explanation)}, not a text")
@@ -161,7 +162,7 @@ def _from_dict(value: dict[str, Json], config: dict[str, Json]) -> dict[str, Jso
     if config["type"] == "categorical":
         known = _of_label(label, config)
         if score is not None and score != known:
-            raise _Refused(f"score {shown(score)} is not the {shown(known)} that the label {shown(label)} has")
+            raise _Refused(f"score is {shown(score)}, but the label {shown(label)} is configured with {shown(known)}")
         return {"label": label, "score": known, "explanation": explanation}
     if score is not None and not is_number(score):
         raise _Refused(f"score is {shown(score)}, not a number")
@@ -173,7 +174,7 @@ def _from_dict(value: dict[str, Json], config: dict[str, Json]) -> dict[str, Jso
 def _bounded(value: Json, config: dict[str, Json]) -> float:
     """Return the score of a continuous output."""
     if not is_number(value):
-        raise _Refused(f"a continuous output needs a number, and got {shown(value)}")
+        raise _Refused(f"a continuous output needs a number, not {shown(value)}")
     low, high = config.get("lower_bound"), config.get("upper_bound")
     if is_number(low) and value < low:
         raise _Refused(f"score {shown(value)} is below the lower bound {low}")
@@ -189,7 +190,7 @@ def _of_label(label: Json, config: dict[str, Json]) -> Json:
         values = {one.get("label"): one.get("score") for one in values if isinstance(one, dict)}
     if not isinstance(label, str) or not isinstance(values, dict) or label not in values:
         names = ", ".join(values) if isinstance(values, dict) else "none is configured"
-        raise _Refused(f"a categorical output needs one of its labels ({names[:200]}), and got {shown(label)}")
+        raise _Refused(f"a categorical output needs one of its labels ({names[:200]}), not {shown(label)}")
     return values[label]
 
 

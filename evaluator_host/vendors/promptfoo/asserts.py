@@ -117,9 +117,9 @@ _CONDITIONS: Final = {
     "contains-json": ("has_json(text)", _HAS_JSON),
 }
 WITHOUT_VALUE: Final = frozenset({"is-json", "contains-json"})
-"""Types whose value, a schema, would need a package."""
+"""Types with a schema as value, which only a package could check."""
 WITH_THRESHOLD: Final = frozenset({"levenshtein"})
-"""Types whose threshold is not a score."""
+"""Types whose threshold does not apply to the score."""
 
 
 def program(type_: str) -> str | None:
@@ -137,24 +137,24 @@ def program(type_: str) -> str | None:
     )
 
 
-_PACKAGE: Final = "it needs a package: write it as a python assert with {} pinned"
-_PARSED: Final = "write it as a python assert that parses the output by {}"
-_SPANS: Final = "the spans are in the row's trace: count them in a python assert, context['trace']"
+_PACKAGE: Final = "the assert needs a package: write a python assert, and pin {}"
+_PARSED: Final = "the assert is not available: write a python assert that parses the output with {}"
+_SPANS: Final = "the assert is not available: write a python assert that reads the spans in context['trace']"
 REASONS: Final = {
-    "latency": "the time of an output is in its trace: read `trace` in an evaluator of your own",
-    "cost": "the cost of an output is in its trace: read `trace` in an evaluator of your own",
+    "latency": "the host does not record the time of an output: read it from `trace` in an evaluator of your own",
+    "cost": "the host does not record the cost of an output: read it from `trace` in an evaluator of your own",
     "perplexity": "the host has no log probabilities",
-    "webhook": "evaluators have no network",
-    "human": "people score it",
-    "select-best": "it compares the outputs of several models",
-    "max-score": "it compares the outputs of several models",
-    "classifier": "it asks a classification model: ask it in an evaluator of your own, which is granted it as a model",
-    "moderation": "it asks a moderation model: write its categories as an llm-rubric, or ask a granted model",
-    "guardrails": "it reads what a provider's guardrails said, which rows do not have: write it as an llm-rubric",
-    "conversation-relevance": "it asks a model about each message: write it as an llm-rubric over the conversation",
-    "search-rubric": "it asks a model that searches the web: write it as an llm-rubric",
-    "pi": "it asks a service of its own: write it as an llm-rubric",
-    "is-refusal": "it knows refusals by their words: compare them in a python assert, or write it as an llm-rubric",
+    "webhook": "evaluators have no network: score in an evaluator of your own instead",
+    "human": "only people can score it",
+    "select-best": "the assert compares the outputs of several models, and a row has one output",
+    "max-score": "the assert compares the outputs of several models, and a row has one output",
+    "classifier": "the assert asks a classification model: register the model, and call it in an evaluator of your own",
+    "moderation": "the assert asks a moderation model: write its categories as an llm-rubric instead",
+    "guardrails": "rows do not hold what a provider's guardrails said: write an llm-rubric instead",
+    "conversation-relevance": "the assert asks a model about each message: write an llm-rubric instead",
+    "search-rubric": "the assert asks a model that searches the web: write an llm-rubric instead",
+    "pi": "the assert asks the service of its vendor: write an llm-rubric instead",
+    "is-refusal": "the host has no list of words for refusals: compare them in a python assert, or write an llm-rubric",
     "bleu": _PACKAGE.format("sacrebleu"),
     "gleu": _PACKAGE.format("nltk"),
     "meteor": _PACKAGE.format("nltk"),
@@ -168,12 +168,12 @@ REASONS: Final = {
     "is-valid-function-call": _PACKAGE.format("jsonschema"),
     "is-valid-openai-function-call": _PACKAGE.format("jsonschema"),
     "is-valid-openai-tools-call": _PACKAGE.format("jsonschema"),
-    "finish-reason": "it is in the model's response: read context['providerResponse'] in a python assert",
+    "finish-reason": "the assert is not available: read context['providerResponse'] in a python assert",
     "perplexity-score": "the host has no log probabilities",
     "trace-span-count": _SPANS,
     "trace-span-duration": _SPANS,
     "trace-error-spans": _SPANS,
-    "ruby": "Ruby does not run here: write it as a python or javascript assert",
+    "ruby": "Ruby does not run here: write a python or javascript assert instead",
 }
 """Why the other types are not imported."""
-UNKNOWN: Final = "there is no evaluator for its type: write it as a judge, see docs/models.md"
+UNKNOWN: Final = "there is no evaluator for this type of assert: write it as a judge, see docs/models.md"

@@ -25,26 +25,26 @@ from evaluator_host.vendors.promptfoo import asserts, judged
 _FILE: Final = "file://"
 _CODE: Final = {"python": Language.PYTHON, "javascript": Language.JAVASCRIPT}
 _MOST_ROWS: Final = 100_000
-_DEEPEST: Final = 20  # levels of references
+_DEEPEST: Final = 20  # most levels of files that refer to files
 _USED: Final = frozenset({"tests", "defaultTest", "scenarios", "assertionTemplates", "description", "$schema", "tags"})
 _REASONS: Final = {
-    "prompts": "the host writes no prompts of promptfoo: give a job a target, or rows with outputs",
-    "providers": "the host calls no providers of promptfoo: give a job a target, or rows with outputs",
-    "targets": "the host calls no providers of promptfoo: give a job a target, or rows with outputs",
-    "derivedMetrics": "it is computed from the means of several asserts: compute it from the job's summary, or "
-    "return all of them and it as namedScores of one python assert",
-    "extensions": "hooks of promptfoo's own run",
-    "transform": "outputs are not transformed: do it in the evaluator, or before they become rows",
-    "postprocess": "outputs are not transformed: do it in the evaluator, or before they become rows",
-    "contextTransform": "outputs are not transformed: do it in the evaluator",
-    "weight": "each assert has a score of its own, so that weights mean nothing",
-    "assertScoringFunction": "each assert has a score of its own; nothing combines them",
-    "threshold": "each assert has a score of its own; nothing combines them",
-    "provider": "the host calls no providers of promptfoo; a judge asks the model that the import names",
-    "rubricPrompt": "imported judges have prompts of their own",
+    "prompts": "the host does not fill in promptfoo's prompts: give a job a target, or rows with outputs",
+    "providers": "the host does not call promptfoo's providers: give a job a target, or rows with outputs",
+    "targets": "the host does not call promptfoo's providers: give a job a target, or rows with outputs",
+    "derivedMetrics": "the host does not compute scores from several asserts: compute them from the job's summary, or "
+    "return all of them as namedScores of one python assert",
+    "extensions": "the hooks belong to promptfoo's own run",
+    "transform": "the host does not transform outputs: do so in the evaluator, or before the import",
+    "postprocess": "the host does not transform outputs: do so in the evaluator, or before the import",
+    "contextTransform": "the host does not transform outputs: do so in the evaluator",
+    "weight": "the host does not combine asserts: each has a score of its own, without a weight",
+    "assertScoringFunction": "the host does not combine asserts: each has a score of its own",
+    "threshold": "the host does not combine asserts: each has a score of its own",
+    "provider": "the host does not call promptfoo's providers: a judge asks the model that you name for the import",
+    "rubricPrompt": "an imported judge has a prompt of its own",
     "metric": "",
 }
-_OTHER: Final = "it is an option of promptfoo's own run"
+_OTHER: Final = "the option belongs to promptfoo's own run"
 _ROW_FIELDS: Final = ("description", "metadata")
 _SPECIAL: Final = re.compile(
     r"__(expected\d*|description|prefix|suffix|providerOutput|metric|threshold)|__(?:metadata|config):.*"
@@ -91,7 +91,7 @@ class _Configurations:
         """Return the evaluators and rows of a configuration.
 
         Raises:
-          InvalidRequest: a file that it names has a fault, or there are too many tests.
+          InvalidRequest: a file of the configuration has a fault, or there are too many tests.
         """
         return _Reader(document, files, name).found()
 
@@ -124,7 +124,7 @@ class _Reader:
     # Tests of a configuration
 
     def _tests(self, given: Json, where: str, depth: int = 0) -> Iterator[tuple[str, dict[str, Json]]]:
-        """Yield each test with its place."""
+        """Yield each test with its path in the configuration."""
         if depth > _DEEPEST:
             raise InvalidRequest(f"the files that {where} names refer to each other in a circle")
         for index, one in enumerate(_list(given)):
@@ -134,27 +134,28 @@ class _Reader:
             elif isinstance(one, str):
                 yield from self._tests_of_file(one, place, depth)
             elif one is not None:
-                self._found.leave_out(place, "it is not a test", one)
+                self._found.leave_out(place, "a test must be an object or the path of a file", one)
 
     def _tests_of_file(self, path: str, place: str, depth: int) -> Iterator[tuple[str, dict[str, Json]]]:
         path = path.removeprefix(_FILE)
         if re.match(r"[a-z]+://", path):
-            self._found.leave_out(place, "tests at another place are not fetched: download them", path)
+            reason = "the host does not fetch tests from other servers: download the file, and import it too"
+            self._found.leave_out(place, reason, path)
             return
         paths = self._files.matching(path) if "*" in path else [path]
         if not paths:
-            self._found.leave_out(place, f"no file that was sent matches {path}", path)
+            self._found.leave_out(place, f"none of the files in the import matches {path}", path)
         for one in paths:
             suffix = posixpath.splitext(one.partition("#")[0])[1].lower()
             if suffix not in (".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml"):
-                reason = "tests that a program makes are not imported: run it, and import the rows that it makes"
+                reason = "the host does not run programs that make tests: run it yourself, and import the rows"
                 self._found.leave_out(
-                    place, reason if suffix in SUFFIXES else f"{suffix or 'such'} files are not read", one
+                    place, reason if suffix in SUFFIXES else f"tests cannot be in {suffix or 'such'} files", one
                 )
                 continue
             text = self._files.text(one)
             if text is None:
-                self._found.leave_out(place, f"the file {one} was not sent", one)
+                self._found.leave_out(place, f"the import does not contain the file {one}", one)
             elif suffix in (".csv", ".tsv"):
                 yield from (
                     (f"{one}:{line}", test) for line, test in _csv_tests(text, "\t" if suffix == ".tsv" else ",")
@@ -207,7 +208,8 @@ class _Reader:
         suffix = posixpath.splitext(path)[1].lower()
         text = None if suffix in SUFFIXES else self._files.text(path)
         if text is None:
-            reason = "a program makes it" if suffix in SUFFIXES else f"the file {path} was not sent"
+            missing = f"the import does not contain the file {path}"
+            reason = "a program makes the value, which the host does not run" if suffix in SUFFIXES else missing
             self._found.leave_out(where, reason, value)
             return value
         return _decoded(text, path) if suffix in (".json", ".yaml", ".yml") else text.strip()
@@ -227,7 +229,7 @@ class _Reader:
                 one = {**self._template(written["$ref"], place), **written}
                 del one["$ref"]
             if not isinstance(one, dict) or not isinstance(one.get("type"), str):
-                self._found.leave_out(place, "it is not an assert: it has no type", one)
+                self._found.leave_out(place, "an assert must be an object with a type", one)
             elif one["type"] == "assert-set" and depth < _DEEPEST:
                 for key in sorted(one.keys() & {"threshold", "weight"}):
                     self._found.leave_out(f"{place}.{key}", _REASONS[key], one[key])
@@ -266,7 +268,7 @@ class _Reader:
             made = self._with_code(one, place)
             return made if isinstance(made, str) else (made, {})
         if type_.removeprefix(asserts.NEGATION) in _CODE:
-            return "a negated assert has no meaning for code: return the opposite in the code"
+            return "an assert with code cannot be negated: return the opposite in the code"
         if (code := judged.judge_program(type_)) is not None:
             found = FoundEvaluator(
                 "", code, place, Language.PYTHON, Contract("promptfoo"), asks=judged.models_of(type_)
@@ -277,7 +279,7 @@ class _Reader:
         if code is None:
             return asserts.REASONS.get(type_.removeprefix(asserts.NEGATION), asserts.UNKNOWN)
         if type_.removeprefix(asserts.NEGATION) in asserts.WITHOUT_VALUE and value is not None:
-            return "a JSON schema needs a package: write an evaluator with jsonschema pinned"
+            return "the host has no package to check a JSON schema: write a python assert, and pin jsonschema"
         values = {} if value is None else {"value": self._value(value, place)}
         if isinstance(threshold, int | float) and type_.removeprefix(asserts.NEGATION) in asserts.WITH_THRESHOLD:
             values["threshold"] = threshold
@@ -286,9 +288,9 @@ class _Reader:
     def _with_code(self, one: dict[str, Json], place: str) -> FoundEvaluator | str:
         value, threshold = one.get("value"), one.get("threshold")
         if not isinstance(value, str) or not value.strip():
-            return "it has no code as text"
+            return "the assert has no code: its value must be a text"
         if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, int | float)):
-            return "its threshold is not a number"
+            return "the threshold is not a number"
         language, code, file, entry = _CODE[one["type"]], value, None, None
         if value.startswith(_FILE):
             path, colon, entry = value.removeprefix(_FILE).strip().partition(":")
@@ -297,10 +299,11 @@ class _Reader:
                 return f"code in {suffix or 'such'} files does not run here"
             text, file, language = self._files.text(path), self._files.path(path), SUFFIXES[suffix]
             if text is None:
-                return f"the file {path} was not sent" if file else f"the file {path} lies outside of the project"
+                missing = f"the import does not contain the file {path}"
+                return missing if file else f"the file {path} lies outside of the project"
             code, entry = text, entry if colon else None
         elif value.startswith("package:"):
-            return "code of an npm package: import it in a file, with the package pinned"
+            return "the code is in an npm package: import it in a file of your own, and pin the package"
         config = _object(one.get("config"))
         return FoundEvaluator(
             "", code, place, language, Contract("promptfoo"),
@@ -317,7 +320,8 @@ class _Reader:
                 return value
             text = re.sub(r"\{\{\s*([\w.-]+)\s*\}\}", lambda match: _text(_at(variables, match[1])), value)
             if re.search(r"\{\{|\{%|\{#", text):
-                self._found.leave_out(f"{place}.value", "its template is more than the path of a variable", value)
+                reason = "the host fills in only the names of variables, and the template has more"
+                self._found.leave_out(f"{place}.value", reason, value)
             return text
 
         return {key: filled(value) for key, value in values.items()}
@@ -325,7 +329,7 @@ class _Reader:
     # Names
 
     def _name_groups(self) -> None:
-        """Name the evaluators, and note the asserts of each row unless all rows have the same ones."""
+        """Name the evaluators; record the asserts of each row, unless all rows have the same."""
         names, rows = Names(), range(len(self._records))
         everywhere = all(len(group.configs) >= len(rows) and group.has_one_config for group in self._groups.values())
         for group in self._groups.values():
@@ -346,11 +350,11 @@ class _Reader:
         if isinstance(given, str) and given.startswith(_FILE):
             text = self._files.text(given.removeprefix(_FILE))
             if text is None:
-                self._found.leave_out(where, f"the file {given.removeprefix(_FILE)} was not sent", given)
+                self._found.leave_out(where, f"the import does not contain the file {given.removeprefix(_FILE)}", given)
                 return {}
             given = _decoded(text, given)
         if given is not None and not isinstance(given, dict):
-            self._found.leave_out(where, "it is not a mapping", given)
+            self._found.leave_out(where, "the value must be an object", given)
         return given if isinstance(given, dict) else {}
 
 

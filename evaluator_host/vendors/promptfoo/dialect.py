@@ -1,7 +1,7 @@
 """Dialect `promptfoo`: asserts in Python and JavaScript, as files, functions, one-liners and bodies.
 
 An assert gets `(output, context)`. Source of the rules: promptfoo 0.121.20, its assertions and python/wrapper.py.
-An exception never reaches promptfoo's caller: it stores a failed result, which `native` keeps here.
+After an exception promptfoo stores a failed result; `native` has this result.
 """
 
 import json
@@ -39,7 +39,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     """
     if row.variables is not None:
         if "output" not in row.variables:
-            message = "variables are taken as what promptfoo passes, {'output', 'context'}, but have no 'output'"
+            message = "variables must have the keys that promptfoo passes, 'output' and 'context'; 'output' is missing"
             return EvaluationError(ErrorCode.MISSING_INPUT, message, hint="add it, or send inputs and outputs instead")
         output, given = row.variables["output"], row.variables.get("context")
         context = given if isinstance(given, dict) else {}
@@ -83,7 +83,7 @@ def interpret(
 
 
 def _from_text(text: str) -> Json:
-    """Return what promptfoo reads in text: true, false, an object, the number that it begins with; else None."""
+    """Return what promptfoo reads in a text: true, false, an object, or the number at its beginning; else None."""
     if text.strip().lower() in ("true", "false"):
         return text.strip().lower() == "true"
     if text.strip().startswith("{"):

@@ -1,6 +1,6 @@
 """Asserts of promptfoo that call a model, as Python programs that call the models granted to them.
 
-Each asks for JSON and computes promptfoo's score from it; the prompts are this product's own. A program asks the model
+Each asks for JSON and computes promptfoo's score from it; the prompts are this host's own. A program asks the model
 `judge`, and for embeddings `embedding`: an import grants the registered models that stand for them.
 Source of the rules of scores: promptfoo 0.121.20, src/matchers.
 """

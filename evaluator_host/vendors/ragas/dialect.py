@@ -42,7 +42,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the result: a number is the score, a word the label; pass and fail, yes and no, are a score too."""
+    """Read the result: a number is the score, a word the label; pass, fail, yes and no are also a score."""
     found = object_sent(returned)
     if isinstance(found, EvaluationError):
         return found

@@ -65,7 +65,8 @@ def interpret(
             if isinstance(reward, dict) and not (
                 is_number(reward.get("score")) or isinstance(reward.get("score"), bool)
             ):
-                return invalid(f"verl takes the reward from `score`, which is {shown(reward.get('score'))} here")
+                given = shown(reward.get("score"))
+                return invalid(f"verl takes the reward from `score`, which is {given}, not a number")
             if not isinstance(reward, dict | bool | None) and not is_number(reward):
                 return invalid(f"the reward of `{one['name']}` is {shown(reward)}, not a number")
     return _scored(rewards, value)
@@ -121,7 +122,7 @@ def _nan(one: dict[str, Any]) -> Note:
 
 
 def _sum(rewards: list[dict[str, Any]], at: int) -> float | int | None:
-    """Return the weighted sum of a row's rewards; rewards of None are left out, and the sum of no reward is None."""
+    """Return the weighted sum of a row's rewards; rewards of None are left out; None if all are."""
     found = [(one["weight"], _number(one["values"][at])) for one in rewards]
     known = [(weight, number) for weight, number in found if number is not None]
     if len(known) == 1 and known[0][0] == 1:
@@ -137,7 +138,7 @@ def _mean(numbers: list[float | int | None]) -> float | int | None:
 
 
 def _native(one: dict[str, Any], count: int, rows: Json) -> dict[str, Json]:
-    """Return a function's reward as it returned it; for many rows a list, with their positions."""
+    """Return the reward that a function returned; for many rows, the list of rewards with the rows' positions."""
     weight = {} if one["weight"] == 1 else {"weight": one["weight"]}
     if count > 1 or rows is not None:
         numbered = {"rows": rows} if isinstance(rows, list) and len(rows) == len(one["values"]) else {}

@@ -48,7 +48,7 @@ _NAMES: Final = {"STRING": "str", "NUMBER": "float"}
 
 
 class _Refused(Exception):
-    """Says why a returned value is not of the output type."""
+    """A returned value is not of the output type; the message says why."""
 
 
 def routes(calls: WireCalls) -> list[BaseRoute]:
@@ -81,7 +81,8 @@ def _pin(package: Any, between: str) -> str:
         raise InvalidRequest("packages must be objects with `name` and `version`")
     if package.get("repository"):
         raise InvalidRequest(
-            f"package {package['name'][:80]!r} names a repository; this host has one index, that of its operator"
+            f"package {package['name'][:80]!r} names a repository; leave it out: "
+            "this host installs only from its operator's index"
         )
     return f"{package['name']}{between}{package['version']}"
 
@@ -98,7 +99,7 @@ def _inputs(body: dict[str, Any]) -> dict[str, Json]:
 def _answer(found: EvaluationResult | EvaluationError, kind: str) -> Response:
     error = found if isinstance(found, EvaluationError) else found.error
     log = found.logs.stdout if isinstance(found, EvaluationResult) else ""
-    # Contract `main` wants a score; here, a value without one is a result.
+    # Contract `main` requires a score; Vellum also takes a value without one.
     unscored = error is not None and error.code is ErrorCode.INVALID_RESULT and "as JSON" not in error.message
     if error is not None and not unscored:
         status = 503 if error.code in HOST_FAULTS else 400
@@ -112,10 +113,10 @@ def _answer(found: EvaluationResult | EvaluationError, kind: str) -> Response:
 
 
 def _converted(value: Json, kind: str) -> Json:
-    """Return a value as its output type has it; nothing becomes that type's default.
+    """Convert a value to an output type; None becomes the default of the type.
 
     Raises:
-      _Refused: it is of another type.
+      _Refused: the value is of another type.
     """
     if value is None:
         return _EMPTY[kind]

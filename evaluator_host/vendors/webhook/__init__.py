@@ -1,1 +1,1 @@
-"""Webhooks by which other platforms let an evaluator of this host score."""
+"""Webhooks that other platforms call to score a row with an evaluator of this host."""

@@ -57,7 +57,7 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
 
 
 def _row(body: dict[str, Any], evaluator: Evaluator) -> tuple[Row, bool]:
-    """Return the row of a request, and whether its platform wants a failure as a result."""
+    """Return the row of a request, and whether the caller expects a failure as a result."""
     context = body.get("context")
     if isinstance(context, dict) and "output" in body and set(body) == {"output", "context"}:  # promptfoo
         if evaluator.contract is Contract("promptfoo"):
@@ -75,7 +75,7 @@ def _row(body: dict[str, Any], evaluator: Evaluator) -> tuple[Row, bool]:
 
 
 def _promptfoo_s(result: EvaluationResult) -> dict[str, Json] | None:
-    """Return the result of an assert of promptfoo's as promptfoo stores it; None for other evaluators."""
+    """Return the result of a promptfoo assert as promptfoo stores it; None for other evaluators."""
     if result.evaluator.contract is not Contract("promptfoo") or not result.native:
         return None
     native = result.native[0]
@@ -83,7 +83,7 @@ def _promptfoo_s(result: EvaluationResult) -> dict[str, Json] | None:
 
 
 def _answer(result: EvaluationResult) -> dict[str, Json]:
-    """Return the result as all callers read it; without a verdict a score of 0.5 and more passes."""
+    """Return the result in the form that all callers read; without a verdict, a score of 0.5 or more passes."""
     score, passed = result.score, result.passed
     if passed is None:
         passed = score is None or score >= _PASSES
@@ -92,7 +92,7 @@ def _answer(result: EvaluationResult) -> dict[str, Json]:
 
 
 def _failed(error: EvaluationError, *, as_result: bool) -> Response:
-    """Return a failure: as a failed assertion for promptfoo; others learn it by the status, and count no score."""
+    """Return a failure: for promptfoo a failed assertion, for other callers an HTTP error and thus no score."""
     text = described(error)
     if as_result and error.code not in HOST_FAULTS:
         return json_response({"pass": False, "success": False, "score": 0, "reason": f"{error.code}: {text}"})

@@ -133,7 +133,7 @@ CASES = [
     refused(id="a score without a name", code=returns("{'scores': [{'value': 1}]}"), message="scores[0].name"),
     refused(id="a score without a value", code=returns("{'scores': [{'name': 'x'}]}")),
     refused(id="no scores", code=returns("{'scores': []}")),
-    refused(id="a bare number", code=returns("1.0"), message="an object with `scores`"),
+    refused(id="a bare number", code=returns("1.0"), message="an object with a list `scores`"),
     refused(id="nothing", code=returns("None")),
     refused(id="a tuple becomes text", code=returns("{'scores': ({'name': 'x', 'value': 1},)}")),
     case(id="NaN", code=returns("{'scores': [{'name': 'x', 'value': float('nan')}]}"), status="failed", error="non_finite"),

@@ -69,7 +69,7 @@ CASES = [
         reason="half",
     ),
     refused(
-        id="unknown key", code=returns("{'score': 0.5, 'reason': 'x'}"), message="label, score and explanation alone"
+        id="unknown key", code=returns("{'score': 0.5, 'reason': 'x'}"), message="only label, score and explanation"
     ),
     case(id="bool is a label", code=returns("True"), native=kept("True"), score=None, label="True", passed=True),
     case(id="text is a label", code=returns("'fine'"), native=kept("fine"), score=None, label="fine"),
@@ -104,7 +104,7 @@ CASES = [
         id="a dict with another score",
         code=returns("{'label': 'bad', 'score': 1}"),
         settings=config(LABELS),
-        message="is not the",
+        message="is configured with",
     ),
     case(
         id="several outputs",
