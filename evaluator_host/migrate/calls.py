@@ -23,7 +23,7 @@ def rewrite_calls(draft: Draft, legacy: Legacy, names: NewNames, *, uses: Iterab
       legacy: The legacy function, whose parameters the old arguments match.
       names: The new parameters, which calls inside the function pass on.
       uses: Uses of the function's names that have to be calls.
-      key: The ground truth's key, as a table of the language writes it.
+      key: The ground truth's key, as the language writes it in a table.
 
     Raises:
       Unreadable: the function is passed as a value, or called with arguments that cannot be matched to its parameters.
@@ -36,11 +36,11 @@ def rewrite_calls(draft: Draft, legacy: Legacy, names: NewNames, *, uses: Iterab
 def _rewrite_use(draft: Draft, legacy: Legacy, names: NewNames, use: Use, key: str) -> None:
     grammar, around = draft.grammar, use.node.parent
     if around is None or around.type != grammar.call or child(around, "function") != use.node:
-        raise refuse(use.node, f"{use.name} is passed as a value, and other code may call it with four arguments")
+        raise refuse(use.node, f"{use.name} is passed as a value, so other code may call it; rewrite it by hand")
     listing = child(around, "arguments")
     arguments = _arguments(legacy, listing) if listing is not None and listing.type == grammar.arguments else None
     if listing is None or arguments is None:
-        raise refuse(around, f"{use.name} is called with arguments that cannot be matched to its parameters")
+        raise refuse(around, f"the arguments of a call of {use.name} do not match its parameters; rewrite the call")
     inside = use.scope.is_within(legacy.scope)
     truth = _inputs_with_truth(draft, legacy, arguments, key, inside=inside)
     trace = names.trace if inside else grammar.null

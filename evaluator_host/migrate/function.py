@@ -9,7 +9,7 @@ from evaluator_host.migrate.grammar import JAVASCRIPT, PYTHON
 from evaluator_host.migrate.scopes import Scope
 from evaluator_host.migrate.syntax import child, text
 
-LEGACY: Final = 4  # parameters of the legacy form
+LEGACY: Final = 4  # parameters of the legacy signature
 _FIRST: Final = frozenset(("appparams", "appconfig", "params"))
 _FOURTH: Final = frozenset(("correctanswer", "groundtruth", "expected", "target", "reference", "datapoint", "label"))
 _BLOCKS: Final = (PYTHON.block, JAVASCRIPT.block)
@@ -54,8 +54,8 @@ class Legacy:
     """A function with the legacy signature.
 
     Attributes:
-      parameters: The four legacy parameters, in order; of a `Spread` those before the rest.
-      names: The names under which the module declares it.
+      parameters: The four legacy parameters, in order; for a `Spread`, those before the rest.
+      names: The names under which the module declares the function.
     """
 
     node: Node

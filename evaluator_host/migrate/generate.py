@@ -13,7 +13,7 @@ from evaluator_host.types.evaluator import Json, Row
 
 COUNT: Final = 48
 _SEED: Final = 20_240_601
-_KEPT: Final = 24  # literals of the code that are tried
+_KEPT: Final = 24  # most literals of the code that generated rows use
 _WORDS: Final = (
     *("Paris", "paris", " Paris \n", "The capital of France is Paris.", "London", "", "Zürich", "yes", "no", "true"),
     *("a b c", "A B C", "x" * 300, "42", "42.0", "3.14", "-1", "0", "1e3", "not a number", "a,b;c"),

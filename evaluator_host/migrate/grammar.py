@@ -20,7 +20,7 @@ class Grammar:
       block: Body of a function that has statements.
       call: A call; its fields are `function` and `arguments`.
       arguments: Its arguments in brackets.
-      null: No value.
+      null: The literal for no value.
       table: Opening, spread and closing of a table: `{**inputs}`.
       member: A member of a value by its name, and the field of that value: `value.name`.
       entries: Reads of an entry of a value, each with the field of that value: `value[key]`.
@@ -33,14 +33,14 @@ class Grammar:
       is_text: Whether the source of a literal is that of text which may be a number: not bytes, and not blank.
       is_wrapped: Whether a function is async or decorated, so that a call returns another value than its body.
       values: Statements that give a variable a value, each with the field of that value.
-      declares: Those of these statements that may leave the value out.
+      declares: Those of `values` that may have no value.
       tables: Statements that give a table its name, each with the field of the table.
       table_literals: Literals of tables.
       pairs: Entries of a table that have a field `value`.
       text_makers: Functions of the language that return text.
       number_makers: Functions of the language that return a number.
       text_methods: Methods that return text.
-      by_receiver: Whether these methods return text only of text.
+      by_receiver: Whether `text_methods` return text only when called on text.
       used: Names that a conversion to a number needs.
       to_number: Text around a value that is converted to a number.
       number_if_text: Parts of an expression that converts a value only if it is text.

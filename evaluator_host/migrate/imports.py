@@ -1,7 +1,7 @@
 """Imports evaluators and rows from files of another platform, or from a module with several evaluators.
 
 `read_import` finds them and runs in a limited process. `run_import` checks each evaluator in a sandbox and stores it.
-Rows it stores as the process sends them, because decoding them would keep the event loop busy.
+Rows are stored as the process sends them: to decode them would keep the event loop busy.
 """
 
 import asyncio
@@ -38,11 +38,10 @@ _LIMITS: Final = CallLimits(cpu_s=30, memory_mb=1024)
 _MOST_EVALUATORS: Final = 200
 _SHOWN_CHARS: Final = 80
 _NOT_OF_FILE: Final = (
-    "the file lists it among its evaluators, and has no function of this name: write one that calls it, "
-    "or store the whole file"
+    "the file lists this evaluator but does not define it: write a function that calls it, or store the whole file"
 )
-_MOST_LEFT_OUT: Final = 1000  # parts that a report names
-_MOST_COLUMNS: Final = 1000  # columns of a data set that a report names
+_MOST_LEFT_OUT: Final = 1000  # most parts that a report names
+_MOST_COLUMNS: Final = 1000  # most columns of a data set that a report names
 _DOCUMENTS: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson")
 _MODULES: Final = "module"
 _SCRIPTS: Final = ("", ".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs", ".json", "/index.ts", "/index.js")
@@ -58,7 +57,7 @@ class ImportWish:
       name: First part of the names; None for the file's own name.
       platform: The platform that the file comes from; None to recognise it.
       contract: Contract of the evaluators in a module.
-      packages: Pins that every evaluator gets; `auto` among them for those that each imports.
+      packages: Pins that every evaluator gets; `auto` adds the packages that each imports.
       models: Registered models for evaluators that call models: `judge-small`, `embedding=embed-small`.
       replace: Whether to add versions to existing evaluators, and to replace an existing data set.
       force: Whether to store evaluators that do not load.
@@ -122,7 +121,8 @@ def read_import(texts: bytes, path: str, name: str | None, platform: str | None)
     """
     files: dict[str, str] = decode_json(texts)
     if path not in files:
-        raise InvalidRequest(f"the file {path} was not sent", problems=(Problem("path", "there is no such file"),))
+        problem = Problem("path", "there is no such file")
+        raise InvalidRequest(f"the import does not contain the file {path}", problems=(problem,))
     missing: set[str] = set()
     suffix = posixpath.splitext(path)[1]
     folder, named = posixpath.dirname(path), name or usual_name(path)
@@ -133,7 +133,7 @@ def read_import(texts: bytes, path: str, name: str | None, platform: str | None)
         found = _format_of(document, platform, path).read(document, SentFiles(files, folder, missing), named)
     else:
         known = " ".join((*_DOCUMENTS, *SUFFIXES))
-        raise InvalidRequest(f"cannot import {path}: it ends in none of {known}; upload rows as a data set instead")
+        raise InvalidRequest(f"cannot import {path}, because it ends in none of {known}; upload rows as a data set")
     own = [_own_files(one, files, missing) for one in found.evaluators]
     return {"found": asdict(found), "files": own, "missing": sorted(missing - files.keys())[:MOST_FILES]}
 
@@ -182,7 +182,7 @@ def encoded_import(texts: bytes, path: str, name: str | None, platform: str | No
         raise InvalidRequest(f"{path} has over {_MOST_EVALUATORS} evaluators; import them in parts")
     left = found["left_out"]
     if len(left) > _MOST_LEFT_OUT:
-        more = LeftOut(path, f"{len(left) - _MOST_LEFT_OUT} more parts are left out, which this report does not name")
+        more = LeftOut(path, f"{len(left) - _MOST_LEFT_OUT} more parts are not imported and not named in this report")
         found["left_out"] = [*left[:_MOST_LEFT_OUT], asdict(more)]
     lines, rows = [], []
     for one in found.pop("rows"):
@@ -205,7 +205,7 @@ def _read_module(code: str, path: str, name: str) -> Found:
     for one in slices if len(slices) > 1 else ():
         entry = one["entry"]
         if entry == "main" and "__main__" in code:
-            found.leave_out(entry, "it starts the program, and is not an evaluator", one["code"])
+            found.leave_out(entry, "this function starts the program, and is not an evaluator", one["code"])
             continue
         made = FoundEvaluator(names.give(name, entry), one["code"], entry, language, file=path, entry=entry)
         found.evaluators.append(replace(made, packages=pins))
@@ -281,7 +281,7 @@ async def missing_files(
 async def _read(
     processes: LimitedProcesses, workspace: str, texts: Mapping[str, str], wish: ImportWish
 ) -> tuple[_Read, memoryview]:
-    """Return what an import found, and the lines of its rows."""
+    """Find evaluators and rows in a limited process; return them, and the rows as lines."""
     given = await asyncio.to_thread(encode_json, texts)
     body: bytes = await processes.call(
         workspace, encoded_import, given, wish.path, wish.name, wish.platform, limits=_LIMITS

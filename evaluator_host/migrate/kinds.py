@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Final
 
-DEPTH: Final = 8  # levels of functions and variables that are followed
+DEPTH: Final = 8  # most levels of functions and variables to follow
 
 
 class Kind(StrEnum):

@@ -57,7 +57,7 @@ class MigrationContext:
         try:
             answer = await self.call(rewrite_program, code, language, wish)
         except LimitExceeded as error:
-            raise Unreadable(f"parsing it exceeds the limits on memory and time: {error.detail}") from error
+            raise Unreadable(f"parsing the code exceeds the limits on memory and time: {error.detail}") from error
         if "refused" in answer:
             refused = answer["refused"]
             raise Unreadable(refused["message"], refused["line"], missing=refused["missing"])
@@ -263,9 +263,9 @@ def _not_a_program(code: str) -> str | None:
     try:
         size = len(code.encode())
     except UnicodeEncodeError:
-        return "it contains half of a surrogate pair, which is not a character; copy it from its source again, as UTF-8"
+        return "the code contains half of a surrogate pair, which is not a character; copy the code again, as UTF-8"
     if size > SOURCE_BYTES:
-        return f"it has {size >> 10} KB; at most {SOURCE_BYTES >> 10} KB are rewritten"
+        return f"the code has {size >> 10} KB; at most {SOURCE_BYTES >> 10} KB can be rewritten"
     return None
 
 
@@ -283,7 +283,7 @@ def _unchanged(evaluator: Evaluator, status: MigrationStatus, unresolved: tuple[
 
 
 def _is_by_chance(proof: Proof) -> bool:
-    """Whether the old code scores rows, but not twice the same."""
+    """Whether the old code scores rows, but differently when it runs again."""
     return proof.verdict is Verdict.NOT_COMPARABLE and proof.scored > 0
 
 

@@ -124,7 +124,7 @@ def scoring(results: Sequence[EvaluationResult]) -> Proof:
     if scored:
         return Proof(Verdict.PROVEN, rows=len(results), scored=scored)
     error = results[0].error
-    why = f"it scores none of the {len(results)} rows: {error.message if error is not None else ''}"
+    why = f"the code scores none of the {len(results)} rows: {error.message if error is not None else ''}"
     return Proof(Verdict.NOT_COMPARABLE, rows=len(results), why=why)
 
 

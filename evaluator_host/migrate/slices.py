@@ -16,9 +16,9 @@ from evaluator_host.types.evaluator import Language
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_MOST_ENTRIES: Final = 200  # entries that are looked at
+_MOST_ENTRIES: Final = 200  # most entries that become slices
 _SLICE_CHARACTERS: Final = 64 << 10
-_LISTS: Final = frozenset({"evaluators", "scorers", "scores"})  # arguments that list evaluators
+_LISTS: Final = frozenset({"evaluators", "scorers", "scores"})  # names of arguments that list evaluators
 _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -57,7 +57,7 @@ def find_slices(code: str, language: str, most: int) -> list[dict[str, str]]:
 
 
 def listed_elsewhere(code: str, language: str) -> list[str]:
-    """Return what a list of evaluators has, by its text, of packages or without a name: no slice is of it."""
+    """Return the text of each listed evaluator that comes from a package or has no name, and so has no slice."""
     python = language == Language.PYTHON
     statements = _python(code) if python else _scripts(code)
     imported = {name for one in statements if one.imports for name in one.binds}

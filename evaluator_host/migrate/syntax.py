@@ -18,14 +18,14 @@ _TITLES: Final = {
     Language.JAVASCRIPT: "JavaScript",
     Language.TYPESCRIPT: "TypeScript",
 }
-DEPTH: Final = 1000  # levels of the tree; an expression that adds five hundred strings still fits
+DEPTH: Final = 1000  # most levels of a syntax tree; an expression that adds five hundred strings still fits
 
 
 class Unreadable(Exception):
     """The program cannot be parsed or rewritten; the text says why.
 
     Attributes:
-      reason: Why it cannot.
+      reason: Why the program cannot be parsed or rewritten.
       line: Line of the cause, from 1; None for the whole program.
       missing: Whether the program defines no function of that name, so that it may not be an evaluator.
     """
@@ -44,13 +44,13 @@ def parse(source: bytes, language: Language) -> Node:
       Unreadable: the program is too large, nests too deeply, or is not valid in that language.
     """
     if len(source) > SOURCE_BYTES:
-        raise Unreadable(f"it has {len(source) >> 10} KB; at most {SOURCE_BYTES >> 10} KB are rewritten")
+        raise Unreadable(f"the code has {len(source) >> 10} KB; at most {SOURCE_BYTES >> 10} KB can be rewritten")
     root = tree_sitter.Parser(_grammar(language)).parse(source).root_node
     for node, depth in _outline(root):
         if depth > DEPTH:
-            raise Unreadable(f"it nests deeper than {DEPTH} levels", _line(node))
+            raise Unreadable(f"the code nests deeper than {DEPTH} levels", _line(node))
         if node.is_error or node.is_missing:
-            raise Unreadable(f"this is not valid {_TITLES[language]}", _line(node))
+            raise Unreadable(f"the code is not valid {_TITLES[language]}", _line(node))
     return root
 
 

@@ -16,7 +16,7 @@ from evaluator_host.migrate.syntax import Unreadable
 from evaluator_host.types.evaluator import Contract, Language
 
 T = TypeVar("T")
-_RECURSION: Final = 20_000  # frames; a tree of the greatest depth needs four per level
+_RECURSION: Final = 20_000  # limit of Python frames; the deepest accepted tree needs four per level
 
 
 def rewrite_program(code: str, language: Language, wish: Wish) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def _read_deeply(read: Callable[[], T], otherwise: Callable[[Unreadable], T]) ->
     except Unreadable as error:
         return otherwise(error)
     except RecursionError:
-        return otherwise(Unreadable("it nests too deeply to be rewritten"))
+        return otherwise(Unreadable("the code nests too deeply to be rewritten"))
     finally:
         sys.setrecursionlimit(before)
 

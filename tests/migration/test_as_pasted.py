@@ -78,4 +78,4 @@ async def test_code_that_scores_none_of_the_rows_is_not_done(host: Service) -> N
     assert (found.status, found.contract, found.is_done) == (MigrationStatus.AS_PASTED, Contract.BRAINTRUST, False)
     assert found.proof is not None
     assert found.proof.verdict is Verdict.NOT_COMPARABLE
-    assert (found.proof.why or "").startswith("it scores none of the 2 rows: ")
+    assert (found.proof.why or "").startswith("the code scores none of the 2 rows: ")

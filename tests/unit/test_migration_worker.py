@@ -30,12 +30,12 @@ async def ended_processes() -> AsyncIterator[None]:
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [
-        ("[" * 30_000 + "]" * 30_000, "it nests deeper than 1000 levels"),
-        ("-" * 200_000 + "1", "it nests deeper than 1000 levels"),
-        ("output" + ".x" * 60_000, "it nests deeper than 1000 levels"),
-        ("1 " * 200_000, "at most 256 KB are rewritten"),
-        ("(" * 100_000, "this is not valid Python"),
-        ("\0", "this is not valid Python"),
+        ("[" * 30_000 + "]" * 30_000, "the code nests deeper than 1000 levels"),
+        ("-" * 200_000 + "1", "the code nests deeper than 1000 levels"),
+        ("output" + ".x" * 60_000, "the code nests deeper than 1000 levels"),
+        ("1 " * 200_000, "at most 256 KB can be rewritten"),
+        ("(" * 100_000, "the code is not valid Python"),
+        ("\0", "the code is not valid Python"),
         ("lambda: (" * 400 + "1" + ")" * 400, None),
         (" + ".join(["output"] * 900), None),
     ],
@@ -57,9 +57,9 @@ async def test_extreme_programs_are_rewritten_or_refused(expression: str, reason
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [
-        ("[" * 30_000 + "]" * 30_000, "it nests deeper than 1000 levels"),
-        ("x" + " => x" * 40_000, "it nests deeper than 1000 levels"),
-        ("`${" * 20_000, "this is not valid"),
+        ("[" * 30_000 + "]" * 30_000, "the code nests deeper than 1000 levels"),
+        ("x" + " => x" * 40_000, "the code nests deeper than 1000 levels"),
+        ("`${" * 20_000, "the code is not valid"),
         (" + ".join(["output"] * 900), None),
     ],
     ids=["brackets", "arrows", "templates", "sum"],
@@ -87,7 +87,7 @@ async def test_extreme_javascript_is_rewritten_or_refused(
             "const evaluate = (a, i, o, c) => (a.x = 1, c)",
             "a is assigned where no statement can be added",
         ),
-        ("const evaluate = ({x}, i, o, c) => x", "its parameters are destructured and the function has no body"),
+        ("const evaluate = ({x}, i, o, c) => x", "the function destructures its parameters and has no body"),
     ],
 )
 async def test_what_an_arrow_function_has_no_room_for(code: str, reason: str | None) -> None:
@@ -114,8 +114,8 @@ async def test_an_evaluator_of_another_name_and_key() -> None:
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("x = 1\n" * 100_000, "it has 585 KB; at most 256 KB are rewritten"),
-        ("x = '\ud800'\n", "it contains half of a surrogate pair"),
+        ("x = 1\n" * 100_000, "the code has 585 KB; at most 256 KB can be rewritten"),
+        ("x = '\ud800'\n", "the code contains half of a surrogate pair"),
     ],
     ids=["large", "surrogate"],
 )

@@ -64,19 +64,19 @@ def migrate(
     *,
     data: Annotated[Path | None, typer.Option(help="Rows to prove on. Default: generated rows.")] = None,
     map_: Annotated[
-        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="As in outputs=answer. Repeatable.")
+        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="Column of a row field. Repeatable.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of rows to read.")] = 1000,
     write: Annotated[bool, typer.Option("--write", help="Write proven code to its file.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="With --write: unproven code too.")] = False,
-    to: Annotated[Contract, typer.Option(help="New signature: evaluate; or main, from evaluate.")] = Contract.EVALUATE,
+    force: Annotated[bool, typer.Option("--force", help="With --write: also write unproven code.")] = False,
+    to: Annotated[Contract, typer.Option(help="New signature: evaluate or main.")] = Contract.EVALUATE,
     adapt: Annotated[
         bool, typer.Option("--adapt", help="Keep code that cannot be rewritten; add a function that calls it.")
     ] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Print the changes as a diff.")] = False,
     language: options.LanguageOption = None,
     entry: options.EntryOption = None,
-    correct_answer_key: Annotated[str | None, typer.Option(help="The input passed as correct_answer.")] = None,
+    correct_answer_key: Annotated[str | None, typer.Option(help="Input passed as correct_answer.")] = None,
     package: options.PackageOption = None,
     timeout_s: options.TimeoutOption = None,
     memory_mb: options.MemoryOption = None,
@@ -123,7 +123,7 @@ def _files(path: Path) -> Iterator[Path]:
     """Yield the files at a path.
 
     Raises:
-      InvalidRequest: there are none.
+      InvalidRequest: there is no such file, or no file of an evaluator in the folder.
     """
     if not path.is_dir():
         options.require_file(path)
@@ -171,7 +171,7 @@ async def _migrate(plan: MigratePlan, settings: Settings, url: str | None) -> li
 
 
 def _as_run(evaluator: Evaluator, code: str) -> str:
-    """Return a file's code as it runs: `npm:` specifiers are pins, and no part of a module's name."""
+    """Return a file's code as it runs: `npm:` and the version of a pin are not part of a module's name."""
     return read_script(code, evaluator.language).source
 
 
@@ -193,9 +193,7 @@ def _print(found: list[Migrated], *, diff: bool) -> None:
         if one.migration.status is MigrationStatus.NO_EVALUATOR:
             continue
         if (contract := one.migration.contract) is not None:
-            err.print(
-                plain(f"{one.file}: it runs as pasted, under the contract {contract}; there is nothing to migrate")
-            )
+            err.print(plain(f"{one.file} runs as pasted, under the contract {contract}; there is nothing to migrate"))
         for remark in one.migration.unresolved:
             place = f"{one.file}:{remark.line}" if remark.line is not None else str(one.file)
             err.print(plain(f"{place}: {remark.message}"))

@@ -30,8 +30,8 @@ from evaluator_host.types.evaluator import Contract
 from evaluator_host.types.migrations import Import
 
 _MOST_FILES: Final = 2000
-_MOST_BYTES: Final = 24 << 20  # a request may have 32 MB by default
-_ROUNDS: Final = 20  # rounds of files that name files
+_MOST_BYTES: Final = 24 << 20  # below the 32 MB that a request may have by default
+_ROUNDS: Final = 20  # most levels of files that refer to files
 
 
 def import_(
@@ -40,22 +40,22 @@ def import_(
     ],
     *,
     name: Annotated[
-        str | None, typer.Option(help="First part of the names.", show_default="the file's or folder's")
+        str | None, typer.Option(help="First part of each stored name.", show_default="the file's or folder's")
     ] = None,
     platform: Annotated[
-        str | None, typer.Option("--from", help="Where the file is from.", show_default="recognised")
+        str | None, typer.Option("--from", help="Platform that the file is from.", show_default="recognised")
     ] = None,
     contract: options.ContractOption = Contract.AUTO,
     package: options.PackageOption = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Model for judges, embedding=NAME for embeddings; may be repeated."),
+        typer.Option(metavar="NAME", help="Model for judges, embedding=NAME for embeddings; repeatable."),
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Make next versions of existing evaluators; replace the data set.")
+        bool, typer.Option("--replace", help="Add versions to existing evaluators; replace the data set.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Also store evaluators that do not load.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be made; store nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would be stored; store nothing.")] = False,
     url: options.UrlOption = None,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,

@@ -35,9 +35,9 @@ _ADAPT: Final = (
     "Where the code cannot be rewritten, or scores differently afterwards: keep it as it is and add a function "
     "`evaluate(inputs, outputs, trace)` that calls it. Only to `evaluate`."
 )
-_FILES: Final = 2000  # files of an import: the evaluators' own, and the tests'
+_FILES: Final = 2000  # most files of an import
 _TAKEN: Final = describe_error(409, "A name is in use, and `replace` is not set; nothing was stored.")
-_STORED_ROWS: Final = 1000  # rows of a data set or a job; the old and the new code run on each
+_STORED_ROWS: Final = 1000  # most rows of a data set or a job that prove a migration
 
 
 class ProofIn(Wire):
@@ -65,12 +65,12 @@ class ProofIn(Wire):
         """
         places = [name for name in ("rows", "dataset", "job") if getattr(self, name)]
         if len(places) > 1:
-            problem = Problem(places[1], f"{places[0]} is given as well", "give only one of them")
+            problem = Problem(places[1], f"{places[0]} is given too", "give only one of them")
             raise InvalidRequest("the rows come from several sources, but only one can be used", problems=(problem,))
         if self.job is not None:
             found = await jobs.given(workspace, self.job, limit=_STORED_ROWS)
             if not found:
-                raise InvalidRequest("the job has no row", problems=(Problem("job", "none of its rows can be used"),))
+                raise InvalidRequest("the job has no row to prove on", problems=(Problem("job", "no row can be used"),))
             return found
         if self.dataset is None:
             return [row.to_row() for row in self.rows] or None
@@ -78,7 +78,7 @@ class ProofIn(Wire):
         found = []
         for row in await mapped_rows(processes, workspace, lines, Mapping.from_sources(self.mapping)):
             if isinstance(row, BadRow):
-                raise InvalidRequest("the data set does not fit", problems=(Problem("mapping", str(row)),))
+                raise InvalidRequest("the mapping does not fit the data set", problems=(Problem("mapping", str(row)),))
             found.append(row)
         return found
 
@@ -125,12 +125,12 @@ class ImportIn(Wire):
         max_length=50,
         description="First part of the evaluators' names, name of the data set. Default: the file's.",
     )
-    platform: str | None = Field(None, description="Where the file is from. Default: recognised.")
+    platform: str | None = Field(None, description="Platform that the file is from. Default: recognised.")
     contract: Contract = Field(Contract.AUTO, description="Contract of the evaluators in a module.")
     packages: list[str] = Field(
         default_factory=list,
         max_length=100,
-        description="Exact pins for every evaluator; `auto` among them for the packages that each imports.",
+        description="Exact pins for every evaluator; `auto` adds the packages that each evaluator imports.",
     )
     models: list[str] = Field(
         default_factory=list,
@@ -171,7 +171,7 @@ def migration_routes(host: Host, access: Access) -> list[BaseRoute]:
 
     @router.post("/v1/evaluators/migrate", response_model=list[StoredMigration], responses=ERRORS, tags=["evaluators"])
     async def migrate_named(body: MigrateStoredIn, request: Request) -> Response:
-        """Migrate stored legacy evaluators: report the result for each, or create new versions of those proven."""
+        """Migrate stored legacy evaluators: report the result for each, or create new versions of the proven ones."""
         from evaluator_host.migrate.stored import StoredWish, migrate_stored  # noqa: PLC0415 - as above
 
         caller = caller_of(request.scope)

@@ -17,13 +17,13 @@ def migrate(
     ] = None,
     *,
     write: Annotated[bool, typer.Option("--write", help="Create new versions of the proven ones.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="With --write: also of versions that are not proven.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="With --write: also create unproven versions.")] = False,
     adapt: Annotated[
         bool, typer.Option("--adapt", help="Keep code that cannot be rewritten; add a function that calls it.")
     ] = False,
     dataset: Annotated[str | None, typer.Option(help="Prove on this data set. Default: generated rows.")] = None,
     map_: Annotated[
-        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="As in outputs=answer. Repeatable.")
+        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="Column of a row field. Repeatable.")
     ] = None,
     job: Annotated[str | None, typer.Option(help="Prove on the rows of this job: its id, or `last`.")] = None,
     client: ClientOption,

@@ -89,10 +89,10 @@ class _Adapter:
         if old is None and (old := self._declared("main")) is not None:
             self._is_main, self._new = True, "evaluate"
         if old is None:
-            raise Unreadable(f"it defines no function {self._entry}", missing=True)
+            raise Unreadable(f"the code defines no function {self._entry}", missing=True)
         if self._method and not old.closing and "." not in old.callee:
             return None
-        self._draft.did(None, f"the old code is as it was; the new {self._new} calls its function as {old.callee}")
+        self._draft.did(None, f"the old code is unchanged; the new {self._new} calls its function as {old.callee}")
         return self._finish(old)
 
     def _exported(self) -> _Old | None:

@@ -148,7 +148,7 @@ def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | No
     first = legacy.parameters[0]
     if not first.is_plain:
         draft.left(
-            first.node, f"{first.name} always came from an empty object, as it does now; write the value you mean"
+            first.node, f"{first.name} still comes from an object that is always empty; write the values that you mean"
         )
         return f"const {first.name} = {{}}"
     uses = uses_of(draft, legacy, first)
@@ -201,7 +201,7 @@ def _replaced(draft: Draft, use: Use, *, shared: bool) -> bool:
             bare = right.type in _SIMPLE or (outer.parent is not None and outer.parent.type in _ENDS)
             parts: tuple[Part, ...] = (span(right),) if bare else ("(", span(right), ")")
             draft.edits.replace_node(outer, *parts)
-            draft.did(outer, f"{line_of(outer)} was always its right side, because {use.name} was always empty")
+            draft.did(outer, f"{line_of(outer)} always had its right value, because {use.name} was always empty")
             return True
     draft.edits.replace_node(around, "undefined")
     draft.did(around, f"{line_of(around)} was always undefined, because {use.name} was always empty")

@@ -43,7 +43,7 @@ def locate(draft: Draft, entry: str) -> tuple[Node, tuple[str, ...]]:
         value = None if name in seen else _declared(draft, name, names)
         seen.add(name)
     if value is None:
-        raise Unreadable(f"it defines no function {entry}", missing=True)
+        raise Unreadable(f"the code defines no function {entry}", missing=True)
     if value.type not in FUNCTIONS:
         raise refuse(
             value, f"{entry} is created by other code, not a function with four parameters; rewrite it by hand"
@@ -125,11 +125,11 @@ def _legacy(draft: Draft, node: Node, names: tuple[str, ...]) -> Legacy:
     if len(found) < LEGACY:
         if child(node, "parameter") is not None or found:
             raise Current
-        raise refuse(node, "it takes no arguments")
+        raise refuse(node, "the function takes no arguments")
     fourth = found[LEGACY - 1]
     optional = fourth.default is not None or fourth.node.type == "optional_parameter"
     if optional and not (found[0].is_named_first or fourth.is_named_fourth):
-        raise Current  # three arguments, and a fourth as an option of the author's own
+        raise Current  # three arguments, and an option of the author's own
     return Legacy(node, draft.names.scopes[node.id], tuple(found[:LEGACY]), names)
 
 

@@ -33,7 +33,7 @@ def from_main(draft: Draft) -> Rewritten:
     except Unreadable as error:
         missing = error.missing
         raise Unreadable(
-            "it defines no function evaluate" if missing else error.reason, error.line, missing=missing
+            "the code defines no function evaluate" if missing else error.reason, error.line, missing=missing
         ) from error
     if len(function.parameters) != 1:
         raise refuse(function.node, "main must take one object of variables, but takes something else here")
@@ -41,7 +41,7 @@ def from_main(draft: Draft) -> Rewritten:
     for name in ("inputs", "outputs", "trace"):
         taken = [use for use in draft.names.within(function.scope) if use.name == name]
         if taken and variables.name != name:
-            raise refuse(taken[0].node, f"{name} is a name that the code uses itself; rename it first")
+            raise refuse(taken[0].node, f"the code itself uses the name {name}; rename it first")
     if not variables.is_plain:
         raise refuse(
             variables.node, "main destructures its variables in the parameter list; take them as one object first"
@@ -78,7 +78,7 @@ def to_main(draft: Draft) -> Rewritten:
         raise refuse(use.node, f"main gets no trace, but {trace.name} is used here")
     for use in draft.names.within(function.scope):
         if use.name == "variables":
-            raise refuse(use.node, "variables is a name that the code uses itself; rename it first")
+            raise refuse(use.node, "the code itself uses the name variables; rename it first")
     columns: dict[str, None] = {}
     for use in uses_of(draft, function, inputs):
         name = _member_read(use)
@@ -115,10 +115,10 @@ def _function(draft: Draft, entry: str, *, others: tuple[str, ...]) -> Legacy:
         raise refuse(node, f"{entry} is not declared by its name; rewrite it by hand")
     for other in others:
         if other in draft.names.module.bound:
-            raise refuse(node, f"it defines {other} too")
+            raise refuse(node, f"the code defines {other} too; rename or remove one of them")
     for use in draft.names.within(draft.names.scopes[node.id]):
         if use.name == "arguments" and draft.names.owner(use) is None:
-            raise refuse(use.node, "it reads its arguments by position; name them first")
+            raise refuse(use.node, "the function reads its arguments by position; name them first")
     listing = child(node, "parameters")
     single = child(node, "parameter")
     found = [parameter_of(one) for one in code_children(listing)] if listing is not None else []
@@ -210,7 +210,7 @@ def _rename_function(draft: Draft, function: Legacy, old: str, new: str) -> None
         offered = kind in ("export_specifier", "export_statement") or use.node.type == "shorthand_property_identifier"
         assigned = around is not None and kind == "assignment_expression" and child(around, "right") == use.node
         if not declared and not (use.scope.kind == "module" and (offered or assigned)):
-            raise refuse(use.node, f"{old} is used by the code itself; rewrite that by hand")
+            raise refuse(use.node, f"the code itself uses {old}; rewrite these uses by hand")
         if around is not None and kind == "export_specifier" and child(around, "alias") is not None:
             raise refuse(use.node, f"{old} is exported under another name; rewrite it by hand")
         draft.edits.replace_node(use.node, new)

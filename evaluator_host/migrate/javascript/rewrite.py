@@ -85,9 +85,7 @@ def _rewrite(code: str, wish: Wish, language: Language) -> Rewritten:
     ]
     lines = [line for line in first if line is not None]
     if lines and not legacy.has_statements:
-        raise refuse(
-            legacy.node, "its parameters are destructured and the function has no body; give it a body in braces"
-        )
+        raise refuse(legacy.node, "the function destructures its parameters and has no body; give it a body in braces")
     convert_returned_text(draft, legacy)
     insert_first(draft, legacy.node, lines)
     return draft.finish()

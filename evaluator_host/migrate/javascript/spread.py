@@ -27,7 +27,7 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
     node, scope = function.node, function.scope
     if not function.has_statements:
         raise refuse(
-            node, f"it takes its arguments as {text(spread.rest)[:40]} and has no body; give it a body in braces"
+            node, f"a function takes its arguments as {text(spread.rest)[:40]} and has no body; give it one in braces"
         )
     for name in function.names:
         for use in draft.names.of(name, draft.names.module):
@@ -55,7 +55,7 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
     listing = child(node, "parameters")
     if listing is not None:
         draft.edits.replace_node(listing, f"({', '.join(shown)})")
-    draft.did(node, f"the parameters became ({', '.join(names)}); the old ones are set at the start")
+    draft.did(node, f"the parameters became ({', '.join(names)}); the old are set at the start")
     draft.parameters = guessed_parameters(draft.source.decode())
     convert_returned_text(draft, replace(function, parameters=()))
     insert_first(draft, node, lines)
@@ -74,12 +74,12 @@ def old_arguments(draft: Draft, legacy: Legacy, inputs: str, outputs: str) -> st
         around = use.node.parent
         changed = around is not None and is_member(use) and (is_written(around) or member_name(around) == "callee")
         if changed or use.access is not Access.READ or not legacy.has_statements:
-            raise refuse(use.node, "it changes its arguments by position; name them first")
+            raise refuse(use.node, "the function changes its arguments by position; name them first")
     taken = {use.name for use in draft.names.uses}
     name = next(one for one in ("args", "oldArguments", "_oldArguments", "__oldArguments") if one not in taken)
     for use in uses:
         draft.edits.replace_node(use.node, name)
-        draft.did(use.node, f"arguments, of which there are three now, became {name}, which holds the old four")
+        draft.did(use.node, f"arguments has only three values now, so {name} with the old four replaces it")
     return f"const {name} = [{{}}, {inputs}, {outputs}, {member(draft, inputs, draft.wish.key)}]"
 
 

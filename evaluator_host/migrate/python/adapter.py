@@ -22,8 +22,8 @@ _FUNCTIONS: Final = ("function_definition", "lambda")
 def adapt(code: str, wish: Wish) -> list[Rewritten]:
     """Return programs that keep the old code and adapt its interface, the simplest first.
 
-    One renames the old function, if functions of the program call it. One leaves the old code unchanged, for a function
-    that only the module itself uses. In the last, `evaluate` also accepts the four old arguments.
+    A program renames the old function if functions of the code call it, or leaves the old code unchanged if only the
+    module itself uses the function. In the last program, `evaluate` also accepts the four old arguments.
 
     Raises:
       Unreadable: the program cannot be parsed, or never mentions the function.
@@ -34,7 +34,7 @@ def adapt(code: str, wish: Wish) -> list[Rewritten]:
     if entry not in names.module.bound and "main" in names.module.bound:
         return [_main_adapter(_draft(code, wish))]
     if not re.search(rf"\b{re.escape(entry)}\b", code):
-        raise Unreadable(f"it defines no function {entry}", missing=True)
+        raise Unreadable(f"the code defines no function {entry}", missing=True)
     reads = [use for use in names.of(entry, names.module) if use.scope is not names.module]
     renamed = entry in names.module.bound and bool(reads) and not _is_imported(names.of(entry, names.module))
     found = [_adapter(_draft(code, wish), renamed=True)] if renamed else []
@@ -70,10 +70,10 @@ def _adapter(draft: Draft, *, renamed: bool = False, takes_four: bool = False) -
         for use in draft.names.of(entry, draft.names.module):
             draft.edits.replace_node(use.node, old)
         head = ""
-        draft.did(None, f"{entry} is called {old} now, and is otherwise as it was")
+        draft.did(None, f"{entry} was renamed to {old}, and is otherwise unchanged")
     else:
         head = f"{old} = {entry}\n\n\n"
-        draft.did(None, f"the old code is as it was; {old} is another name of its {entry}")
+        draft.did(None, f"the old code is unchanged; {old} is a second name of its {entry}")
     draft.did(None, f"a new {entry}(inputs, outputs, trace) calls {old} with the arguments of the old contract")
     return _finish(draft, head, f"{keyword}def {entry}({parameters}):", lines)
 
@@ -92,7 +92,7 @@ def _main_adapter(draft: Draft) -> Rewritten:
         lines.append(f"variables = {{name: variables[name] for name in ({named},) if name in variables}}")
     lines.append(f"result = {'await ' if asynchronous else ''}main(**variables)")
     lines.append("return json.loads(result) if isinstance(result, str) else result")
-    draft.did(None, "a new evaluate(inputs, outputs, trace) calls main, which is as it was, with its variables")
+    draft.did(None, "a new evaluate(inputs, outputs, trace) calls the unchanged main with its variables")
     draft.origin = "main"
     draft.columns = tuple(one for one in columns if one not in ("completion", "output", "outputs"))
     draft.parameters = ("", "", "completion", next(iter(draft.columns), draft.wish.key))

@@ -20,7 +20,7 @@ ROW_NAMES: Final = frozenset(
 )
 _ROW_METHODS: Final = frozenset(("get", "items", "keys", "values"))
 _CHANGES: Final = ("assignment", "augmented_assignment", "delete_statement")
-_INLINE: Final = 2  # up to this many uses are replaced in place; more get one statement at the start
+_INLINE: Final = 2  # most uses that are replaced in place; more get one statement at the start
 _PLAIN: Final = frozenset(
     (
         *("integer", "float", "string", "true", "false", "none", "identifier"),
@@ -213,7 +213,7 @@ def _replaced(draft: Draft, use: Use, *, shared: bool) -> bool:
     draft.edits.replace_node(call, *default)
     if default == ("None",):
         draft.drop(*span(call))
-    draft.did(call, f"{line_of(call)} was always its default, because {use.name} was always empty")
+    draft.did(call, f"{line_of(call)} always returned its default, because {use.name} was always empty")
     return True
 
 

@@ -36,7 +36,7 @@ def entry_uses(draft: Draft) -> list[Use]:
         seen.add(name)
         writes = [one for one in draft.names.of(name, draft.names.module) if one.access is Access.WRITE]
         if not writes:
-            raise Unreadable(f"it defines no function {draft.wish.entry}", missing=True)
+            raise Unreadable(f"the code defines no function {draft.wish.entry}", missing=True)
         alias = _alias(writes[-1])
         if alias is None or alias in seen:
             return writes
@@ -115,10 +115,10 @@ def _require_four(legacy: Legacy, more: list[Node]) -> None:
             raise Spread(legacy, stars[0])
         if len(positional) > 0:
             raise Current
-        raise refuse(legacy.node, "it takes no arguments")
+        raise refuse(legacy.node, "the function takes no arguments")
     named = positional[0].is_named_first or positional[3].is_named_fourth
     if positional[3].default is not None and not named:
-        raise Current  # three arguments, and a fourth as an option of the author's own
+        raise Current  # three arguments, and an option of the author's own
 
 
 def wrappers(draft: Draft, definition: Node) -> list[tuple[Node, Legacy]]:
@@ -141,7 +141,7 @@ def wrappers(draft: Draft, definition: Node) -> list[tuple[Node, Legacy]]:
             )
         found += inner
         if not inner and _passes_all_on(own):
-            draft.did(decorator, f"{text(decorator)} passes on whatever it gets, and stays")
+            draft.did(decorator, f"{text(decorator)} passes on all arguments, so it stays unchanged")
         elif not inner:
             draft.left(
                 decorator,
@@ -179,7 +179,7 @@ def _with_four(draft: Draft, decorator: Node) -> list[Legacy]:
                 continue
             if decorator.type == "class_definition" or len(nodes) > LEGACY:
                 name = text(child(decorator, "name") or decorator)
-                raise refuse(node, f"a function in {name} takes the four arguments among others")
+                raise refuse(node, f"a function in {name} takes the four arguments and others; rewrite it by hand")
             found.append(Legacy(node, draft.names.scopes[node.id], tuple(parameters)))
     return found
 

@@ -94,10 +94,10 @@ def _function(draft: Draft, name: str) -> Legacy:
     uses = draft.names.of(name, draft.names.module)
     writes = [use for use in uses if use.access is Access.WRITE]
     if not writes:
-        raise Unreadable(f"it defines no function {name}", missing=True)
+        raise Unreadable(f"the code defines no function {name}", missing=True)
     other = "evaluate" if name == "main" else "main"
     if other in draft.names.module.bound:
-        raise refuse(writes[-1].node, f"it defines {other} too")
+        raise refuse(writes[-1].node, f"the code defines {other} too; rename or remove one of them")
     node = writes[-1].node.parent
     if len(writes) > 1 or node is None or node.type != "function_definition":
         raise refuse(writes[-1].node, f"{name} is not one plain function; rewrite it by hand")
@@ -105,7 +105,7 @@ def _function(draft: Draft, name: str) -> Legacy:
         raise refuse(node, f"{name} is decorated; rewrite it by hand")
     for use in uses:
         if use.access is not Access.WRITE:
-            raise refuse(use.node, f"{name} is used by the code itself; rewrite that by hand")
+            raise refuse(use.node, f"the code itself uses {name}; rewrite these uses by hand")
     listing = child(node, "parameters")
     found = []
     for one in code_children(listing) if listing is not None else []:
@@ -188,7 +188,7 @@ def _read_by_name(draft: Draft, function: Legacy, use: Use, defaults: dict[str, 
     if own is None and others:
         raise refuse(
             others[0].node,
-            f"{key} is a name that the code uses itself, and in main it would mean the column; rename it first",
+            f"the code itself uses the name {key}, and in main it would mean the column; rename it first",
         )
     if own is not None:
         if len([one for one in others if one.access is not Access.READ]) > 1:

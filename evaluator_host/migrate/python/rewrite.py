@@ -62,7 +62,7 @@ def rewrite(code: str, wish: Wish) -> Rewritten:
         _rewrite_function(draft, legacy, [(name, draft.names.module) for name in _names_of_function(draft, legacy)])
         for decorator, wrapper in inner:
             _rewrite_function(draft, wrapper, _wrapped_names(draft, wrapper))
-            draft.did(decorator, f"the function that {text(decorator)} puts around it is rewritten too")
+            draft.did(decorator, f"the wrapper function in {text(decorator)} is rewritten too")
     add_imports(draft)
     return draft.finish()
 

@@ -22,9 +22,7 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
     """
     function = spread.function
     if not function.has_statements:
-        raise refuse(
-            function.node, f"it is a lambda that takes its arguments as {text(spread.rest)}; name its parameters first"
-        )
+        raise refuse(function.node, f"a lambda takes its arguments as {text(spread.rest)}; name its parameters first")
     name = text(child(function.node, "name") or function.node)
     for use in draft.names.of(name, draft.names.module):
         around = use.node.parent
@@ -49,7 +47,7 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
     if options and not options[0].startswith("**"):
         options.insert(0, "*")
     draft.edits.replace_node(listing, f"({', '.join((inputs, outputs, trace, *options))})")
-    draft.did(function.node, f"the parameters became ({inputs}, {outputs}, {trace}); the old ones are set at the start")
+    draft.did(function.node, f"the parameters became ({inputs}, {outputs}, {trace}); the old are set at the start")
     draft.parameters = guessed_parameters(draft.source.decode())
     convert_returned_text(draft, replace(function, parameters=()))
     insert_first(draft, function.node, lines)
