@@ -74,7 +74,7 @@ def restore(
     kept = address(revealed(settings.database_url), home)
     taken = [name for name in (*_FOLDERS, _KEYS) if (home / name).exists() and not _is_empty(home / name)]
     if taken:
-        raise Misconfigured(f"{home} has {', '.join(taken)} already. Name an empty --data-dir, or move them away")
+        raise Misconfigured(f"{home} already has {', '.join(taken)}. Name an empty --data-dir, or move them away")
     home.mkdir(parents=True, exist_ok=True)
     try:
         with TemporaryDirectory(dir=home) as folder, tarfile.open(file) as archive:
@@ -82,8 +82,8 @@ def restore(
             manifest = _manifest(Path(folder), file)
             if manifest["database"] != kept.engine:
                 raise Misconfigured(
-                    f"the backup is of a database of {manifest['database']}, and this host uses {kept.engine}: "
-                    "restore it where EVALUATOR_HOST_DATABASE_URL names one of the same kind"
+                    f"the backup has a database of {manifest['database']}, but this host uses {kept.engine}: "
+                    "set EVALUATOR_HOST_DATABASE_URL to a database of the same kind, then restore again"
                 )
             restore_database(kept, Path(folder) / _DATABASE, manifest["revisions"])
             for name in (*_FOLDERS, _KEYS):
@@ -91,7 +91,7 @@ def restore(
     except (OSError, tarfile.TarError) as error:
         raise InvalidRequest(f"{file} cannot be restored: {error}") from error
     migrate(kept)
-    err.print(plain(f"restored what was backed up at {manifest['created_at']}; start the host"))
+    err.print(plain(f"restored the backup of {manifest['created_at']}; start the host"))
 
 
 def _pack(file: Path, made: Path, data_dir: Path) -> None:
@@ -115,7 +115,7 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
 
 
 def _file_or_folder(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
-    """Let tarfile extract what `backup` writes: a link could lead to the restored host's own files."""
+    """Accept only the files and folders that `backup` writes: a link could lead to files of the host."""
     if not (member.isfile() or member.isdir()):
         raise tarfile.SpecialFileError(member)
     return tarfile.data_filter(member, folder)

@@ -82,7 +82,7 @@ def _write_fix(file: Path, report: CheckReport) -> None:
     fix = next((problem.fix for problem in report.problems if problem.fix is not None), None)
     if fix is None or fix.code is None:
         lost = any(problem.code == "syntax_error" for problem in report.problems)
-        why = "its indentation cannot be restored in exactly one way; correct it by hand" if lost else "it has no fault"
+        why = "more than one indentation fits, or none; correct it by hand" if lost else "no fault was found"
         err.print(plain(f"{file} stays as it is: {why}"))
         return
     with writing(file):
@@ -130,8 +130,8 @@ def _class(found: EvaluatorClass) -> str:
 
 def _missing(missing: MissingImport) -> str:
     place = f"line {missing.line}" if missing.file is None else f"{missing.file}, line {missing.line}"
-    pin = f"; it probably needs {missing.pin}" if missing.pin else ""
+    pin = f"; probably pin {missing.pin}" if missing.pin else ""
     if missing.pin and missing.path:
         pin = f"; for a package of that name, pin {missing.pin}"
-    path = f"; there is no {missing.path} in its project" if missing.path else ""
+    path = f"; the project has no {missing.path}" if missing.path else ""
     return f"{missing.module} ({place}){path}{pin}"

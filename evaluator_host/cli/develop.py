@@ -24,7 +24,7 @@ from evaluator_host.types.errors import InvalidRequest
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """A test case of an evaluator and its outcome: `problem` says how it differs from what was expected, if it does."""
+    """A test case of an evaluator; `problem` says how its result differs from the expected one, None if it does not."""
 
     evaluator: str
     case: str
@@ -48,7 +48,7 @@ def run_cases(
     found = [pair for path in paths for pair in _pairs(path)]
     if not found:
         raise InvalidRequest(
-            "there are no cases: put NAME.cases.jsonl beside NAME.py; each of its lines is a row with `expect`"
+            "there are no cases: put NAME.cases.jsonl beside NAME.py; each line is a row with `expect`"
         )
     outcomes = run_async(lambda: _tested(found, settings, url))
     bad = [one for one in outcomes if one.problem is not None]
@@ -59,7 +59,7 @@ def run_cases(
     else:
         for one in bad:
             out.print(plain(f"{one.evaluator}: {one.case}: {one.problem}"))
-        out.print(f"{len(outcomes) - len(bad)} of {len(outcomes)} cases hold")
+        out.print(f"{len(outcomes) - len(bad)} of {len(outcomes)} cases passed")
     raise typer.Exit(1 if bad else 0)
 
 

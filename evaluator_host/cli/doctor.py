@@ -79,7 +79,7 @@ def doctor(*, data_dir: options.DataDirOption = None, as_json: options.JsonOptio
 async def examine(settings: Settings) -> dict[str, list[Finding]]:
     """Return the findings of the machine (`host`), of each backend, and of how packages are installed."""
     found = {"host": [*await _tools(settings), _data_dir(settings.data_dir)]}
-    found["host"].append(_checked("open files", lambda: f"as many as {require_descriptors()} at once"))
+    found["host"].append(_checked("open files", lambda: f"up to {require_descriptors()} at once"))
     found["host"].append(_checked("CA file", lambda: _authorities(settings)))
     found["host"] += [*await database_findings(settings), _port(settings), *_WIRES.load()(settings)]
     return {**found, **await backend_findings(settings), "packages": await builder_findings(settings)}
@@ -111,7 +111,7 @@ async def _tools(settings: Settings) -> list[Finding]:
 
 
 async def _prepare_tools(settings: Settings) -> dict[str, str]:
-    """Make the tools of sandboxes where they are missing; return where each is."""
+    """Install missing tools of sandboxes; return the path of each tool."""
     node, runner = toolchain.node_path(), await toolchain.ensure_javascript_runner(settings.data_dir)
     return {
         "node": str(node),
@@ -135,7 +135,7 @@ def _data_dir(path: Path) -> Finding:
             with tempfile.TemporaryFile(dir=folder) as file:
                 file.write(bytes(_TRIED_BYTES))
     except OSError as error:
-        fix = "or choose another with --data-dir or EVALUATOR_HOST_DATA_DIR"
+        fix = "make it writable, or choose another folder with --data-dir or EVALUATOR_HOST_DATA_DIR"
         return Finding("data directory", ok=False, detail=f"{path} cannot be used: {refusal_of(error)}", fix=fix)
     if path.stat().st_mode & stat.S_IWOTH:
         detail = f"every user of this machine can change {path}, where the host's keys and database are"
@@ -157,13 +157,13 @@ def _port(settings: Settings) -> Finding:
     except Misconfigured as error:
         if (running := _running_host(settings, name)) is not None:
             return running
-        fix = "choose another port (EVALUATOR_HOST_PORT), or stop what listens there; only `serve` needs it"
+        fix = "choose another port (EVALUATOR_HOST_PORT), or stop the program that listens there; only `serve` needs it"
         return Finding(name, ok=False, detail=f"{error.detail} (no Evaluator Host answers there)", fix=fix)
     return Finding(name, ok=True, detail=f"free on {settings.host}")
 
 
 def _running_host(settings: Settings, name: str) -> Finding | None:
-    """Return what the host that listens on the port says of itself; None if none does."""
+    """Return a finding on the host that listens on the port; None if there is none."""
     from evaluator_host.platform.terminal.remote_host import host  # noqa: PLC0415 - httpx, which few commands need
 
     address = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -186,7 +186,7 @@ def _table(found: dict[str, list[Finding]], *, serving: str | None) -> Text:
     width = max(len(finding.name) for findings in found.values() for finding in findings)
     for name, findings in found.items():
         spare = serving not in (None, name) and name in set(SandboxChoice) and not is_working(findings)
-        made.append(f"{name}{f' (not needed: {serving} serves)' if spare else ''}\n", style="bold")
+        made.append(f"{name}{f' (not needed: {serving} works)' if spare else ''}\n", style="bold")
         for finding in findings:
             mark, style = ("ok", "green") if finding.ok else ("--", "dim") if spare else ("NO", "bold red")
             made.append(f"  {mark}", style=style).append(f"  {finding.name:<{width}}  {plain(finding.detail)}\n")
@@ -205,7 +205,7 @@ def _images() -> None:
 def build(
     *,
     base: Annotated[
-        str | None, typer.Option(help="Image to build on.", show_default="Debian trixie: pulled, else bootstrapped")
+        str | None, typer.Option(help="Base image.", show_default="Debian trixie: pulled, else bootstrapped")
     ] = None,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
@@ -242,6 +242,6 @@ def install_service(
     except OSError as error:
         raise InvalidRequest(f"cannot write {to}: {error.strerror}. Run this as root, or use --print") from error
     start = f"{_ADD_USER} && systemctl daemon-reload && systemctl enable --now {to.stem}"
-    err.print(plain(f"wrote {to}; make its user and start it: {start}"))
+    err.print(plain(f"wrote {to}; now create its user and start it: {start}"))
     if any(part in ("home", "root") for part in Path(sys.executable).parts):
         err.print(plain(f"the service's user has to be able to read {sys.prefix}: install into a folder below /opt"))

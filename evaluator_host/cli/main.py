@@ -43,9 +43,9 @@ _COMMANDS: Final = {
     "backup": "cli.backup",
     "restore": "cli.backup",
 }
-# What people type for a command.
+# Other words that people type for a command.
 _ALIASES: Final = {"evaluate": ("run",), "eval": ("run",), "environments": ("packages",)}
-# What people type within a group, for the first of these verbs that the group has.
+# Other words that people type in a group, each for the first of these verbs that the group has.
 _VERBS: Final = {
     **dict.fromkeys(("remove", "rm"), ("delete", "revoke")),
     **dict.fromkeys(("add", "new", "create"), ("create", "upload", "build", "set")),
@@ -59,7 +59,7 @@ _VERBS: Final = {
 _ELSEWHERE: Final = {"jobs schedule": ("schedules", "create")}
 # options of commands that pass their arguments on to `run`
 _PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
-_GROUPS: Final = {"images": "evaluator_host.cli.doctor"}  # command groups of no resource
+_GROUPS: Final = {"images": "evaluator_host.cli.doctor"}  # command groups that belong to no resource
 
 
 class _Commands(Mapping[str, Any]):

@@ -78,7 +78,7 @@ def _read_part(path: Path) -> _Part:
     """Return where the results of a shard are.
 
     Raises:
-      InvalidRequest: the file cannot be read, is not a shard's, or is not whole.
+      InvalidRequest: the file cannot be read, is not of a shard, or is incomplete.
     """
     places: dict[int, int] = {}
     closing: dict[str, Any] | None = None
@@ -115,7 +115,7 @@ def _require_all(parts: list[_Part]) -> None:
     """Check that the parts are all shards of one run, each once and whole.
 
     Raises:
-      InvalidRequest: they are not; the message names the shards to run.
+      InvalidRequest: a shard is missing, repeated or incomplete; the message names the shards to run.
     """
     first = parts[0]
     found = {part.shard.number: part for part in parts}

@@ -1,6 +1,6 @@
 """Reports of a run for other programs: JUnit XML for CI systems, Markdown with the change against an earlier run.
 
-Both are made of the file that `run --out` writes, so they need no more memory than a line of figures for each row.
+Both read the file that `run --out` writes, so they need only a few numbers in memory for each row.
 """
 
 import math
@@ -41,7 +41,7 @@ class ReportedRow:
 class Report:
     """The rows of one run in their order."""
 
-    name: str  # the evaluator, as people know it
+    name: str  # name of the evaluator, for people
     rows: tuple[ReportedRow, ...]
 
     @property
@@ -72,7 +72,7 @@ class SameRows:
 
     now: Report
     before: Report
-    only_now: int  # rows with the value in the later report alone
+    only_now: int  # rows with the value only in the later report
     only_before: int
 
     @classmethod
@@ -241,7 +241,7 @@ def _first(rows: list[ReportedRow]) -> str:
 
 
 def _lines(name: str, form: str, figure: Figure, report: Report, baseline: Report | None) -> list[str]:
-    """Return the lines of a figure; if its rows differ from the baseline's, a second line is over the same rows."""
+    """Return the lines of a figure; if some rows are only in one report, a second line compares the others."""
     if baseline is None:
         now = figure(report)
         return [] if now is None else [f"| {name} | {_number(now, form)} |"]
@@ -288,4 +288,4 @@ _FIGURES: Final[tuple[tuple[str, str, Figure], ...]] = (
     ("mean", ".4g", lambda report: report.mean),
     ("passed", ".1%", lambda report: report.pass_rate),
 )
-_VALUES: Final = {"mean": "score", "passed": "passed"}  # the value of a row that a mean is made of
+_VALUES: Final = {"mean": "score", "passed": "passed"}  # value of a row, by the mean over it

@@ -78,7 +78,7 @@ def run(
         int | None, typer.Option(help="Maximum number of processes and threads of a row.", show_default="32")
     ] = None,
     disk_mb: Annotated[int | None, typer.Option(help="Size of /tmp in MB.", show_default="64")] = None,
-    log_kb: Annotated[int | None, typer.Option(help="KB kept of stdout, and of stderr.", show_default="64")] = None,
+    log_kb: Annotated[int | None, typer.Option(help="KB to keep of stdout and of stderr.", show_default="64")] = None,
     result_kb: Annotated[
         int | None, typer.Option(help="Maximum size of the returned value as JSON, in KB.", show_default="1024")
     ] = None,
@@ -94,16 +94,16 @@ def run(
     ] = Isolation.ROW,
     parallelism: Annotated[int | None, typer.Option(min=1, help="Sandboxes in parallel.", show_default="cores")] = None,
     map_: Annotated[
-        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="As in outputs=answer. Repeatable.")
+        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="Column of a row field. Repeatable.")
     ] = None,
     format_: options.FormatOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of rows to read.")] = None,
     shard: Annotated[
-        str | None, typer.Option(help="Score one part of the rows, as in 3/16: those whose index mod 16 is 3.")
+        str | None, typer.Option(help="Score only a part of the rows: 3/16 are those whose index mod 16 is 3.")
     ] = None,
     by: options.ByOption = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the results in the rows' order as JSONL; if interrupted, to FILE.part.")
+        Path | None, typer.Option(help="Write results in the order of the rows as JSONL; if interrupted, to FILE.part.")
     ] = None,
     include_rows: Annotated[bool, typer.Option("--include-rows", help="With --out: write the rows too.")] = False,
     fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the mean score is lower.")] = None,
@@ -112,7 +112,7 @@ def run(
     baseline: Annotated[
         Path | None, typer.Option(help="Results of an earlier run (--out); reports show the change.")
     ] = None,
-    max_drop: Annotated[float | None, typer.Option(help="Exit 1 if the mean is lower than --baseline by more.")] = None,
+    max_drop: Annotated[float | None, typer.Option(help="Exit 1 if the mean fell by more since --baseline.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 2 if a line of the data is bad.")] = False,
     url: options.UrlOption = None,
     sandbox: options.SandboxOption = None,
@@ -160,7 +160,7 @@ def run(
         row = parse_row(single)
         code = run_async(lambda: _run_one(given, row, settings, terms=terms, url=url, as_json=as_json))
         if code == 1 and all(text is None for text in single.values()):
-            err.print("there was no row: give --data FILE, or a row by --inputs, --outputs, …")
+            err.print("there is no row to score: give --data FILE, or a row by --inputs, --outputs, …")
         raise typer.Exit(code)
     if described := [f"--{name}" for name, value in single.items() if value is not None]:
         raise InvalidRequest(f"{', '.join(described)} describe a single row; leave them out, or leave out --data")
@@ -168,7 +168,7 @@ def run(
         raise InvalidRequest(f"--out would replace the rows in {data} by their results: name another file")
     if out is not None and out.suffix.lower() in _OTHER_FORMATS:
         named = out.with_suffix(".jsonl")
-        raise InvalidRequest(f"--out writes JSON Lines, and {out} is named as another format: write --out {named}")
+        raise InvalidRequest(f"--out writes JSON Lines, but the name {out} is of another format: write --out {named}")
     work = Run(
         settings=settings,
         given=given,
@@ -192,7 +192,7 @@ def run(
 
 
 class OrderedLines:
-    """Writes lines in the order of their numbers, which begin at 0, as long as at most 64 MB wait for one before."""
+    """Writes lines in the order of their numbers, from 0 on, while at most 64 MB wait for an earlier line."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -215,7 +215,7 @@ class OrderedLines:
             self.flush()
 
     def flush(self) -> None:
-        """Write the lines that wait; those before them come after."""
+        """Write all waiting lines, even before earlier ones."""
         for number, line in sorted(self._waiting.items()):
             self._file.write(line)
             self._next = number + 1
@@ -322,7 +322,7 @@ class Run:
                 results.write(self.shard.closing_line(rows=self._rows.count, bad_lines=self._rows.bad))
             if not self._summary.rows and (self.shard is None or not self._rows.count):
                 bad = self._rows.bad
-                why = f"bad lines: {bad}" if bad else "it is empty, or has a header and nothing else"
+                why = f"bad lines: {bad}" if bad else "the file is empty, or has only a header"
                 raise InvalidRequest(f"there is no row to score in {self.data}: {why}")
         self._print(seconds)
         if pins:
@@ -330,7 +330,7 @@ class Run:
         return self._exit_code()
 
     async def _require_first_rows(self, target: EvaluationService) -> None:
-        """Refuse a mapping of columns that the file lacks, and an evaluator that reads outputs which it lacks."""
+        """Refuse a mapping of columns that the file lacks, and code that reads outputs if the rows have none."""
         bytes_ = self.settings.body_mb << 20
         first = first_rows_of_file(self.data, self.mapping, max_row_bytes=bytes_, format_=self.format_)
         if first is not None:

@@ -32,13 +32,13 @@ def serve(
     sandbox: options.SandboxOption = None,
     workers: Annotated[
         int | None,
-        typer.Option(help="Processes that answer calls; over four cores, some.", show_default="1"),
+        typer.Option(help="Processes that answer calls.", show_default="1; more over four cores"),
     ] = None,
 ) -> None:
     """Serve the API and the pages until SIGINT, SIGTERM or SIGHUP. Options override EVALUATOR_HOST_* variables."""
     require_descriptors()
     settings = load_settings(host=host, port=port, data_dir=data_dir, sandbox=sandbox, workers=workers)
-    gc.disable()  # imports make no garbage, and looking for some takes a tenth of a start
+    gc.disable()  # no search for garbage during imports: it would take a tenth of the start
     from evaluator_host.platform.http.error_log import log_to_stderr  # noqa: PLC0415
     from evaluator_host.server.server import require_key, serve_http  # noqa: PLC0415 - FastAPI, which `run` never needs
     from evaluator_host.server.workers import open_workers  # noqa: PLC0415
@@ -64,7 +64,7 @@ def serve(
 
 
 def _only_free_memory() -> None:
-    """Free memory at the interpreter's pace, which may take seconds on a busy machine: all is stored by now."""
+    """Lift the time limit while the interpreter ends: everything is stored, and only memory is left to free."""
     faulthandler.cancel_dump_traceback_later()
     gc.freeze()
 
@@ -81,7 +81,7 @@ def require_descriptors() -> str:
             f"this process may have {most} files open, which is too few for a host: raise the limit to 1024 or more "
             "(`ulimit -n 1024`, LimitNOFILE= in systemd)"
         )
-    return "this machine allows" if most == resource.RLIM_INFINITY else str(most)
+    return "the limit of this machine" if most == resource.RLIM_INFINITY else str(most)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -99,16 +99,16 @@ class Attack:
       group: The part of the system that it targets.
       code: The whole program.
       why: The guard that stops it, in one sentence.
-      expected: Any of these outcomes means that it was stopped.
-      without: With all of these guards gone the attack gets through. Empty when no guard can be taken away on its own;
-        `seen` then says how the attack was seen to get through.
-      seen: See `without`.
-      like: Numbers of public flaws of other sandboxes (`CVE-…`) whose way in it tries here.
+      expected: Outcomes, each of which means that the attack was stopped.
+      without: Guards without which the attack gets through. Empty if no guard can be switched off on its own; `seen`
+        then says how the attack was seen to get through.
+      seen: How the attack was seen to get through, if `without` is empty.
+      like: Numbers of public flaws in other sandboxes (`CVE-…`) that the attack tries here.
       witness: A program of another workspace that runs while this attack's sandbox still lives and looks for what the
         attack left or holds; must get hold of nothing.
       calm: Whether the program scores `CALM_SCORE` for a calm row, with which it is asked again after the attack. False
         for code that fails to load: the hostile row then runs a second time and must have the same outcome.
-      data: Paths of data files that it has, and its witness too; each holds `inputs["mark"]`.
+      data: Paths of data files of the attack and its witness; each file has `inputs["mark"]`.
       isolation: `batch` sends the hostile row and then a calm one to the same process.
       safe: Whether `selftest` runs it. False for an attack that is costly and proves nothing about a deployment.
     """

@@ -50,7 +50,7 @@ async function evaluate(inputs, outputs, trace) {
 
 
 class _Outcome(BaseModel):
-    """One table of `expected`."""
+    """An expected outcome, as a table of the TOML file."""
 
     model_config = ConfigDict(extra="forbid")
 

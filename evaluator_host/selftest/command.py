@@ -35,7 +35,7 @@ _GRANT_LIMITS: Final = (
     "grant the host cgroups with memory and pids (systemd: Delegate=yes), or use docker; `evaluator-host doctor` says "
     "which limits are in force"
 )
-_ALWAYS: Final = "let nobody you do not trust use this host, and report the finding as SECURITY.md says"
+_ALWAYS: Final = "let only people you trust use this host, and report the finding as SECURITY.md says"
 
 _ADVICE: Final[dict[Guard, str]] = {
     Guard.NETWORK: "sandboxes have a network: look for an engine, wrapper or OCI hook that adds one to containers",
@@ -44,7 +44,7 @@ _ADVICE: Final[dict[Guard, str]] = {
     Guard.PROC: "sandboxes see processes of this machine: look for a runtime that shares the pid namespace",
     Guard.IPC: "sandboxes share IPC objects: look for a runtime that shares the ipc namespace",
     Guard.SECCOMP: "the seccomp filter is not in force: use a kernel, engine and runtime with seccomp",
-    Guard.CAPABILITIES: "code in sandboxes has rights: look for an engine that adds capabilities or ignores the user",
+    Guard.CAPABILITIES: "code in sandboxes has extra rights: look for an engine that adds capabilities or another user",
     Guard.ENVIRONMENT: "the host's environment reaches sandboxes: look for an engine or wrapper that passes it on",
     Guard.MEMORY: _GRANT_LIMITS,
     Guard.PROCESSES: _GRANT_LIMITS,
@@ -52,14 +52,14 @@ _ADVICE: Final[dict[Guard, str]] = {
 }
 
 BackendOption = Annotated[
-    SandboxChoice | None, typer.Option(help="auto, bubblewrap or docker; default: as the host.", show_default=False)
+    SandboxChoice | None, typer.Option(help="auto, bubblewrap or docker. Default: the host's.", show_default=False)
 ]
 GroupOption = Annotated[
-    list[Group] | None, typer.Option(metavar="|".join(Group), help="Only these, several times.", show_default="all")
+    list[Group] | None, typer.Option(metavar="|".join(Group), help="Group of attacks. Repeatable.", show_default="all")
 ]
 LanguagesOption = Annotated[
     list[Language] | None,
-    typer.Option(metavar="|".join(Language), help="Only these, several times.", show_default="all"),
+    typer.Option(metavar="|".join(Language), help="Language of attacks. Repeatable.", show_default="all"),
 ]
 
 

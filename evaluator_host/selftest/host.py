@@ -132,7 +132,7 @@ class _Host:
     """The host under attack, as its two workspaces see it."""
 
     def __init__(self, process: Any, attacker: httpx.AsyncClient, neighbour: httpx.AsyncClient) -> None:
-        self.peak_memory_mb = 0.0  # peak of any one of its processes
+        self.peak_memory_mb = 0.0  # highest memory of any process of the host
         self._process = process
         self._attacker = attacker
         self._neighbour = neighbour
@@ -142,7 +142,7 @@ class _Host:
         """Wait until the host answers and evaluates.
 
         Raises:
-          SandboxUnavailable: it does not.
+          SandboxUnavailable: the host does not start.
         """
         deadline = time.monotonic() + _START_S
         while problems := [problem async for problem in self._disturbed(_START_S)]:
@@ -166,7 +166,7 @@ class _Host:
         return AttackResult(attack, verdict, told, "the neighbour was served", time.monotonic() - started)
 
     async def _disturbed(self, patience_s: float) -> AsyncIterator[str]:
-        """Yield each way in which the other workspace is not served as it must be."""
+        """Yield a message for each wrong or missing answer to the other workspace."""
         try:
             await self._ask_health(patience_s)
             x = time.monotonic_ns() % 1000
@@ -190,7 +190,7 @@ class _Host:
                 return
 
     def _used_s(self) -> float:
-        """Return the processor time that the host's processes have used, their sandboxes left out."""
+        """Return the processor time that the host's processes have used, without their sandboxes."""
         return sum(map(_used_s, self._processes()))
 
     def _processes(self) -> list[int]:
@@ -285,7 +285,7 @@ def _prepared_folder(folder: Path, settings: Settings) -> Path:
 
 
 def _client(address: str, token: str) -> httpx.AsyncClient:
-    """Return a client that makes a connection for each request: an idle one may be closed as a request is sent."""
+    """Return a client that opens a connection for each request: an idle one may close while a request is sent."""
     limits = httpx.Limits(max_keepalive_connections=0)
     headers = {"Authorization": f"Bearer {token}"}
     return httpx.AsyncClient(base_url=address, headers=headers, trust_env=False, limits=limits)

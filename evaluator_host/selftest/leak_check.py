@@ -14,9 +14,9 @@ from evaluator_host.engine.sandbox.linux.instance import this_instance
 from evaluator_host.engine.system.tree import walk
 
 _PROC: Final = Path("/proc")
-_MOST_BYTES: Final = 1 << 20  # bytes of a command line; the kernel makes an argument no longer than 128 KB
+_MOST_BYTES: Final = 1 << 20  # most bytes read of a command line, of which one argument has at most 128 KB
 _SPARE_DESCRIPTORS: Final = 8
-# A resolver's socket, a thread pool's pipe: made once and kept. A real leak grows with every sandbox.
+# Descriptors that are opened once and kept, such as a resolver's socket; a real leak grows with every sandbox.
 
 
 @dataclass(frozen=True, slots=True)

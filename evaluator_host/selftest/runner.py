@@ -20,10 +20,10 @@ from evaluator_host.selftest.trial import AttackResult, Verdict, neighbour_probl
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
 _ENGINE: Final = "unix:///var/run/docker.sock"  # the address that docker-py uses by default
-# Growth that is allowed to the host: buffers of frames, of at most 64 MiB each. A guest's gigabyte would exceed it.
+# MB by which the host may grow: buffers of frames, of at most 64 MiB each. A guest's gigabyte would exceed it.
 _MORE_MEMORY_MB: Final = 192.0
-_LOAD_TIMEOUT_S: Final = 2.0  # seconds; some attacks hang while they load, honest programs take milliseconds
-_IDLE_TTL_S: Final = 5.0  # seconds; no row reuses an attack's sandbox, and idle ones slow each search for processes
+_LOAD_TIMEOUT_S: Final = 2.0  # seconds to load: some attacks hang there, honest programs take milliseconds
+_IDLE_TTL_S: Final = 5.0  # seconds that a sandbox stays idle: none is reused, and each slows the search for processes
 _SETTLED_S: Final = 10.0  # an engine under load takes seconds to remove a container
 _POLL_S: Final = 0.2
 _TIMES_ALONE: Final = 2  # runs alone for an attack that ran out of time while others kept the machine busy
@@ -62,8 +62,8 @@ async def attack_deployment(
 
     Args:
       settings: Settings of the deployment.
-      attacks: Those to run.
-      at_once: How many at a time.
+      attacks: Attacks to run.
+      at_once: Attacks that run at the same time.
       progress: Called with each result as it comes.
       again: How often an attack that only ran out of time is run once more, alone.
 

@@ -1,6 +1,6 @@
 """Runs one attack against a deployment, and checks its result, leaks and the next evaluator.
 
-The outcome must be an expected one, the same evaluator and one of another workspace must still answer rightly, and no
+The outcome must be an expected one, the same evaluator and one of another workspace must still answer correctly, and no
 process or file may be left.
 """
 
@@ -27,7 +27,7 @@ NEIGHBOUR: Final = "selftest-neighbour"
 _ATTACKER: Final = "selftest"
 _GONE_S: Final = 5.0  # seconds until a row's processes are gone: its sandbox ends them before the next row
 _POLL_S: Final = 0.05
-_LONGEST_POLL_S: Final = 0.4  # each look reads all of /proc
+_LONGEST_POLL_S: Final = 0.4  # longest pause between two searches, each of which reads all of /proc
 _ASKED: Final = 2  # requests to the model that a row may make
 _CALM: Final = Expected(Status.SCORED, CALM_SCORE, log="")
 _NEIGHBOURLY: Final = {
@@ -56,7 +56,7 @@ class AttackResult:
     """The verdict on one attack.
 
     Attributes:
-      problems: Each difference from what must be; empty when the attack was stopped.
+      problems: Differences from the expected outcome; empty when the attack was stopped.
       outcome: A short description of the hostile row's result.
     """
 
@@ -182,7 +182,7 @@ class _Trial:
         return [await self._service.evaluate(evaluator, row, caller=Caller(_ATTACKER)) for row in rows]
 
     def _excesses(self, results: list[EvaluationResult]) -> Iterator[str]:
-        """Yield each thing in the results that no result may hold, whatever its outcome."""
+        """Yield a message for each thing that no result may contain, whatever the outcome."""
         for result in results:
             text = f"{result.reason} {result.logs} {result.error} {result.value}"
             if self._canaries.secret in text:

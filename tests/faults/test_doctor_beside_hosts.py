@@ -68,7 +68,7 @@ def test_a_port_that_another_program_has(answer: bytes | None) -> None:
     assert not told["ok"]
     assert f"port {port} of 127.0.0.1 is in use" in told["detail"]
     assert "no Evaluator Host answers there" in told["detail"]
-    assert "choose another port (EVALUATOR_HOST_PORT), or stop what listens there" in told["fix"]
+    assert "choose another port (EVALUATOR_HOST_PORT), or stop the program that listens there" in told["fix"]
 
 
 @pytest.mark.long

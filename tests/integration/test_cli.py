@@ -119,7 +119,7 @@ def test_results_of_an_earlier_run_stay_until_there_are_new_ones(folder: Path) -
     for other in ("out.csv", "out.tsv", "out.parquet", "out.XLSX"):
         named = cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--out", other)
         assert (named.returncode, (folder / other).exists()) == (2, False)
-        assert f"{other} is named as another format: write --out out.jsonl" in named.stderr
+        assert f"the name {other} is of another format: write --out out.jsonl" in named.stderr
     assert [path.name for path in folder.glob("*.part")] == []
     assert cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--out", "kept.jsonl").returncode == 0
     assert len(read_lines(kept)) == 40
@@ -322,7 +322,7 @@ def test_a_name_that_is_no_file_is_said_to_be_none(folder: Path) -> None:
 def test_an_empty_file_is_said_to_be_empty(folder: Path) -> None:
     (folder / "empty.csv").write_text("gold,answer\n")
     ran = cli(folder, "run", "exact.py", "--data", "empty.csv")
-    assert (ran.returncode, "there is no row to score in empty.csv: it is empty" in ran.stderr) == (2, True)
+    assert (ran.returncode, "there is no row to score in empty.csv: the file is empty" in ran.stderr) == (2, True)
 
 
 def test_what_a_guest_prints_cannot_command_the_terminal(folder: Path) -> None:
@@ -349,7 +349,7 @@ def test_doctor_calls_a_backend_that_no_host_needs_no_fault(folder: Path) -> Non
     nowhere = {"EVALUATOR_HOST_DOCKER_HOST": "unix:///nowhere/docker.sock"}
     ran = cli(folder, "doctor", environment={**nowhere, "EVALUATOR_HOST_SANDBOX": "auto"})
     assert ran.returncode == 0, ran.stdout
-    assert "docker (not needed: bubblewrap serves)" in ran.stdout
+    assert "docker (not needed: bubblewrap works)" in ran.stdout
     assert "NO  engine" not in ran.stdout
     assert "--  engine" in ran.stdout
     chosen = cli(folder, "doctor", environment={**nowhere, "EVALUATOR_HOST_SANDBOX": "docker"})
@@ -445,7 +445,7 @@ def test_a_file_brings_the_modules_that_it_imports(folder: Path, server: Server)
     assert json.loads(run.stdout)["score"] == 5.0, run.stderr
     check = cli(folder, "check", "evals/bad.py", "--url", server.url)
     assert check.returncode == 1
-    assert "there is no lib.py in its project" in check.stdout, check.stdout
+    assert "the project has no lib.py" in check.stdout, check.stdout
     (folder / "two.py").write_text(
         "import torch\ndef one(i, o, t): return torch.ones(1)\ndef evaluate(i, o, t): return 1\n"
     )

@@ -384,7 +384,7 @@ def test_cases_are_kept_with_a_version_and_run(client: Client, url: str, tmp_pat
     file = str(tmp_path / "exact.py")
     shown = command(url, "check", file, code=1)
     assert "wrong: score 0, not >= 0.5" in shown
-    assert "1 of 2 cases hold" in command(url, "test", file, code=1)
+    assert "1 of 2 cases passed" in command(url, "test", file, code=1)
     command(url, "evaluators", "update", "kept-cases", file, "--require-cases", code=2)
     command(url, "evaluators", "update", "kept-cases", file)
     assert "right: 1 ± 0.05" in command(url, "evaluators", "show", "kept-cases")

@@ -1,6 +1,6 @@
 const net = require('net');
 
-/** What answers there; a refusal from afar counts. */
+/** Return what answers at an address; a refusal counts as an answer. */
 const reach = (address) => new Promise((done) => {
   const socket = net.connect(address);
   const end = (what) => { socket.destroy(); done(what); };

@@ -9,6 +9,6 @@ def attack(inputs):
     try:
         while len(made) < 400:
             made.append(own.create())
-    except Exception:  # of another type in each Python: there is no memory for another one
+    except Exception:  # no memory for another interpreter; the type of the exception depends on the Python
         return 0 if made else 1
     return len(made)
