@@ -21,13 +21,13 @@ from ..types.json_values import InvalidJson, decode_json, encode_json, not_finit
 T = TypeVar("T")
 
 DEFAULT_URL: Final = "http://127.0.0.1:8710"
-_PROBLEMS: Final = 3  # problems that the text of an error has
+_PROBLEMS: Final = 3  # most problems in the text of an error
 _CONNECT_S: Final = 5.0
 _LONGEST_PAUSE_S: Final = 10.0  # seconds of the longest pause, even if Retry-After asks for more
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _EVALUATOR_FIELDS: Final = ("code", "language", "contract", "packages", "threshold", "settings", "limits", "policy")
 _RARE_FIELDS: Final = ("python", "files", "path", "data", "models", "network", "secrets", "budget")
-_DEFAULTS: Final = {name: getattr(Evaluator(""), name) for name in _RARE_FIELDS}  # values that are not sent
+_DEFAULTS: Final = {name: getattr(Evaluator(""), name) for name in _RARE_FIELDS}  # default values, which are not sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def decode(kind: type[T], data: bytes) -> T:
     """Decode JSON into a value of the given type.
 
     Raises:
-      ValidationError: it is not of that type.
+      ValidationError: the value is not of that type.
     """
     decoded: T = _adapter(kind).validate_json(data)  # type: ignore[arg-type] # every type can be hashed
     return decoded
@@ -70,7 +70,7 @@ def path_part(name: str) -> str:
 
 
 def query(**given: Any) -> str:
-    """Return the query string `?name=value&…` without arguments that are None, and with each item of a list."""
+    """Return the query string `?name=value&…` without arguments that are None; a list gives one pair for each item."""
     named = {
         name: str(value).lower() if isinstance(value, bool) else value
         for name, value in given.items()
@@ -111,7 +111,7 @@ def row_body(row: Row | Mapping[str, Json]) -> dict[str, Any]:
     """Return a row as request JSON; the host checks the fields of a dictionary.
 
     Raises:
-      InvalidRequest: it is neither a `Row` nor a dictionary.
+      InvalidRequest: the row is neither a `Row` nor a dictionary.
     """
     if isinstance(row, Mapping):
         return dict(row)
@@ -141,7 +141,7 @@ def encode(body: Mapping[str, Any]) -> bytes:
     """Return a request body encoded as JSON.
 
     Raises:
-      InvalidRequest: it cannot be written as JSON, as NaN, which would become null.
+      InvalidRequest: the body cannot be written as JSON, for example because it has NaN.
     """
     try:
         require_finite(body)
@@ -154,7 +154,7 @@ def encode_line(record: Mapping[str, Json]) -> bytes:
     """Return a record of a data set as a line of JSON Lines; the host reads NaN as null, with a note.
 
     Raises:
-      InvalidRequest: it cannot be written as JSON.
+      InvalidRequest: the record cannot be written as JSON.
     """
     return (encode(record) if not_finite(record) is None else json.dumps(record).encode()) + b"\n"
 
@@ -174,7 +174,7 @@ def read_answer(call: Call[T], response: httpx.Response) -> T:
         return decode(call.answer, response.content)
     except ValidationError as error:
         raise HostUnreachable(
-            f"{response.url} does not answer as an Evaluator Host: {error}; check its address, and that "
+            f"{response.url} does not answer as an Evaluator Host: {error}; check the address, and that "
             "client and host have the same version"
         ) from error
 
@@ -236,10 +236,10 @@ def pause_s(busy: Busy) -> float:
 
 
 def host_url(given: str) -> str:
-    """Return the URL of a host as it was given, or with `http://` where it has no scheme.
+    """Return the given URL of a host, with `http://` in front if it has no scheme.
 
     Raises:
-      InvalidRequest: it is not the address of a host.
+      InvalidRequest: the URL is not the address of a host.
     """
     url = (given if "://" in given else f"http://{given}").rstrip("/")
     try:
@@ -264,7 +264,7 @@ def default_url() -> str:
 def http_options(url: str | None, *, key: str | None, timeout_s: float | None) -> dict[str, Any]:
     """Return the arguments of an httpx client for the host at a URL.
 
-    Without a URL it is the host that the environment names, with its key.
+    Without a URL, the arguments are for the host that the environment names, with its key.
 
     Raises:
       InvalidRequest: the URL is not that of a host, or the key is malformed. The message does not repeat the key.
@@ -275,7 +275,9 @@ def http_options(url: str | None, *, key: str | None, timeout_s: float | None) -
     headers = {"Content-Type": "application/json"}
     if key is not None:
         if not key.strip() or not key.strip().isascii() or not key.strip().isprintable() or " " in key.strip():
-            raise InvalidRequest("this is not a key of a host: a key is one word that begins with eh_; copy it again")
+            raise InvalidRequest(
+                "the text is not a key of a host: a key is one word that begins with eh_; copy it again"
+            )
         headers["Authorization"] = f"Bearer {key.strip()}"
     return {
         "base_url": url,

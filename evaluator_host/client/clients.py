@@ -66,7 +66,7 @@ class HostVerbs(Verbs[TransportT]):
         self.labels = LabelVerbs(transport)
 
     def verbs(self, kind: Callable[[TransportT], _V]) -> _V:
-        """Return further methods for this host, which another package brings.
+        """Return further methods for this host, which another package defines.
 
         Args:
           kind: A subclass of `Verbs`.
@@ -124,7 +124,7 @@ class HostVerbs(Verbs[TransportT]):
           rows: Rows, or dictionaries with their fields: `{"inputs": {…}, "outputs": "Paris"}`; as many as the host
             takes in one request (`EVALUATOR_HOST_MAX_ROWS_PER_BATCH`).
           isolation: `BATCH` lets rows share a process, for speed.
-          outputs: `"none"` says that the rows have no outputs, and that this is meant.
+          outputs: `"none"` says that the rows intentionally have no outputs.
           replay: Whether to record and reuse the answers of models that the evaluator calls.
 
         Raises:
@@ -172,14 +172,14 @@ class HostVerbs(Verbs[TransportT]):
         """Rewrite a legacy evaluator, and prove on rows that its scores stay the same.
 
         Args:
-          evaluator: The legacy one.
-          rows: Rows of the proof; without them and without a data set, the host makes some up.
-          dataset: Name of a data set whose rows are those of the proof.
+          evaluator: The legacy evaluator.
+          rows: Rows of the proof; without rows, a data set and a job, the host generates some.
+          dataset: Name of a data set with the rows of the proof.
           mapping: Row fields by column or template of the data set.
-          job: Id of a job whose rows are those of the proof, as its evaluators were given them.
-          to: The contract of the new code: `evaluate`, or `main` for one that is `evaluate` now.
-          adapt: Whether code that cannot be rewritten, or scores differently afterwards, is kept, and a function
-            `evaluate(inputs, outputs, trace)` added that calls it.
+          job: Id of a job with the rows of the proof, as its evaluators got them.
+          to: The contract of the new code: `evaluate`, or `main` for code that is `evaluate` now.
+          adapt: Whether to keep code that cannot be rewritten, or scores differently afterwards, and to add a function
+            `evaluate(inputs, outputs, trace)` that calls it.
 
         Raises:
           NotFound: there is no such data set or job.
@@ -212,15 +212,15 @@ class HostVerbs(Verbs[TransportT]):
 
         Args:
           files: Texts of the file to import and of all that it refers to, by path from a common root.
-          path: Which of them to import.
-          name: First part of the evaluators' names and name of the data set; None for the file's.
-          platform: Where the file is from; None to recognise it.
-          contract: Of the evaluators of a module.
-          packages: Exact pins for every evaluator; `auto` among them for the packages that each imports.
+          path: The file to import, among these.
+          name: First part of the evaluators' names, and name of the data set; None for the file's name.
+          platform: Platform that the file is from; None to recognise it.
+          contract: Contract of the evaluators in a module.
+          packages: Exact pins for every evaluator; `auto` adds the packages that each evaluator imports.
           models: Registered models for evaluators that ask one: `judge-small`, `embedding=embed-small`.
-          replace: Whether existing evaluators get a next version, and an existing data set is replaced.
-          force: Whether evaluators that do not load are stored too.
-          dry_run: Whether nothing is stored.
+          replace: Whether to add versions to existing evaluators, and to replace an existing data set.
+          force: Whether to store evaluators that do not load too.
+          dry_run: Whether to store nothing.
 
         Raises:
           NameTaken: a name is in use, and `replace` is false.
@@ -248,7 +248,7 @@ class HostVerbs(Verbs[TransportT]):
         """Check that the host can start a sandbox; returns nothing, raises if it cannot.
 
         Raises:
-          SandboxUnavailable: it cannot.
+          SandboxUnavailable: the host cannot start a sandbox.
         """
         await self._get("/readyz", NoneType)
 
@@ -261,8 +261,8 @@ class Client(HostVerbs[SyncTransport]):
           result = client.evaluate(Evaluator(code), inputs={"correct_answer": "Paris"}, outputs="Paris")
 
     Args:
-      url: URL of the host; None for that of EVALUATOR_HOST_URL, else this machine's, at EVALUATOR_HOST_PORT or 8710.
-      key: Key from `evaluator-host keys create`, for a host that wants one; without a URL that of EVALUATOR_HOST_KEY.
+      url: URL of the host; None for the one in EVALUATOR_HOST_URL, else this machine at EVALUATOR_HOST_PORT or 8710.
+      key: Key from `evaluator-host keys create`, if the host requires one; without a URL the key in EVALUATOR_HOST_KEY.
       timeout_s: Seconds to wait for one answer; None waits for ever.
       retries: How often a call is sent again after `Busy`, each time after the pause that the host asks for.
 
@@ -270,10 +270,10 @@ class Client(HostVerbs[SyncTransport]):
 
     Raises:
       HostUnreachable: nothing answers at the URL, or something that is not an Evaluator Host.
-      Unauthorized: the host wants a key, and this one is missing or not valid.
+      Unauthorized: the host requires a key, and the given key is missing or not valid.
       InvalidRequest: the arguments are not valid; `problems` has every fault.
       Busy: the queue of the host stayed full for every retry.
-      SandboxUnavailable: the host can start no sandbox.
+      SandboxUnavailable: the host cannot start sandboxes.
       HostError: any other refusal of the host; its subclasses are in the module `types.errors` of this package.
     """
 
@@ -305,8 +305,8 @@ class AsyncClient(HostVerbs[AsyncTransport]):
               print(report.progress.done)
 
     Args:
-      url: URL of the host; None for that of EVALUATOR_HOST_URL, else this machine's, at EVALUATOR_HOST_PORT or 8710.
-      key: Key from `evaluator-host keys create`, for a host that wants one; without a URL that of EVALUATOR_HOST_KEY.
+      url: URL of the host; None for the one in EVALUATOR_HOST_URL, else this machine at EVALUATOR_HOST_PORT or 8710.
+      key: Key from `evaluator-host keys create`, if the host requires one; without a URL the key in EVALUATOR_HOST_KEY.
       timeout_s: Seconds to wait for one answer; None waits for ever.
       retries: How often a call is sent again after `Busy`, each time after the pause that the host asks for.
 

@@ -81,14 +81,14 @@ class JobVerbs(Verbs[TransportT]):
           target: A model that makes the outputs first.
           parallelism: Sandboxes at once.
           limit_samples: Rows to take, from the first on.
-          shard: Which of them to score, `3/16`: those whose index leaves 3 when divided by 16.
-          executor: `RAY` has the rows evaluated on the nodes of the host's Ray cluster.
+          shard: The part of these rows to score: `3/16` are those whose index modulo 16 is 3.
+          executor: `RAY` evaluates the rows on the nodes of the host's Ray cluster.
           isolation: `BATCH` lets rows share a process, for speed.
           max_failures: The job fails when more rows than this have failed.
-          replay: Whether answers of granted models are recorded and reused.
+          replay: Whether to record and reuse the answers of granted models.
           budget: What the whole job may use of granted models; None for no limit.
-          failures: Whether the mean and the pass rate leave failed rows out, or count them as 0 and not passed.
-          name: For people: shown in lists, and found by `search`.
+          failures: Whether mean and pass rate leave out failed rows, or count them as 0 and as not passed.
+          name: Name for people, shown in lists and found by `search`.
           idempotency_key: A repeated call with the same key returns the job that the first call made.
 
         Raises:
@@ -139,9 +139,9 @@ class JobVerbs(Verbs[TransportT]):
           mapping: Row fields by column or template: `{"outputs": "answer", "correct_answer": "gold"}`.
           target: A model that makes the outputs first.
           limit_samples: Rows of the job, from the first on.
-          shard: Which of them the job scores, as in `create`; the rows to score now are the first of all.
+          shard: The part of these rows that the job scores, as in `create`; the estimate uses the first rows of all.
           isolation: `BATCH` lets rows share a process, for speed.
-          replay: Whether answers of granted models are recorded and reused.
+          replay: Whether to record and reuse the answers of granted models.
           budget: Limits for the whole job's use of granted models.
           rows: Rows to score now.
         """
@@ -189,7 +189,7 @@ class JobVerbs(Verbs[TransportT]):
 
         Args:
           job_id: Id of the job.
-          name: For people; None removes it.
+          name: The new name, for people; None removes the name.
         """
         return await self._transport.send(Call("PATCH", _path(job_id), JobReport, encode({"name": name})))
 
@@ -234,11 +234,11 @@ class JobVerbs(Verbs[TransportT]):
         """Remove a job that has ended, with its results.
 
         Args:
-          job_id: The job.
-          force: Whether it is removed even if an alert or a label queue uses it.
+          job_id: Id of the job.
+          force: Whether to remove the job even if an alert or a label queue uses it.
 
         Raises:
-          InUse: it has not ended, or something uses it; the message names it.
+          InUse: the job has not ended, or something uses it; the message says which.
         """
         await self._transport.send(Call("DELETE", _path(job_id) + query(force=force), NoneType))
 
@@ -329,7 +329,7 @@ class JobVerbs(Verbs[TransportT]):
         Args:
           job_id: Id of the earlier job.
           other_id: Id of the later job.
-          evaluator: Name of one that both have; None for the only one.
+          evaluator: Name of an evaluator of both jobs; None for the only one.
           metric: Name of the metric.
           by_place: As for `compare`.
 
@@ -424,8 +424,8 @@ class JobVerbs(Verbs[TransportT]):
         Args:
           job_id: Id of the earlier job.
           other_id: Id of the later job.
-          evaluator: Name of one that both have; None for every one.
-          by_place: Whether to compare those at the same place if the jobs have none in common.
+          evaluator: Name of an evaluator of both jobs; None for every one.
+          by_place: Whether to compare evaluators by their position if no name is in both jobs.
 
         Raises:
           InvalidRequest: the jobs have no evaluator in common, or not the same rows.
@@ -448,7 +448,7 @@ class JobVerbs(Verbs[TransportT]):
         Args:
           job_id: Id of the earlier job.
           other_id: Id of the later job.
-          evaluator: Name of one that both have; None for the first.
+          evaluator: Name of an evaluator of both jobs; None for the first.
           better: True for rows whose score rose, False for those whose score fell; None for both.
           by_place: As for `compare`.
 
@@ -473,7 +473,7 @@ class JobVerbs(Verbs[TransportT]):
           job_id: Id of the earlier job.
           other_id: Id of the later job.
           index: Number of the row.
-          evaluator: Name of one that both have; None for the first.
+          evaluator: Name of an evaluator of both jobs; None for the first.
           by_place: As for `compare`.
 
         Raises:

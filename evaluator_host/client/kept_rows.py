@@ -14,8 +14,8 @@ class KeptRows:
     """The beginning of a file that need not be sent again.
 
     Attributes:
-      size: Its length in bytes.
-      next_row: Number of the row that follows it; earlier ones are complete, with the results of all evaluators.
+      size: Length of this beginning in bytes.
+      next_row: Number of the next row; earlier rows are complete, with the results of all evaluators.
       header: First line of a CSV file, which every answer has.
     """
 
@@ -28,10 +28,10 @@ def kept_rows(part: Path, format_: Format) -> KeptRows:
     """Return what can be kept of an interrupted download; nothing if there is no such file.
 
     Raises:
-      InvalidRequest: the format has an end without which the rows cannot be read, or the file is not of that format.
+      InvalidRequest: files of the format cannot be read without their end, or the file is not of the format.
     """
     if format_ not in (Format.JSONL, Format.CSV):
-        raise InvalidRequest(f"a download as {format_} cannot be resumed: download all of it, or as .jsonl or .csv")
+        raise InvalidRequest(f"a download as {format_} cannot be resumed: start again, or download as .jsonl or .csv")
     try:
         return _whole_rows(part, format_)
     except ValueError as error:
@@ -59,7 +59,7 @@ def _whole_rows(part: Path, format_: Format) -> KeptRows:
 
 
 def _number(record: bytes | bytearray, format_: Format) -> int | None:
-    """Return the number of the row that a line of a download has."""
+    """Return the number of the row in a line of a download."""
     if format_ is Format.CSV:
         return int(record.partition(b",")[0])
     found: int | None = json.loads(record).get("index")

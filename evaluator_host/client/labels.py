@@ -9,21 +9,21 @@ from .transport import NamedVerbs, TransportT, verb
 
 
 class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
-    """Methods for the label queues in the workspace of the caller's key. Deleting one deletes its labels."""
+    """Methods for the label queues in the workspace of the caller's key. Deleting a queue deletes its labels."""
 
     _PATH = "/v1/label-queues"
     _REPORT = LabelQueue
 
     @verb
     async def create(self, /, name: str, **given: Any) -> LabelQueue:
-        """Make a queue of rows that wait for labels.
+        """Create a queue of rows that wait for labels.
 
         Args:
           name: Name of the queue.
           given: `job` or `dataset`, `kind`, `choices`, `rows`, `limit` and more, as in `POST /v1/label-queues`.
 
         Raises:
-          NameTaken: there is one of that name.
+          NameTaken: there is already a queue of that name.
           NotFound: there is no such job, evaluator or data set.
           InvalidRequest: a field is not valid; `problems` says why.
         """
@@ -40,7 +40,7 @@ class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
 
     @verb
     async def next(self, name: str, *, by: str | None = None) -> LabelRow | None:
-        """Return a row that waits, held for this person for 10 minutes; None when none is left.
+        """Return a waiting row, reserved for this person for 10 minutes; None when none is left.
 
         Args:
           name: Name of the queue.
@@ -57,7 +57,7 @@ class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
           name: Name of the queue.
           state: `waiting`, `labelled` or `skipped`; None for all.
           after: `next_after` of the previous page.
-          limit: At most so many.
+          limit: Rows, at most.
         """
         return await self._get(self._path(name, "rows") + query(state=state, after=after, limit=limit), LabelPage)
 
@@ -75,18 +75,18 @@ class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
     async def set(
         self, name: str, index: int, label: Json, *, skip: bool = False, note: str = "", by: str | None = None
     ) -> LabelQueue:
-        """Label a row, skip it, or let it wait again; return the queue as it then is.
+        """Label a row, skip it, or let it wait again; return the queue after the change.
 
         Args:
           name: Name of the queue.
           index: Number of the row.
           label: true or false, a number, or a choice; None removes the label, so that the row waits again.
-          skip: Whether the row is skipped: it gets no label.
+          skip: Whether to skip the row, which then gets no label.
           note: Text for people.
           by: The person; a host with keys takes the key's name.
 
         Raises:
-          InvalidRequest: the queue takes no such label.
+          InvalidRequest: the queue does not accept this label.
         """
         body = encode({"label": label, "skip": skip, "note": note, "by": by})
         return await self._transport.send(Call("PUT", self._path(name, f"rows/{index}"), LabelQueue, body))

@@ -14,14 +14,14 @@ from .calls import Call, encode, query
 from .transport import NamedVerbs, TransportT, stream, verb
 
 _JSON_LINES: Final = (("Content-Type", "application/x-ndjson"),)
-_IMPORT_BYTES: Final = 8 << 20  # bytes of one import request
+_IMPORT_BYTES: Final = 8 << 20  # most bytes of one import request
 _OF_THE_HOST: Final = ("operator", "created_at")
 
 
 class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
     """Methods for the models that evaluators may be granted, in the workspace of the caller's key.
 
-    The host refuses evaluators that were granted a model once it is deleted.
+    Once a model is deleted, the host refuses evaluators that were granted it.
     """
 
     _PATH = "/v1/models"
@@ -35,17 +35,17 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
         Args:
           model: Name, URL, kind, name at the provider, secret and prices.
-          key: Its key, which becomes a secret of the model's name; None for `model.secret`.
-          allow_host: Let evaluators ask the URL's host from now on, where `hosts` says that this is possible.
+          key: Key of the API, stored as a secret of the model's name; None if `model.secret` names one.
+          allow_host: Whether to let evaluators call the URL's host from now on; `hosts` says whether you may.
 
         Raises:
-          NameTaken: there is one of that name.
+          NameTaken: there is already a model of that name.
           NotFound: there is no such secret.
-          InvalidRequest: a field is not valid, or evaluators may not ask that host.
+          InvalidRequest: a field is not valid, or evaluators may not call that host.
         """
         body: dict[str, Json] = {name: value for name, value in asdict(model).items() if name not in _OF_THE_HOST}
         if not model.model:
-            del body["model"]  # the host takes `name`
+            del body["model"]  # a new model has its name in `name`
         body |= {"allow_host": allow_host} if key is None else {"allow_host": allow_host, "key": key}
         return await self._transport.send(Call("POST", "/v1/models", RegisteredModel, encode(body)))
 
@@ -60,7 +60,7 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
         Raises:
           NotFound: there is no model of that name, or no such secret.
-          InvalidRequest: a field is not valid, the model is the operator's, or the operator allows none on that host.
+          InvalidRequest: a field is not valid, the model is the operator's, or the operator does not allow that host.
         """
         return await self._transport.send(Call("PATCH", self._path(name), RegisteredModel, encode(changes)))
 
@@ -71,12 +71,12 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
     @verb
     async def hosts(self) -> ModelHosts:
-        """Return the hosts that evaluators may ask for models."""
+        """Return the hosts that evaluators may call for models."""
         return await self._get("/v1/model-hosts", ModelHosts)
 
     @verb
     async def forbid_host(self, host: str) -> None:
-        """Forbid evaluators to ask a host that was allowed with `allow_host`.
+        """Forbid evaluators to call a host that was allowed with `allow_host`.
 
         Args:
           host: Host and port, as `hosts` lists it.
@@ -112,13 +112,13 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
     @verb
     async def import_answers(self, answers: Iterable[dict[str, Json]]) -> RecordedAnswers:
-        """Record the answers of an export; these replace recorded answers to the same requests.
+        """Record the answers of an export; they replace recorded answers to the same requests.
 
         Args:
           answers: As `export_answers` yields them.
 
         Raises:
-          InvalidRequest: one is not a recorded answer; those before it may be recorded.
+          InvalidRequest: an entry is not a recorded answer; earlier entries may be recorded.
         """
         batch = bytearray()
         for one in answers:

@@ -31,7 +31,7 @@ _PIECE_BYTES: Final = 1 << 16
 
 
 class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
-    """Methods for the named evaluators in the workspace of the caller's key. Jobs keep copies of those they ran."""
+    """Methods for the named evaluators in the workspace of the caller's key. Jobs keep copies of their evaluators."""
 
     _PATH = "/v1/evaluators"
     _REPORT = EvaluatorReport
@@ -57,15 +57,15 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
           evaluator: The code and its settings.
           description: Description for people.
           sampling: Share of live traces to score, 0 to 1.
-          tags: Words to find it by: `all(tag="tone")`.
-          message: Why this version is made.
-          force: Whether one that does not load is stored too.
+          tags: Words to find the evaluator by: `all(tag="tone")`.
+          message: Reason for this version.
+          force: Whether to store an evaluator that does not load.
           cases: Rows with `expect`, and `case`, a name; None keeps those of the newest version.
-          require_cases: Whether it is refused when a case does not hold.
+          require_cases: Whether to refuse the evaluator if a case fails.
 
         Raises:
-          NameTaken: there is one of that name.
-          InvalidRequest: it does not load; `problems` says why.
+          NameTaken: there is already an evaluator of that name.
+          InvalidRequest: the evaluator does not load; `problems` says why.
         """
         body: dict[str, Any] = {"name": name, "description": description, "sampling": sampling, "message": message}
         path = f"/v1/evaluators{query(force=force, require_cases=require_cases)}"
@@ -86,21 +86,21 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         cases: Sequence[Mapping[str, Json]] | None = None,
         require_cases: bool = False,
     ) -> EvaluatorReport:
-        """Store the next version of an evaluator. An evaluator that equals the newest version adds none.
+        """Store the next version of an evaluator, unless it equals the newest version.
 
         Args:
           name: Name of the evaluator.
           evaluator: The code and its settings.
-          description: For people; None keeps it as it is.
-          sampling: Share of live traces to score, 0 to 1; None keeps it as it is.
-          tags: Words to find it by; None keeps them as they are.
-          message: Why this version is made.
-          force: Whether one that does not load is stored too.
+          description: Description for people; None keeps the old one.
+          sampling: Share of live traces to score, 0 to 1; None keeps the old one.
+          tags: Words to find the evaluator by; None keeps the old ones.
+          message: Reason for this version.
+          force: Whether to store an evaluator that does not load.
           cases: Rows with `expect`, and `case`, a name; None keeps those of the newest version.
-          require_cases: Whether it is refused when a case does not hold.
+          require_cases: Whether to refuse the evaluator if a case fails.
 
         Raises:
-          InvalidRequest: it does not load; `problems` says why.
+          InvalidRequest: the evaluator does not load; `problems` says why.
         """
         body = {"description": description, "sampling": sampling, "tags": tags, "message": message}
         body |= {**pasted_body(evaluator), **given_cases(cases)}
@@ -113,7 +113,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
 
         Args:
           name: Name of the evaluator.
-          version: From 1; None for the newest.
+          version: Number of the version, from 1; None for the newest.
 
         Raises:
           NotFound: there is no such evaluator or version.
@@ -134,9 +134,9 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
 
         Args:
           name: Name of the evaluator.
-          description: For people; None keeps it as it is.
-          sampling: Share of live traces to score, 0 to 1; None keeps it as it is.
-          tags: Words to find it by; None keeps them as they are.
+          description: Description for people; None keeps the old one.
+          sampling: Share of live traces to score, 0 to 1; None keeps the old one.
+          tags: Words to find the evaluator by; None keeps the old ones.
         """
         body = {"description": description, "sampling": sampling, "tags": tags}
         return await self._transport.send(Call("PATCH", self._path(name), EvaluatorReport, encode(body)))
@@ -201,14 +201,14 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         """Migrate legacy evaluators: report what each would become, or store the next versions.
 
         Args:
-          names: Names of evaluators; none for every legacy one.
-          rows: Rows of the proof; without them and without a data set, the host makes some up.
-          dataset: Name of a data set whose rows are those of the proof.
+          names: Names of evaluators; without names, every legacy evaluator.
+          rows: Rows of the proof; without rows, a data set and a job, the host generates some.
+          dataset: Name of a data set with the rows of the proof.
           mapping: Row fields by column or template of the data set.
-          job: Id of a job whose rows are those of the proof.
-          dry_run: Whether no version is made.
-          force: Whether versions are made of those without proof too.
-          adapt: Whether code that cannot be rewritten is kept, and a function added that calls it.
+          job: Id of a job with the rows of the proof.
+          dry_run: Whether to store nothing.
+          force: Whether to store versions without a proof too.
+          adapt: Whether to keep code that cannot be rewritten, and add a function that calls it.
 
         Raises:
           NotFound: there is no such evaluator, data set or job.
@@ -239,13 +239,13 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
         Args:
           name: Name of the data set.
           data: Path of a file (.jsonl .csv .tsv .json .parquet .xlsx), or rows: `[{"question": …, "answer": …}]`.
-          replace: Whether it replaces the data set of that name, if there is one.
-          format: Format of the file: `csv`, …; None: by its suffix.
+          replace: Whether to replace an existing data set of that name.
+          format: Format of the file: `csv`, …; None to read it from the suffix.
 
         Raises:
           NameTaken: there is one of that name, and `replace` is false.
-          InvalidRequest: the file is not of its format, or there is no row in it.
-          TooLarge: it has more bytes or rows than the host takes.
+          InvalidRequest: the file does not have its format, or has no row.
+          TooLarge: the data has more bytes or rows than the host accepts.
         """
         path = f"/v1/datasets{query(name=name, replace=replace)}"
         if not isinstance(data, Path | str):
@@ -275,7 +275,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
 
     @verb
     async def scores(self, name: str, *, limit: int = 20) -> ScoreHistory:
-        """Return each stored evaluator against the newest completed jobs over a data set, the oldest job first.
+        """Return the scores of stored evaluators in the newest completed jobs over a data set, the oldest job first.
 
         Args:
           name: Name of the data set.
@@ -316,9 +316,9 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
 
         Args:
           name: The data set.
-          to: The other, such as a later version `qa@3`.
-          first: How many of the differences to leave out.
-          limit: How many to return at most.
+          to: The other data set, such as a later version `qa@3`.
+          first: Number of differences to skip.
+          limit: Differences, at most.
         """
         return await self._get(self._path(name, "changes") + query(to=to, first=first, limit=limit), RowChanges)
 
@@ -352,7 +352,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
 
         Raises:
           NotFound: there is no such data set, job or trace.
-          InUse: it has a newer version than `version`.
+          InUse: the data set has a newer version than `version`.
           InvalidRequest: there is no such row.
         """
         rows = {str(number): row for number, row in (set or {}).items()}
@@ -382,7 +382,7 @@ async def _lines(rows: Iterable[dict[str, Json]]) -> AsyncGenerator[bytes, None]
 class DataVerbs(NamedVerbs[TransportT, DataFile]):
     """Methods for the files that evaluators in the workspace of the caller's key read; a name is a digest.
 
-    Jobs that still need a deleted one fail.
+    Jobs that still need a deleted file fail.
     """
 
     _PATH = "/v1/data"
@@ -396,8 +396,8 @@ class DataVerbs(NamedVerbs[TransportT, DataFile]):
           path: Path of the file.
 
         Raises:
-          TooLarge: the host takes no file of that size.
-          OverQuota: the workspace stores as much as it may.
+          TooLarge: the file is over the limit of the host.
+          OverQuota: the workspace has reached its limit of stored bytes.
         """
         with await self._transport.call_blocking(Path(path).open, "rb") as file:
             digest = await self._transport.call_blocking(hashlib.file_digest, file, "sha256")
@@ -423,7 +423,7 @@ class SecretVerbs(NamedVerbs[TransportT, SecretReport]):
         """Store a secret; an existing secret of that name is replaced.
 
         Args:
-          name: Name by which targets, models and judges refer to it.
+          name: Name by which targets, models and judges refer to the secret.
           value: 8 to 8192 characters of ASCII on one line.
 
         Raises:

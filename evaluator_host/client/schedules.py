@@ -18,7 +18,7 @@ class ScheduleVerbs(NamedVerbs[TransportT, ScheduleReport]):
 
     @verb
     async def create(self, /, name: str, cron: str, *, timezone: str = "UTC", **job: Any) -> ScheduleReport:
-        """Make a job at each time of a cron expression.
+        """Create a schedule, which creates a job at each time of a cron expression.
 
         Args:
           name: Name of the schedule.
@@ -27,7 +27,7 @@ class ScheduleVerbs(NamedVerbs[TransportT, ScheduleReport]):
           job: `evaluators`, `dataset`, … as in `jobs.create`.
 
         Raises:
-          NameTaken: there is one of that name.
+          NameTaken: there is already a schedule of that name.
           NotFound: there is no such evaluator, data set or secret.
           InvalidRequest: a field is not valid; `problems` says why.
         """
@@ -42,7 +42,7 @@ class ScheduleVerbs(NamedVerbs[TransportT, ScheduleReport]):
 
         Args:
           name: Name of the schedule.
-          paused: Whether it is paused, so that it makes no jobs.
+          paused: Whether to pause the schedule, so that it creates no jobs.
           cron: Another expression.
           timezone: Another time zone.
 
@@ -70,10 +70,10 @@ class AlertVerbs(NamedVerbs[TransportT, AlertReport]):
 
         Args:
           name: Name of the alert.
-          rule: The figure it watches, its bound, and a webhook or None.
+          rule: The figure to watch, its bound, and a webhook or None.
 
         Raises:
-          NameTaken: there is one of that name.
+          NameTaken: there is already an alert of that name.
           NotFound: there is no such job, schedule, evaluator or secret.
           InvalidRequest: a field is not valid; `problems` says why.
         """
@@ -87,8 +87,8 @@ class AlertVerbs(NamedVerbs[TransportT, AlertReport]):
 
         Args:
           name: Name of the alert.
-          paused: Whether it is paused, so that it watches nothing.
-          acknowledged: Whether it was seen: pages do not count it as firing until its next message.
+          paused: Whether to pause the alert, so that it watches nothing.
+          acknowledged: Whether somebody has seen the alert; pages do not count it as firing until its next message.
         """
         body = encode({"paused": paused, "acknowledged": acknowledged})
         return await self._transport.send(Call("PATCH", self._path(name), AlertReport, body))

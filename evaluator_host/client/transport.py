@@ -262,7 +262,7 @@ class NamedVerbs(Verbs[TransportT], Generic[TransportT, ReportT]):
     """
 
     _PATH: ClassVar[str]  # path of the API
-    _REPORT: ClassVar[Any]  # type that is `ReportT`
+    _REPORT: ClassVar[Any]  # the type behind `ReportT`
 
     @verb
     async def all(self) -> list[ReportT]:
@@ -280,11 +280,11 @@ class NamedVerbs(Verbs[TransportT], Generic[TransportT, ReportT]):
         """Delete the object of this name; the class documents what happens to jobs and evaluators that use it.
 
         Args:
-          name: Its name.
-          force: Whether it is deleted even if a schedule, an alert, a label queue, a model or an evaluator uses it.
+          name: Name of the object.
+          force: Whether to delete it even if a schedule, an alert, a label queue, a model or an evaluator uses it.
 
         Raises:
-          InUse: something uses it; the message names it.
+          InUse: something uses the object; the message says what.
         """
         await self._transport.send(Call("DELETE", self._path(name) + query(force=force), NoneType))
 

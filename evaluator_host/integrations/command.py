@@ -22,7 +22,7 @@ def mcp(
 
 
 async def _serve(run: Callable[[], Awaitable[None]]) -> None:
-    """Run the server; the first error of its tasks is raised as it is, without the groups that the SDK puts it into."""
+    """Run the server; raise the first error of its tasks itself, without the exception groups of the SDK."""
     try:
         await run()
     except BaseExceptionGroup as group:

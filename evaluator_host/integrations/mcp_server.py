@@ -48,7 +48,7 @@ from evaluator_host.types.warnings import RowWarnings
 _TEXT_CHARACTERS: Final = 4_000
 _ANSWER_BYTES: Final = 200_000
 _CUTS: Final = ((_TEXT_CHARACTERS, 1_000), (400, 100), (100, 20))
-"""Characters of a text and items of a list or an object that stay, tried in turn until an answer is short enough."""
+"""Limits of characters of a text and items of a list or object, tried in turn until an answer is short enough."""
 _ROWS: Final = 500
 _SHOWN: Final = 10
 
@@ -104,7 +104,7 @@ class _Server(MCPServer[_Hosts]):
 def make_server(settings: Settings, url: str | None) -> MCPServer[_Hosts]:
     """Return the server with its tools; it opens its sandboxes or its host when it runs.
 
-    `url` is that of a running host, which gets its key; None evaluates in this process.
+    `url` is the address of a running host, which gets the key; None evaluates in this process.
     """
 
     @asynccontextmanager
@@ -198,13 +198,13 @@ async def get_evaluator(context: Context[_Hosts], name: Named) -> dict[str, Any]
 
 async def save_evaluator(
     context: Context[_Hosts],
-    name: Annotated[str, Field(description="Name to keep it under.")],
+    name: Annotated[str, Field(description="Name of the stored evaluator.")],
     code: Code,
     description: str = "",
     language: Language = Language.PYTHON,
     packages: Packages = None,
 ) -> dict[str, Any]:
-    """Store an evaluator on the host, as a new version if the name is known. Code that does not load is refused."""
+    """Store an evaluator on the host, as a new version if the name exists. Code that does not load is refused."""
     evaluators, given = _client(context).evaluators, _evaluator(code, language, packages)
     known = {one.name for one in await evaluators.all()}
     if name in known:
@@ -274,7 +274,7 @@ async def explain_failures(
 
 
 def _require_file(path: Path) -> None:
-    """Refuse what is not a file: reading a pipe would wait, and all other tools with it."""
+    """Refuse a path that is not a file: reading a pipe would block all other tools."""
     if path.exists() and not path.is_file():
         raise InvalidRequest(f"{path} is a folder, a pipe or a device; give the path of a file with rows")
 
@@ -285,7 +285,7 @@ def _hosts(context: Context[_Hosts]) -> _Hosts:
 
 def _client(context: Context[_Hosts]) -> AsyncClient:
     client = _hosts(context).client
-    assert client is not None, "these tools are added with a URL only"  # noqa: S101
+    assert client is not None, "these tools exist only with a URL"  # noqa: S101
     return client
 
 

@@ -120,11 +120,11 @@ class _EvaluatorMagic:
 
     def _rows(self, name: str, mapping: Mapping) -> list[Row]:
         if name not in self._shell.user_ns:
-            raise UsageError(f"there is no variable {name}: --rows names a list of rows, or a DataFrame")
+            raise UsageError(f"there is no variable {name}: --rows must name a list of rows, or a DataFrame")
         rows: Any = self._shell.user_ns[name]
         records = rows.to_dict("records") if hasattr(rows, "to_dict") else rows
         if (path := not_finite([None if isinstance(one, Row) else one for one in records])) is not None:
-            print(f"{name} has NaN or infinities, as at {path}, which JSON does not have: they are null")
+            print(f"{name} has NaN or infinities, as at {path}, which JSON does not have: they become null")
         return [one if isinstance(one, Row) else to_row(decode_json(encode_json(one)), mapping) for one in records]
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """A pytest plugin: evaluators as fixtures, assertions on their scores, and a table of scores at the end of the run.
 
-Code runs in sandboxes of the test process, or on a running host with `--evaluator-host-url`. It costs a run without
-evaluators nothing: the host is imported when the first evaluator is asked for.
+Code runs in sandboxes of the test process, or on a running host with `--evaluator-host-url`. A run without
+evaluators costs nothing: the first use of an evaluator imports the host.
 """
 
 import json
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _PROPERTY: Final = "evaluator_host"
 _ENOUGH: Final = 0.5
-_SHOWN: Final = 1000  # characters of a part of a row
+_SHOWN: Final = 1000  # most characters that are shown of a part of a row
 _WARNINGS_SHOWN: Final = 5
 
 
@@ -40,7 +40,7 @@ class ScoredEvaluator:
 
     name: str  # name of the evaluator's file, for the report
     evaluator: "Evaluator | str"  # the evaluator itself, or the name of a stored one
-    _engine: Any  # a Client, or a SandboxPool: their methods are the same
+    _engine: Any  # a Client or a SandboxPool, which have the same methods
     _note: Callable[[str, object], None]
 
     def score(self, **row: Any) -> "EvaluationResult":
@@ -64,7 +64,7 @@ class ScoredEvaluator:
         """Evaluate one row and fail the test unless its score is as expected.
 
         Args:
-          at_least: Lowest score; 0.5 when nothing is expected by name.
+          at_least: Lowest score; 0.5 without any of these arguments.
           at_most: Highest score.
           equal: The score, to within a millionth.
           passed: Whether the row reaches the evaluator's threshold.
@@ -84,7 +84,7 @@ class ScoredEvaluator:
           at_least: Lowest mean of the rows that scored.
           failures: Rows that may fail.
 
-        The test also fails when each score is doubtful, as without outputs that the code reads.
+        The test also fails when no score can be relied on, as when the code reads outputs and no row has any.
         """
         from evaluator_host.client.calls import row_body  # noqa: PLC0415 - see the top
         from evaluator_host.types.bounds import exceeds  # noqa: PLC0415 - see the top
@@ -221,7 +221,7 @@ def _read(file: Path, fields: dict[str, Any]) -> "Evaluator":
 
 
 def _doubt(results: "list[EvaluationResult]") -> str | None:
-    """Return why none of the scores can be relied on, with the warnings; None where one can."""
+    """Return why no score can be relied on, with the warnings; None if a score can."""
     from evaluator_host.types.warnings import RowWarnings  # noqa: PLC0415 - see the top
 
     told = RowWarnings.of(results)

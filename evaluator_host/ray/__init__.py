@@ -1,7 +1,7 @@
 """Evaluators on a Ray cluster (`pip install 'evaluator-host[ray]'`): over Ray Data, and as reward functions.
 
 Each node has one worker with one pool of sandboxes: warm sandboxes, installed packages and the memory limit belong to
-a node. Workers take no processors of Ray's, or they would starve Ray Data's own tasks. They take one `sandbox_pool` of
+a node. Workers reserve no processors in Ray, because Ray Data's own tasks need them. They take one `sandbox_pool` of
 a node's own resources: Ray places them only on nodes that were started with `--resources='{"sandbox_pool": 1}'`.
 """
 
@@ -61,7 +61,7 @@ class EvaluateBatches:
         self._fault: HostError | None = None
         try:
             shared_pool(self._scorer.pool)
-        except HostError as error:  # Ray would call a constructor that raises again and again, without end
+        except HostError as error:  # Ray would call a constructor that raises without end
             self._fault = error
 
     def __call__(self, batch: "pa.Table") -> "pa.Table":
@@ -93,8 +93,8 @@ class EvaluateBatches:
         """Return the arguments of `map_batches` that place one worker on each node.
 
         Args:
-          concurrency: Workers: as many as nodes, or the fewest and the most.
-          batch_size: Rows of one call: 250 take a quarter of a second in isolation `row`.
+          concurrency: Number of workers, at most one for each node; or the lowest and the highest number.
+          batch_size: Rows of one call; 250 take a quarter of a second in isolation `row`.
           resource: Ray resource that nodes with sandboxes have, see `ray start --resources`; None for any node.
         """
         from ray.data import ActorPoolStrategy  # noqa: PLC0415 - an extra

@@ -1,7 +1,7 @@
 """The driver of a Ray cluster for the jobs of one host, a process of its own that `jobs.nodes` starts.
 
 Standard input has chunks of rows, standard output their results (`jobs.nodes` describes both). Each node that was
-started with the resource `sandbox_pool` gets one worker with one pool of sandboxes, and is tried first, as by `doctor`.
+started with the resource `sandbox_pool` gets one worker with one pool of sandboxes, and is tested first as by `doctor`.
 A node that cannot evaluate is left out, with the reason. A chunk of a node that is lost goes to another. The driver
 ends with its standard input; Ray then ends the workers, and these their sandboxes.
 """
@@ -25,10 +25,10 @@ from evaluator_host.types.evaluator import Evaluator, Isolation
 from evaluator_host.types.outcome import EvaluationResult, Given
 
 _LOOK_EVERY_S: Final = 3.0  # seconds between two checks for nodes that come and go
-_AT_ONCE: Final = 2  # chunks of a node: one works while the next one arrives
+_AT_ONCE: Final = 2  # chunks sent to a node: one is evaluated while the next arrives
 _PROBE_S: Final = 120.0
-_AGAIN_S: Final = 15.0  # seconds before a node is tried again that was there, though its worker did not answer
-_MISSED: Final = 3  # failed looks at the cluster, in a row, after which its nodes count as lost
+_AGAIN_S: Final = 15.0  # seconds until another try of a node that is there but whose worker did not answer
+_MISSED: Final = 3  # failed requests in a row for the list of nodes, after which all count as lost
 _EXTRA: Final = "jobs on Ray need Ray where the host runs: pip install 'evaluator-host[ray]'"
 
 
@@ -74,7 +74,7 @@ class _Node:
     worker: Any = None
     state: str = "starting"
     reason: str | None = None
-    again: float | None = None  # time of the next try, if the node is still there
+    again: float | None = None  # time of the next try, if the node is still in the cluster
 
 
 class Driver:
@@ -132,7 +132,7 @@ class Driver:
         }
 
     def _compare(self, alive: dict[str, str]) -> None:
-        """Serve nodes that are new or due again, note those that left, and fail waiting chunks if no node is left."""
+        """Serve new nodes and those due for another try; fail waiting chunks if all nodes have left."""
         for node_id, name in alive.items():
             known = self._nodes.get(node_id)
             if known is not None and (known.again is None or time.monotonic() < known.again):
@@ -193,7 +193,7 @@ class Driver:
             self._ray.kill(node.worker)
 
     def _note_refusal(self, node: _Node, found: tuple[str, str]) -> None:
-        """Leave out a node that can no longer start sandboxes; one that lacks a package may evaluate other code."""
+        """Leave out a node that can no longer start sandboxes; a node that lacks a package may evaluate other code."""
         if found[0] != PackagesFailed.code:
             self._change(node, "excluded", f"{found[0]}: {found[1]}")
         else:
@@ -225,7 +225,7 @@ class Driver:
             self._more.notify_all()
 
     def _fail_all(self) -> None:
-        """Tell the host that no node can evaluate what waits."""
+        """Tell the host that no node can evaluate the waiting chunks."""
         reasons = "; ".join(f"node {node.name}: {node.reason}" for node in self._nodes.values())
         detail = f"no node can evaluate: {reasons}" if reasons else f"the cluster has no node with {RESOURCE}"
         while self._queue:

@@ -22,11 +22,11 @@ class _RewardWorker:
         self._pool = dict(pool)
 
     def placed(self) -> bool:
-        """Return True: Ray has started this worker on a node."""
+        """Return True, which shows that Ray has started this worker."""
         return True
 
     def probe(self) -> str | None:
-        """Return why this node cannot evaluate, or None; one row is not run, the evaluator is only loaded."""
+        """Load the evaluator without running a row; return why this node cannot evaluate, or None."""
         try:
             report = shared_pool(self._pool).check(self._evaluator)
         except HostError as error:
@@ -169,7 +169,7 @@ class RewardPool:
 
 
 def _row(sample: Mapping[str, Json]) -> Row:
-    """Return a sample in the form that reward functions take (`variables`), and in that of any other evaluator."""
+    """Return a sample as a row, both for reward functions (`variables`) and for any other evaluator."""
     named = {name: sample.get(name) for name in ("data_source", "solution_str", "ground_truth", "extra_info")}
     inputs = {**named, "correct_answer": named["ground_truth"]}
     return Row(inputs=inputs, outputs=named["solution_str"], variables=named)

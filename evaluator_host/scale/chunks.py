@@ -1,8 +1,8 @@
 """The contract between an engine that moves rows between machines and the pool that evaluates them.
 
 Chunks in, keyed rows out: a chunk is a list of `(key, record)`, and comes back as a list of `(key, columns)`, one for
-each record, in its order. An engine may deliver a chunk twice, when a worker was lost: whoever stores results keeps
-the first of each key. Workers need no credentials, and reach no database.
+each record, in its order. An engine may deliver a chunk twice, when a worker was lost: store only the first
+result of each key. Workers need no credentials, and reach no database.
 
 Dask looks into arguments and results of type list, for its own objects, and sends each item of a result as a frame of
 its own: that costs more processor time than the evaluation of a row. So a chunk may be a `Chunk`, and results are
@@ -98,7 +98,7 @@ class ChunkScorer:
                 rows.append(to_row(dict(record), mapping))
                 found.append({})
             except (BadRow, InvalidJson) as error:
-                found.append(_failed(ErrorCode.BINDING_ERROR, f"the row cannot be made: {error}"))
+                found.append(_failed(ErrorCode.BINDING_ERROR, f"the record does not become a row: {error}"))
         outputs: Outputs = "none" if mapping.without_outputs else None
         pool = shared_pool(self.pool)
         batch = pool.evaluate_batch(self.evaluator, rows, isolation=self.isolation, outputs=outputs)

@@ -30,7 +30,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _AHEAD: Final = 256  # rows that may wait for a sandbox, and results that may wait for a reader
-_PART: Final = 64  # rows or results that cross between threads at once
+_PART: Final = 64  # rows or results that pass between threads together
 _END: Final = object()
 
 
@@ -52,12 +52,12 @@ class AsyncSandboxPool:
           result = await pool.evaluate(Evaluator(code), inputs={"question": "…"}, outputs="Paris")
 
     Args:
-      max_sandboxes: Sandboxes at once, and workers of one evaluator; None for as many as this process has processors.
+      max_sandboxes: Most sandboxes at once, also for one evaluator; None for one on each processor of this process.
       memory_mb: Sum of the memory limits of these sandboxes; None for half of what this process may use. Several
         pools on one machine each need a share of it.
       data_dir: Folder for tools and installed packages, which several processes of one machine may share.
       sandbox: `auto`, `bubblewrap`, `docker` or `none`.
-      settings: Settings of a host, instead of those in the environment (`EVALUATOR_HOST_…`); arguments win over them.
+      settings: Settings of a host, instead of those in the environment (`EVALUATOR_HOST_…`); arguments override them.
 
     Raises (on entering):
       SandboxUnavailable: no backend works on this machine; the message says what to install.
@@ -152,7 +152,7 @@ class AsyncSandboxPool:
           evaluator: The code and its settings.
           rows: Any number of rows; for more than memory holds, see `evaluate_stream`.
           isolation: `BATCH` lets rows share a process, for speed.
-          outputs: `"none"` says that the rows have no outputs, and that this is meant.
+          outputs: `"none"` says that the rows intentionally have no outputs.
 
         Raises:
           InvalidRequest: a row has NaN or an infinity; or the code reads outputs, and none of several rows has any.
@@ -187,7 +187,7 @@ class AsyncSandboxPool:
           rows: An iterable that does not block, or an asynchronous one.
           isolation: `BATCH` lets rows share a process, for speed.
           parallelism: Sandboxes at once; None for as many as the pool has.
-          lock: Of the evaluator's packages, as a host exports it; None for what their pins resolve to here.
+          lock: Lock of the evaluator's packages, as a host exports it; None to resolve their pins here.
 
         Raises:
           HostError: the evaluator, its packages or a sandbox fail, as in `evaluate`.
@@ -222,7 +222,7 @@ def _require_finite(given: dict[str, Any]) -> None:
 
 
 def _finite(rows: AsyncIterable[Given] | Iterable[Given]) -> AsyncIterable[Given] | Iterable[Given]:
-    """Pass rows on; one with NaN or an infinity, which would become null, is replaced by an error."""
+    """Yield the rows; an error replaces a row with NaN or an infinity, which would become null."""
     if isinstance(rows, AsyncIterable):
         return (_or_error(row) async for row in rows)
     return map(_or_error, rows)
@@ -240,7 +240,7 @@ def _or_error(row: Given) -> Given:
 def _blocking(
     method: Callable[Concatenate[AsyncSandboxPool, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate["SandboxPool", P], T]:
-    """Return a method of `SandboxPool` that waits for the one of its `AsyncSandboxPool`."""
+    """Return a method of `SandboxPool` that calls the method of its `AsyncSandboxPool`, and waits."""
 
     @wraps(method)
     def wait(self: "SandboxPool", *args: P.args, **kwargs: P.kwargs) -> T:
@@ -257,7 +257,7 @@ class SandboxPool:
           batch = pool.evaluate_batch(Evaluator(code), [Row(outputs="Paris")])
 
     Args:
-      options: Those of `AsyncSandboxPool`, by name.
+      options: Arguments of `AsyncSandboxPool`, by name.
     """
 
     def __init__(self, **options: Unpack[PoolOptions]) -> None:
@@ -407,7 +407,7 @@ class _RowsOfThread:
 
 
 class _ResultsForThread:
-    """The results of a stream, read by another thread in parts; the stream waits for a slow reader."""
+    """The results of a stream, which another thread reads in parts; the stream waits for a slow reader."""
 
     def __init__(self, stream: AsyncGenerator[tuple[int, EvaluationResult], None]) -> None:
         self._stream = stream

@@ -21,7 +21,7 @@ _OF_A_HOST = {"NoSource": "source", "Sandboxes": "sandboxes", "Submission": "sub
 
 
 def __getattr__(name: str) -> Any:
-    """Import a rarely used name when it is asked for, since it imports a whole host."""
+    """Import a rarely used name on first use, because it imports a whole host."""
     if name not in _OF_A_HOST:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - as above

@@ -32,8 +32,8 @@ export class EvaluatorHost {
   }
 
   /**
-   * Evaluate rows in one request; results keep their order. `isolation: "batch"` lets rows share a process, for speed. Code that reads
-   * outputs is refused over rows of which none has any; `outputs: "none"` says that this is meant.
+   * Evaluate rows in one request; results keep their order. `isolation: "batch"` lets rows share a process, for speed.
+   * The host refuses code that reads outputs if no row has any; `outputs: "none"` says that the rows intentionally have none.
    */
   async evaluateBatch(evaluator: Evaluator, rows: Row[], { isolation = "row", outputs, signal }: { isolation?: Isolation; outputs?: "none"; signal?: AbortSignal } = {}): Promise<Batch> {
     const headers = await digestHeader(evaluator);

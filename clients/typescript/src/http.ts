@@ -4,15 +4,15 @@ import { decoded, encoded, type Integers } from "./json.js";
 export interface HostOptions {
   /** URL of the host; `http://127.0.0.1:8710` by default. */
   url?: string;
-  /** Key made by `evaluator-host keys create`, for a host that wants one. */
+  /** Key made by `evaluator-host keys create`, for a host that requires one. */
   key?: string;
   /** Milliseconds to wait for one answer; 600,000 by default. 0 waits for ever. */
   timeoutMs?: number;
   /** How often a request is sent again after `busy` or another 429 or 503 with Retry-After; 3 by default. */
   retries?: number;
-  /** How integers of answers beyond 2^53 - 1 are read: as numbers, with a warning on the console for what is rounded (default), as `bigint`, or as text. */
+  /** How integers of answers beyond 2^53 - 1 are read: as numbers, with a warning on the console if one is rounded (default), as `bigint`, or as text. */
   integers?: Integers;
-  /** In place of the global `fetch`. */
+  /** Function to use in place of the global `fetch`. */
   fetch?: typeof fetch;
 }
 
@@ -20,9 +20,9 @@ export type Query = Record<string, string | number | boolean | null | undefined>
 
 export interface Sent {
   query?: Query;
-  /** Sent as JSON. */
+  /** Body that is sent as JSON. */
   body?: unknown;
-  /** Sent as it is, in place of `body`. */
+  /** Body that is sent unchanged, in place of `body`. */
   raw?: BodyInit;
   headers?: Record<string, string>;
   signal?: AbortSignal;
@@ -123,7 +123,7 @@ export class Http {
   }
 }
 
-/** A name as one segment of a path. */
+/** Return a name quoted as one segment of a path. */
 export function segment(name: string | number): string {
   return encodeURIComponent(name);
 }
@@ -138,7 +138,7 @@ function passes({ status, retryAfterS }: HostError): boolean {
 }
 
 function pause({ retryAfterS }: HostError, signal?: AbortSignal): Promise<void> {
-  const spread = 0.8 + 0.4 * Math.random(); // so that clients do not come back together
+  const spread = 0.8 + 0.4 * Math.random(); // random, so that clients do not all return at once
   const ms = Math.min(retryAfterS ?? 1, LONGEST_PAUSE_S) * 1000 * spread;
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);

@@ -6,13 +6,13 @@ import type { ColumnFigures, Comparison, Evaluator, FailureGroup, JobEvaluatorRe
 const PAGE_ROWS = 500;
 const AGAIN_MS = 1000; // milliseconds between two requests for a job whose events cannot be read
 
-/** How a job runs: every further field of `POST /v1/jobs`. What is left out is as the host has it. */
+/** How a job runs: every further field of `POST /v1/jobs`. Fields that are left out have the defaults of the host. */
 export interface JobOptions extends Partial<Omit<JobIn, "evaluators" | "dataset" | "config">> {
   /** Row fields by column or template of the data set: `{ outputs: "answer", correct_answer: "gold" }`. */
   mapping?: Record<string, string>;
   /** A model that makes the outputs first. */
   target?: JobIn["target"];
-  /** For people: shown in lists, and found by `search`. */
+  /** Name for people, shown in lists and found by `search`. */
   name?: JobIn["name"];
   config?: Partial<NonNullable<JobIn["config"]>>;
   /** A repeated call with the same key returns the job that the first call made. */
@@ -48,7 +48,7 @@ export class Jobs {
     return this.#http.json("GET", path(id));
   }
 
-  /** Yield the job whenever it changes, until it has ended. A connection that breaks is made again. */
+  /** Yield the job whenever it changes, until it has ended. A broken connection is opened again. */
   async *watch(id: string, signal?: AbortSignal): AsyncGenerator<JobReport, void, undefined> {
     for (let last = ""; ; ) {
       let came = false;
@@ -60,7 +60,7 @@ export class Jobs {
           yield report;
         }
       } catch (error) {
-        if (!(error instanceof HostError)) throw error; // the request below raises it again, unless it was the connection
+        if (!(error instanceof HostError)) throw error; // the request below throws again, unless only the connection broke
       }
       const report = await this.get(id);
       if (encoded(report) !== last) yield report;
@@ -91,12 +91,12 @@ export class Jobs {
     return this.#http.json("POST", path(id, "cancel"));
   }
 
-  /** Delete it with its results, once it has ended; `force` deletes it even if an alert or a label queue uses it. */
+  /** Delete a job that has ended, with its results; `force` deletes it even if an alert or a label queue uses it. */
   delete(id: string, { force = false }: { force?: boolean } = {}): Promise<void> {
     return this.#http.json("DELETE", path(id), { query: { force } });
   }
 
-  /** Return its figures: mean, pass rate, percentiles, failures. */
+  /** Return the figures of a job: mean, pass rate, percentiles, failures. */
   results(id: string): Promise<JobFigures> {
     return this.#http.json("GET", path(id, "results"));
   }

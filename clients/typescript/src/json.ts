@@ -5,7 +5,7 @@ const LONG = /\d{16}/; // digits of the smallest integer that a double may round
 const INTEGER = /^-?\d{16,}$/;
 const TOKENS = /\\.|"|-?\d[\d.eE+-]*/g; // no repeated group, because a long text would exhaust the stack
 
-/** Return the value of JSON; `onRounded` is told the first integer that a number does not hold. */
+/** Return the value of JSON; `onRounded` gets the first integer that a number cannot hold exactly. */
 export function decoded(text: string, integers: Integers, onRounded: (digits: string) => void): unknown {
   if (!LONG.test(text)) return JSON.parse(text);
   if (integers === "bigint") {
@@ -32,7 +32,7 @@ function withTexts(json: string, mark: string, onLong: (digits: string) => void 
 
 /**
  * Return a value as JSON, a `bigint` as the integer that it is.
- * @throws TypeError it has NaN or an infinity, which would become null.
+ * @throws TypeError the value has NaN or an infinity, which would become null.
  */
 export function encoded(value: unknown): string {
   let hasBigint = false;
@@ -52,7 +52,7 @@ function isLong(token: string): boolean {
   return INTEGER.test(token) && !Number.isSafeInteger(Number(token));
 }
 
-/** Return a beginning that no text in JSON has. */
+/** Return a prefix with which no text in the JSON begins. */
 function markOf(json: string): string {
   let mark = "#";
   while (json.includes(`"${mark}`)) mark += "#";

@@ -19,12 +19,12 @@ export class Evaluators {
     this.#http = http;
   }
 
-  /** Store an evaluator under a name; `force` stores one that does not load, too. */
+  /** Store an evaluator under a name; `force` also stores an evaluator that does not load. */
   create(name: string, evaluator: PastedEvaluator, { force = false, ...more }: { description?: string; sampling?: number; force?: boolean } = {}): Promise<EvaluatorReport> {
     return this.#http.json("POST", "/v1/evaluators", { query: { force }, body: { name, ...more, ...evaluator } });
   }
 
-  /** Make a new version; `description` and `sampling` stay as they are unless given. */
+  /** Store a new version; without new ones, `description` and `sampling` stay as they are. */
   update(name: string, evaluator: PastedEvaluator, { force = false, ...more }: { description?: string; sampling?: number; force?: boolean } = {}): Promise<EvaluatorReport> {
     return this.#http.json("PUT", `/v1/evaluators/${segment(name)}`, { query: { force }, body: { ...more, ...evaluator } });
   }
@@ -33,7 +33,7 @@ export class Evaluators {
     return this.#http.json("GET", "/v1/evaluators");
   }
 
-  /** Return one version; the newest unless given. */
+  /** Return a version of an evaluator, by default the newest. */
   get(name: string, version?: number): Promise<EvaluatorReport> {
     return this.#http.json("GET", `/v1/evaluators/${segment(name)}${version === undefined ? "" : `/versions/${version}`}`);
   }
@@ -42,12 +42,12 @@ export class Evaluators {
     return this.#http.json("GET", `/v1/evaluators/${segment(name)}/versions`);
   }
 
-  /** Return live traces that it scored, newest first. */
+  /** Return live traces that an evaluator scored, newest first. */
   traces(name: string, query: { status?: "scored" | "failed"; limit?: number; before?: number } = {}): Promise<TraceReport[]> {
     return this.#http.json("GET", `/v1/evaluators/${segment(name)}/traces`, { query });
   }
 
-  /** Delete it; `force` deletes it even if a schedule or an alert uses it. */
+  /** Delete an evaluator; `force` deletes it even if a schedule or an alert uses it. */
   delete(name: string, { force = false }: { force?: boolean } = {}): Promise<void> {
     return this.#http.json("DELETE", `/v1/evaluators/${segment(name)}`, { query: { force } });
   }
@@ -80,12 +80,12 @@ export class Datasets {
     return this.#http.json("GET", `/v1/datasets/${segment(name)}`);
   }
 
-  /** Return each stored evaluator against the newest completed jobs over it, the oldest job first. */
+  /** Return the scores of stored evaluators in the newest completed jobs over a data set, the oldest job first. */
   scores(name: string, query: { limit?: number } = {}): Promise<ScoreHistory> {
     return this.#http.json("GET", `/v1/datasets/${segment(name)}/scores`, { query });
   }
 
-  /** Yield its rows. */
+  /** Yield the rows of a data set. */
   async *rows(name: string): AsyncGenerator<JsonObject, void, undefined> {
     for (let first = 0; ; first += PAGE_ROWS) {
       const page = await this.#http.json<JsonObject[]>("GET", `/v1/datasets/${segment(name)}/rows`, { query: { first, limit: PAGE_ROWS } });
@@ -94,13 +94,12 @@ export class Datasets {
     }
   }
 
-  /** Delete it; `force` deletes it even if a schedule or a label queue uses it. */
+  /** Delete a data set; `force` deletes it even if a schedule or a label queue uses it. */
   delete(name: string, { force = false }: { force?: boolean } = {}): Promise<void> {
     return this.#http.json("DELETE", `/v1/datasets/${segment(name)}`, { query: { force } });
   }
 }
 
-/** Keys of models' APIs, which the host keeps encrypted and never shows. */
 /** Files that evaluators read, by digest: `{ data: { "vocabulary.bin": (await client.data.send(blob)).digest } }`. */
 export class Data {
   readonly #http: Http;
@@ -122,12 +121,13 @@ export class Data {
     return this.#http.json("GET", `/v1/data/${segment(digest)}`);
   }
 
-  /** Delete it; `force` deletes it even if an evaluator uses it. */
+  /** Delete a file; `force` deletes it even if an evaluator uses it. */
   delete(digest: string, { force = false }: { force?: boolean } = {}): Promise<void> {
     return this.#http.json("DELETE", `/v1/data/${segment(digest)}`, { query: { force } });
   }
 }
 
+/** Keys of models' APIs, which the host keeps encrypted and never shows. */
 export class Secrets {
   readonly #http: Http;
 
@@ -147,7 +147,7 @@ export class Secrets {
     return this.#http.json("GET", `/v1/secrets/${segment(name)}`);
   }
 
-  /** Delete it; `force` deletes it even if something uses it. */
+  /** Delete a secret; `force` deletes it even if something uses it. */
   delete(name: string, { force = false }: { force?: boolean } = {}): Promise<void> {
     return this.#http.json("DELETE", `/v1/secrets/${segment(name)}`, { query: { force } });
   }

@@ -2,7 +2,7 @@
 import type { EvaluatorHost } from "./client.js";
 import type { Evaluator, Result, Row } from "./types.js";
 
-/** What a score has to be; `atLeast: 0.5` when nothing is given. */
+/** The expected score; `atLeast: 0.5` when nothing is given. */
 export interface Expected {
   atLeast?: number;
   atMost?: number;

@@ -1,9 +1,9 @@
-/** Short names of what `/v1` takes and answers. `schema.ts` is generated; only what the OpenAPI document leaves open is written here. */
+/** Short names for the types of `/v1`. `schema.ts` is generated; only what the OpenAPI document leaves open is written here. */
 import type { components } from "./schema.js";
 
 type Schemas = components["schemas"];
 
-/** Any JSON value; a `bigint` is an integer of it. */
+/** Any JSON value; a `bigint` is written as an integer. */
 export type Json = null | boolean | number | bigint | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
