@@ -36,7 +36,7 @@ from evaluator_host.types.evaluator import Language
 _log = logging.getLogger(__name__)
 
 PASSING: Final = (SandboxSlow, SandboxLost, MachineExhausted)  # errors after which a later start may work
-_TRIES: Final = 2  # how often this module tries to start a sandbox; `open_engine` tries a third time
+_TRIES: Final = 2  # most tries to start a sandbox in this module; `open_engine` tries a third time
 _NO_BACKEND: Final = (
     "no sandbox backend works on this machine, and user code never runs without one. "
     "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap) "

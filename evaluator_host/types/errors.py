@@ -245,7 +245,7 @@ class MachineExhausted(HostError, code="machine_exhausted", status=503):
     @classmethod
     @contextmanager
     def refused(cls, doing: str) -> Iterator[None]:
-        """Convert an OSError of the block, such as a full disk.
+        """Turn an OSError raised in the `with` block, such as a full disk, into MachineExhausted.
 
         Raises:
           MachineExhausted: the operating system refused what the block does.

@@ -11,8 +11,8 @@ from .json_values import encode_json, value_at
 from .outcome import Status
 from .results import ColumnFigures, GroupFigures
 
-GROUPS: Final = 200  # values that have figures of their own
-_VALUE_CHARS: Final = 200  # characters of such a value, as JSON
+GROUPS: Final = 200  # most values that have figures of their own
+_VALUE_CHARS: Final = 200  # most characters of such a value, as JSON
 _UNIT: Final = 1 << 1074  # every float is a whole number of 1 / _UNIT
 
 

@@ -10,14 +10,15 @@ from .json_values import may_have_lone_surrogate
 Octets: TypeAlias = bytes | memoryview
 """Bytes, or a view of a part of other bytes."""
 
-_PIECE_BYTES: Final = 64 << 10  # bytes that are looked at together, in the processor's cache
+_PIECE_BYTES: Final = 64 << 10  # bytes to examine together, few enough for the processor's cache
 _OVERLAP: Final = 512  # bytes that pieces share, so that no number is cut unseen
-_MANY_DIGITS: Final = b"0" * 300  # digits of a number beyond a double's range
+_MANY_DIGITS: Final = b"0" * 300  # so many digits, each replaced by 0, that the number may be beyond a double's range
 _HUGE: Final = b"e000"  # an exponent of three digits
-_MOST_HUGE: Final = 100  # places in a piece that look like huge numbers; most are in strings
-_MOST_LEVELS: Final = 200  # levels of nesting; an encoder of the host refuses a few more
+# most places to examine in a piece that look like huge numbers; most such places are in strings
+_MOST_HUGE: Final = 100
+_MOST_LEVELS: Final = 200  # most levels of nesting; an encoder of the host refuses a few more
 _LEVELS_AT_ONCE: Final = 64
-_MOST_ITEMS: Final = 2000  # items of a list; cutting so many takes 2 ms
+_MOST_ITEMS: Final = 2000  # most items of a list; cutting so many takes 2 ms
 _SHORT_BYTES: Final = 4 << 10
 _LIKE: Final = str.maketrans("123456789.E+{}:,\t\r\n", "0000000000ee[]     ")
 _KINDS: Final = bytes(ord(chr(byte).translate(_LIKE)) for byte in range(256))

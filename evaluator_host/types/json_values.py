@@ -14,8 +14,8 @@ import orjson
 
 from .json_paths import places, render_path
 
-VALUE_DEPTH: Final = 64  # levels a returned value may have (runtimes/PROTOCOL.md)
-LARGE_BYTES: Final = 256 << 10  # work on more JSON than this is done in a thread
+VALUE_DEPTH: Final = 64  # most levels that a returned value may have (runtimes/PROTOCOL.md)
+LARGE_BYTES: Final = 256 << 10  # most bytes of JSON to work on in the event loop; a thread works on more
 # bytes in memory of a dict, a list, an entry of a dict, an element of a list
 _DICT, _LIST, _ENTRY, _ELEMENT = 64, 56, 110, 56
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))

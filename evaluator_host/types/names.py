@@ -6,9 +6,9 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Final
 
-_LOOKED_AT: Final = 1000  # names compared, which takes some milliseconds
-_LETTERS: Final = 80  # characters of a name
-_LONGEST: Final = 63  # letters of the name of a stored object
+_LOOKED_AT: Final = 1000  # most names to compare, which takes some milliseconds
+_LETTERS: Final = 80  # most characters of a name to compare
+_LONGEST: Final = 63  # most characters in the name of a stored object
 _NOT_OF_NAMES: Final = re.compile(r"[^A-Za-z0-9._]+")
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 MASKED: Final = "[masked]"
-SHORTEST: Final = 8  # characters of a secret: a shorter one would mask ordinary words
+SHORTEST: Final = 8  # fewest characters of a secret to mask; a shorter one would mask ordinary words
 
 
 class Redactor:

@@ -28,7 +28,7 @@ class LevelCount:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """Statistics of one metric, over its finite values; a field without such a value is None.
+    """Statistics over the finite values of one metric; a statistic without any is None.
 
     `jobs.results.aggregate` has the formulas and their source.
     """

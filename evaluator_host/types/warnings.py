@@ -13,8 +13,8 @@ from typing import Annotated, Final
 from .doc import Doc
 from .outcome import EvaluationResult, Note
 
-MOST_CODES: Final = 40  # codes that a tally counts; a sandbox may send any
-ROWS: Final = 5  # rows that a count names
+MOST_CODES: Final = 40  # most codes that a tally counts, because a sandbox may send any
+ROWS: Final = 5  # most rows that a count names
 _CODE_CHARS: Final = 100
 _TEXT_CHARS: Final = 600
 

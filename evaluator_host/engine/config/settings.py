@@ -175,10 +175,10 @@ class ModelEndpoint(BaseModel):
     secret: str | None = None  # name of the secret in the caller's workspace that holds the model's key
     key: SecretStr | None = None  # the model's key, when the operator pays for it
     kind: ModelKind = ModelKind.OPENAI  # the API of the provider
-    input_price: float | None = Field(None, ge=0)  # price of a million tokens of requests
-    output_price: float | None = Field(None, ge=0)  # price of a million tokens of answers
-    timeout_s: float = Field(60.0, gt=0, le=3600)  # seconds for one answer
-    retries: int = Field(2, ge=0, le=10)  # tries after the first one
+    input_price: float | None = Field(None, ge=0)  # price of a million tokens in requests
+    output_price: float | None = Field(None, ge=0)  # price of a million tokens in answers
+    timeout_s: float = Field(60.0, gt=0, le=3600)  # longest time to wait for one answer, in seconds
+    retries: int = Field(2, ge=0, le=10)  # most tries after the first one
     workspaces: tuple[str, ...] = ()  # names or ids of the workspaces that may use the model; empty for all
 
 

@@ -136,7 +136,7 @@ class SentFiles:
         path = self.path(pattern)
         if path is None:
             return []
-        self._missing.add(path)  # whoever sends the files sends those that match, too
+        self._missing.add(path)  # so that the sender of the files also sends those that match the pattern
         regular = re.compile(
             re.escape(path).replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*").replace(r"\?", "[^/]") + r"\Z"
         )

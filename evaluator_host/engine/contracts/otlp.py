@@ -21,7 +21,7 @@ from evaluator_host.types.json_values import VALUE_DEPTH, nests_within
 
 TRACE_SPANS: Final = 50_000  # largest number of spans in one trace; converting them takes a second or two
 _NANO: Final = 1_000_000_000
-_LAST_SECOND: Final = 253_402_300_799  # 9999-12-31T23:59:59Z, the last that ISO 8601 writes with four digits
+_LAST_SECOND: Final = 253_402_300_799  # 9999-12-31T23:59:59Z, the last second whose year has four digits in ISO 8601
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _STATUS: Final = {0: "UNSET", 1: "OK", 2: "ERROR", "0": "UNSET", "1": "OK", "2": "ERROR"}

@@ -18,9 +18,9 @@ from evaluator_host.types.json_texts import Octets
 from evaluator_host.types.json_values import decode_json, encode_json, is_small
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Note
 
-# values that this process converts itself, in about a millisecond; a child process converts larger rows
+# most values in a row that this process converts, in about a millisecond; a child process converts larger rows
 _VALUES: Final = 5000
-_TRACE_VALUES: Final = 400  # lower for traces, since converting a span of ten values takes 30 µs
+_TRACE_VALUES: Final = 400  # the same limit for a trace; lower, since converting a span of ten values takes 30 µs
 _CHARACTERS: Final = 256 << 10
 _ENCODED_BYTES: Final = 8 << 10
 _HEAD: Final = 4  # bytes that hold the length of the head

@@ -16,8 +16,9 @@ from evaluator_host.types.errors import PackagesFailed
 
 _MODULES_OF_ONE: Final = 3
 _ENTRIES: Final = 1_000_000
-_PATH_BYTES: Final = 1024  # bytes of a path inside a set; with the data directory's it stays below the kernel's 4,096
-_RECORD_BYTES: Final = 16 * 1024 * 1024  # bytes of a list of 270,000 files, a line for each
+# longest path inside a set, in bytes; the data directory before it must leave it below the kernel's 4,096
+_PATH_BYTES: Final = 1024
+_RECORD_BYTES: Final = 16 * 1024 * 1024  # largest list of files, in bytes: enough for 270,000 files, a line for each
 _SUFFIXES: Final = (".py", ".so")
 
 

@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 _PREFIX: Final = "sha256:"
 _HEX: Final = 64  # digits of a digest
 _USED_EVERY_S: Final = 60.0
-# a set stays for so long after its last use: a caller may have found it and not have a sandbox yet
+# shortest time to keep a set after its last use, in seconds: a caller may have found it but have no sandbox yet
 _RECENT_S: Final = 120.0
 
 
@@ -212,7 +212,7 @@ class EnvironmentFolder:
             yield
 
     async def trim_downloads(self, most_bytes: int) -> None:
-        """Delete all downloads if over `most_bytes` of them belong to no installed set, once no build uses them."""
+        """Once no build uses the downloads, delete all, if over `most_bytes` of them belong to no installed set."""
         if await asyncio.to_thread(self._unshared_bytes) > most_bytes:
             async with hold_lock(self._locks / "downloads-turn"), hold_lock(self._locks / "downloads"):
                 await asyncio.to_thread(self.drop_downloads)

@@ -27,7 +27,8 @@ _INDEX_NAME: Final = "operator"
 _PREFIX: Final = "evaluator-host-resolve-"
 _RETRIES: Final = "2"
 _HIDDEN: Final = "***"
-_SHORTEST_SECRET: Final = 4  # characters; masking shorter secrets would blank out parts of words
+# fewest characters of a secret to mask; masking shorter ones would blank out parts of words
+_SHORTEST_SECRET: Final = 4
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class IndexSettings:
     ca_file: Path | None = None  # PEM file of certificate authorities to trust **beside** the public ones
     proxy: str | None = field(default=None, repr=False)  # proxy for http and https; may contain user and password
     no_proxy: str = ""  # hosts reached without the proxy, comma-separated
-    timeout_s: float = 120.0  # time limit for one whole resolution
+    timeout_s: float = 120.0  # longest time for one whole resolution, in seconds
     # parent of the resolvers' folders, which hold credentials; None for that of temporary files
     work_dir: Path | None = None
 

@@ -52,7 +52,7 @@ class LockTarget:
 
     runtime: str  # version of Python, `3.13` or `3.13.2`; major version of Node, `24`
     machine: str = "x86_64"  # `x86_64` or `aarch64`
-    glibc: tuple[int, int] = (2, 28)  # version of the C library of the runtime, which bounds the wheels that load
+    glibc: tuple[int, int] = (2, 28)  # version of the runtime's C library; wheels that need a later one do not load
 
     @property
     def platform(self) -> str:
@@ -80,7 +80,7 @@ class Lock:
     pins: tuple[Pin, ...]
     packages: tuple[LockedPackage, ...]  # all packages that are installed on the target, sorted by name
     text: str  # the tool's own lock: requirements with hashes for pip, `package-lock.json` (version 3) for npm
-    # True when a package of it has no wheel and must be built, in a sandbox, from its source
+    # whether a package in the lock has no wheel, and must be built in a sandbox, from its source
     source_builds: bool = False
     notes: tuple[str, ...] = ()  # facts for the user of a set that did resolve, such as an extra that does not exist
 

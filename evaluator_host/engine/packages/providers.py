@@ -19,7 +19,7 @@ from evaluator_host.engine.packages.tools import Resolver
 from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluator import Language
 
-_SHOWN: Final = 3  # names shown in a message
+_SHOWN: Final = 3  # most names to show in a message
 
 
 @dataclass(frozen=True, slots=True)

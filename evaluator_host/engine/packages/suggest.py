@@ -34,7 +34,8 @@ from evaluator_host.engine.system.processes import Run
 from evaluator_host.types.errors import HostError, Problem
 from evaluator_host.types.evaluator import Language
 
-TIMEOUT_S: Final = 10.0  # seconds that a refusal may be delayed for a better hint; on an idle machine a hint takes 1 s
+# longest time that a refusal waits for a better hint, in seconds; on an idle machine, a hint takes 1 s
+TIMEOUT_S: Final = 10.0
 _MAX_LOOKUPS: Final = 20
 _FIELD: Final = re.compile(r"packages\[(\d+)\]")
 _FALLBACKS: Final = re.compile(r"^except\b[^\n]*:[^\n]*\n[ \t]+((?:from|import) [^\n#]*)", re.MULTILINE)
@@ -42,7 +43,7 @@ _FALLBACKS: Final = re.compile(r"^except\b[^\n]*:[^\n]*\n[ \t]+((?:from|import) 
 _IMPORTS: Final = re.compile(r"\bimport\b")
 _DOTTED: Final = re.compile(r"[A-Za-z_][\w.]*")
 _SPECIFIER: Final = re.compile(r"\b(?:from|import|require)\s*\(?\s*[\"']([^\"'\s]{1,200})[\"']")
-_MOST_NAMES: Final = 100  # largest number of names that are read from one line
+_MOST_NAMES: Final = 100  # most names to read from one line
 _VERSION: Final = re.compile(r"(==)?\d[\w.!+-]*")
 
 K = TypeVar("K")

@@ -36,11 +36,12 @@ from evaluator_host.types.errors import (
 )
 from evaluator_host.types.evaluator import Language
 
-LOOKUPS_AT_ONCE: Final = 3  # processes that ask an index for versions
+LOOKUPS_AT_ONCE: Final = 3  # most processes at once that ask an index for versions
 
 _LINES: Final = 15
 _CHARACTERS: Final = 2_000
-_LINE_CHARS: Final = 2_000  # patterns that look for names take quadratic time on one long word
+# longest line to search, in characters; patterns for names take quadratic time on one long word
+_LINE_CHARS: Final = 2_000
 _SAID_CHARS: Final = 100_000
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -55,7 +56,7 @@ _MACHINE: Final = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.
 _KILLED: Final = (-signal.SIGKILL, 128 + signal.SIGKILL)
 _KNOWN_NAMES: Final = Path(__file__).with_name("known_names.json")
 _KNOWN_PACKAGES: Final = Path(__file__).with_name("known_packages.json")
-_CLOSE: Final = 0.8  # similarity of names of five letters, of which one is wrong, missing or swapped
+_CLOSE: Final = 0.8  # least similarity of close names: that of five letters of which one is wrong, missing or swapped
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from evaluator_host.types.evaluator import Json, SandboxSpec
 from evaluator_host.types.outcome import Failed, Loaded
 
 TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes while another one has none
-EMPTY_POOLS: Final = 512  # remembered evaluators without a sandbox; more in a pool of more sandboxes
+EMPTY_POOLS: Final = 512  # most evaluators without a sandbox to remember; a pool with more sandboxes remembers as many
 _MOST_USES: Final = 15  # highest count for one evaluator, as in a counter of four bits
 _SAMPLE: Final = 10  # uses per sandbox of the pool after which all counts are halved
-_WINDOW: Final = 100  # of so many idle sandboxes, the one used last is spared
+_WINDOW: Final = 100  # one in so many idle sandboxes is spared, those used last
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +159,8 @@ class Lease:
     sandbox: Sandbox
     loaded: Loaded  # facts that the runner found in the evaluator
     warm: bool  # the evaluator was loaded before this lease
-    queue_ms: float  # time of waiting for a sandbox, without its load
-    load_ms: float  # start and load of the sandbox, when this lease waited for them
+    queue_ms: float  # time that the lease waited for a sandbox, without loading
+    load_ms: float  # time of starting and loading the sandbox, if this lease waited for that
     answered: int = 0  # rows answered under this lease so far
 
 

@@ -28,18 +28,19 @@ _LATEST_S: Final = 30.0  # longest wait that is suggested to a refused caller, h
 class PoolLimits:
     """Limits of a pool of sandboxes: their number, their memory in MB, their age in seconds, and waiting calls."""
 
-    max_sandboxes: int = 16  # sandboxes, busy and idle
-    max_running: int | None = None  # sandboxes that start or run at once; None for `max_sandboxes`
-    max_per_evaluator: int = 2  # sandboxes of one evaluator, also those whose rows wait for an answer from outside
-    max_waiting: int = 200  # waiting calls, of all workspaces together
-    memory_mb: int = 4096  # MB for the limits of busy sandboxes and the memory that idle ones use
+    max_sandboxes: int = 16  # most sandboxes, busy and idle
+    max_running: int | None = None  # most sandboxes that start or run at once; None for `max_sandboxes`
+    # most sandboxes of one evaluator, without those whose rows wait for an answer from outside
+    max_per_evaluator: int = 2
+    max_waiting: int = 200  # most sandboxes of one evaluator, with those whose rows wait for an answer from outside
+    memory_mb: int = 4096  # most MB for the memory limits of busy sandboxes and the memory of idle ones together
     idle_sandboxes: int = 1  # sandboxes to start in advance for each recently used environment
-    idle_ttl_s: float = 300.0  # an evaluator that is unused for this long loses its sandbox
-    max_rows: int = 100_000  # rows after which a sandbox is replaced
-    max_age_s: float = 3600.0  # age at which a sandbox is replaced
-    queue_limit: int = 1000  # calls that may wait for a sandbox
+    idle_ttl_s: float = 300.0  # seconds after which an unused evaluator loses its sandbox
+    max_rows: int = 100_000  # most rows of a sandbox before it is replaced
+    max_age_s: float = 3600.0  # age, in seconds, at which a sandbox is replaced
+    queue_limit: int = 1000  # most calls that may wait for a sandbox
     grace_s: float = 1.0  # seconds after a row's time limit in which its runner may report the time-out
-    answers_mb: int = 256  # MB of large answers that are read at once
+    answers_mb: int = 256  # most MB of large answers to read at once
 
 
 class Capacity:
@@ -194,7 +195,7 @@ class FairShare:
             share.memory_mb += memory_mb
 
     def end(self, workspace: str, memory_mb: int) -> None:
-        """Count a busy sandbox as idle, waiting or ended, and `memory_mb` of its memory as free."""
+        """Record that a sandbox is no longer busy but idle, waiting or ended, and `memory_mb` of its memory free."""
         for share in (self.share_of(workspace), self._all):
             share.sandboxes -= 1
             share.memory_mb -= memory_mb

@@ -36,7 +36,7 @@ GROW_AFTER_S: Final = 0.03
 REAP_EVERY_S: Final = 1.0
 IDLE_GROWTH_MB: Final = 64  # an idle sandbox that grows by more MB between two measurements is ended
 _MEASURED_FOR_S: Final = 5.0
-_MANY_WARM: Final = 32  # with more sandboxes, the least used one is ended before a prewarmed one
+_MANY_WARM: Final = 32  # in a pool with more sandboxes than this, the least used one is ended before a prewarmed one
 
 
 class Pool:

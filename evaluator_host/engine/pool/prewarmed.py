@@ -16,12 +16,12 @@ from evaluator_host.types.evaluator import Language, SandboxSpec
 _log = logging.getLogger(__name__)
 
 PROBE_HOLDS_S: Final = 10.0  # seconds for which a probe's result holds, since probes come every few seconds
-RECENT_SPECS: Final = 4  # kinds of sandboxes kept ready: two languages, with packages and without
+RECENT_SPECS: Final = 4  # most kinds of sandboxes to keep ready: two languages, with packages and without
 
 WORTH_MS: Final = 20.0  # packages that import faster than this, in ms, are not imported in advance
-MOST_S: Final = 10.0  # longest import in advance, since every prewarmed sandbox of a set needs it
+MOST_S: Final = 10.0  # longest import in advance, in seconds, since every prewarmed sandbox of a set needs it
 _BASE_S: Final = 2.0
-_FACTOR: Final = 2.0  # factor of the measured time, because the machine may be busier than at the check
+_FACTOR: Final = 2.0  # the measured time is multiplied by this, because the machine may be busier than at the check
 _AGAIN_AFTER_S: Final = 1800.0
 _REMEMBERED: Final = 256
 
@@ -106,7 +106,7 @@ class PrewarmedSandboxes:
         capacity: Capacity,  # sandbox capacity of the pool
         *,
         per_spec: int,  # sandboxes to keep for each spec
-        grace_s: float,  # how long a runner may take beyond its own limits
+        grace_s: float,  # how long a runner may take beyond its own limits, in seconds
         on_freed: Callable[[], None],  # called when a sandbox has ended and its place is free
         on_ready: Callable[[], None],  # called when a sandbox is ready
         make_room: Callable[[], bool],  # ends an idle sandbox of an evaluator; False if there is none

@@ -18,7 +18,7 @@ class Tools:
     node: Path  # the Node binary for JavaScript and TypeScript
     esbuild: Path  # bundler of JavaScript and TypeScript
     javascript: Path  # folder of the JavaScript runner, as built
-    # installs esbuild and makes that folder, before each sandbox for JavaScript; None if both are there
+    # installs esbuild and makes the runner's folder, before each sandbox for JavaScript; None if both are there
     ensure_javascript: Callable[[], Awaitable[None]] | None = None
     restricted: Path  # folder that holds RestrictedPython
     shell: Path | None = None  # folder of a shell and text tools, for bubblewrap

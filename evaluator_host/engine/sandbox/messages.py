@@ -31,18 +31,19 @@ from evaluator_host.types.warnings import remedy_of
 _LONG_AGO_MS = 1e9  # milliseconds, eleven days: no row runs for longer
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _CLASSES = _FUNCTIONS = 100
-_NAMES, _NAME_CHARS = 20, 80  # number and length of parameters and keys in facts
+_NAMES, _NAME_CHARS = 20, 80  # most names of parameters and of keys in facts, and most characters of each
 _READS = 500
 _UNSET, _NOT_LOADED, _KEY_CHARS = 20, 50, 200
-_IMPORTS = 1000  # imports that a runner may name; it finds a hundred in a check
+_IMPORTS = 1000  # most imports to take from a runner; a check finds a hundred
 _RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # above the values of `work_clock`, so that the host stops a row first
-_RUNNER_MOST_S = 20 * 86400.0  # seconds; a timer of Node takes at most 24 days
+_RUNNER_MOST_S = 20 * 86400.0  # longest time limit for a runner, in seconds; a timer of Node takes at most 24 days
 _CANDIDATES = 2
 _KILLED = "the evaluator's process was killed by SIGKILL"  # message of the runner for a killed process
-_FIX_CHARS = 1 << 18  # the runner sends code of up to 65,536 characters, and a diff has the old code too
+_FIX_CHARS = 1 << 18  # most characters of a fix: the runner sends code of up to 65,536, and a diff has the old code too
 # endings of files that code imports rather than reads
 _MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
-_TEXT_CHARS = 16_384  # the runners' limit of tracebacks; a guest that writes its own frames gets no more
+# most characters of a text: the runners' limit of tracebacks, also for a guest that writes its own frames
+_TEXT_CHARS = 16_384
 
 
 @dataclass(frozen=True, slots=True)

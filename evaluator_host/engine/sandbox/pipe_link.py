@@ -24,10 +24,11 @@ from evaluator_host.types.errors import refusal_of
 from evaluator_host.types.json_texts import Octets
 
 _READ_BYTES: Final = 64 * 1024  # bytes that a pipe holds; for more, malloc would map fresh pages at every read
-_QUEUE_BYTES: Final = 1024 * 1024  # bytes that may be written ahead before `drain` waits
+_QUEUE_BYTES: Final = 1024 * 1024  # most bytes to write ahead before `drain` waits
 _STDERR_BYTES: Final = 8 * 1024
-_EXIT_CODE_S: Final = 0.5  # seconds for a runner that closed its channel to exit by itself, which tells its exit code
-_KILL_S: Final = 60.0  # seconds for a killed process to end; one that takes longer hangs in the kernel
+# longest wait, in seconds, for a runner that closed its channel to exit by itself and so tell its exit code
+_EXIT_CODE_S: Final = 0.5
+_KILL_S: Final = 60.0  # longest wait for a killed process to end, in seconds; one that takes longer hangs in the kernel
 
 _log = logging.getLogger(__name__)
 
@@ -198,7 +199,7 @@ class PipeLink:
             self._reader = None
 
     def _on_readable(self) -> None:
-        if self._reader is None:  # no reader: leave it in the pipe, which blocks a guest that floods
+        if self._reader is None:  # no reader: the output stays in the pipe, which blocks a guest that floods it
             self._unwatch()
         elif not self._reader.done():
             self._reader.set_result(None)

@@ -10,10 +10,10 @@ from evaluator_host.types.json_texts import Octets
 from evaluator_host.types.json_values import InvalidJson, decode_json
 
 PROTOCOL_VERSION: Final = 1
-HEADER_BYTES: Final = 2 * 1024 * 1024  # two log streams of 256 KiB, escaped as JSON
-BODY_BYTES: Final = 64 * 1024 * 1024  # the largest request, 32 MiB, doubled by escapes
-CALLS_AHEAD: Final = 64  # calls that may be unanswered at once
-BYTES_AHEAD: Final = 1024 * 1024  # bytes of these calls, unless a single one is larger
+HEADER_BYTES: Final = 2 * 1024 * 1024  # largest header: two log streams of 256 KiB, escaped as JSON
+BODY_BYTES: Final = 64 * 1024 * 1024  # largest body: a request of 32 MiB, doubled by escapes
+CALLS_AHEAD: Final = 64  # most calls that may be unanswered at once
+BYTES_AHEAD: Final = 1024 * 1024  # most bytes of unanswered calls, unless a single one is larger
 _PREFIX: Final = 8
 
 Body: TypeAlias = bytes | tuple[Octets, ...]

@@ -38,16 +38,18 @@ from evaluator_host.types.json_values import LARGE_BYTES, encode_json, takes_mor
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
 from evaluator_host.types.redaction import Redactor
 
-_LAST_READ_S: Final = 0.01  # seconds for a frame that came in time while the host itself was stopped or swapped out
-_AHEAD_S: Final = 0.04  # seconds of work sent ahead, which hide the host's own latency
-# unanswered rows from which on answers are read together, because each wake-up costs more than reading one
+# longest last read, in seconds, of a frame that came in time while the host itself was stopped or swapped out
+_LAST_READ_S: Final = 0.01
+_AHEAD_S: Final = 0.04  # seconds of work to send ahead, so that the sandbox does not wait for the host
+# fewest unanswered rows for which answers are read together, because each wake-up costs more than reading one
 _MANY: Final = 6
 _PATIENCE_S: Final = 0.016
-_SHORTEST_PAUSE_S: Final = 0.002  # seconds; timers have a resolution of a millisecond
-_START_S: Final = 0.1  # seconds of a row's time in which its process or context may still have to be made
+_SHORTEST_PAUSE_S: Final = 0.002  # shortest pause, in seconds, since timers have a resolution of a millisecond
+_START_S: Final = 0.1  # seconds of a row's time in which its process or context may still be made
 _BEGUN: Final = 0.5  # share of the time limit; a row that ran for less, by its runner's clock, had not begun in time
 SEE_DOCTOR: Final = "Run `evaluator-host doctor` to see why"
-HELLO_TIMEOUT_S: Final = 20.0  # a bubblewrap runner takes 25 ms, a container under gVisor on a loaded machine seconds
+# longest wait, in seconds: a bubblewrap runner takes 25 ms, a container under gVisor on a loaded machine seconds
+HELLO_TIMEOUT_S: Final = 20.0
 
 
 _REFUSAL: Final = (
@@ -58,9 +60,11 @@ _NOT_NOW: Final = (
     b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nConnection: close\r\nx-should-retry: false\r\n"
     b"Content-Length: %d\r\n\r\n%b" % (len(_REFUSAL), _REFUSAL)
 )
-RESULT_EXTRA_BYTES: Final = 256 << 10  # bytes of a result's body besides its value; the runners have the same number
-_DECODED_BYTES: Final = 64 << 20  # bytes that any body may take once decoded
-_DECODED_PER_BYTE: Final = 8  # bytes more for each byte of JSON: enough for long lists of numbers
+# most bytes of a result's body besides its value; the runners have the same number
+RESULT_EXTRA_BYTES: Final = 256 << 10
+_DECODED_BYTES: Final = 64 << 20  # most memory, in bytes, that any body may take once decoded
+# bytes of memory allowed in addition for each byte of JSON: enough for long lists of numbers
+_DECODED_PER_BYTE: Final = 8
 RUNNER_GAVE_UP: Final = 70  # exit code of a runner that found its own state destroyed (PROTOCOL.md)
 
 
@@ -73,7 +77,8 @@ class RunnerGaveUp(SandboxLost):
     def __init__(self, failed: Failed, *, killed: bool = False) -> None:
         super().__init__(failed.error.message)
         self.failed = failed  # the outcome of the row if the retry ends in the same way, by the row's own doing
-        self.killed = killed  # whether SIGKILL ended it, which is more often the machine's doing than an evaluator's
+        # whether SIGKILL ended the runner, which is more often the machine's doing than an evaluator's
+        self.killed = killed
 
 
 _Answer = TypeVar("_Answer", Loaded | Failed, Outcome)
@@ -100,8 +105,8 @@ class _NoAnswer(Exception):
         super().__init__(reason)
         self.ended = ended  # whether the sandbox had ended
         self.reason = reason  # reason to write to the log
-        self.timed_out = timed_out  # whether it was silent for all of its time
-        self.starved = starved  # whether the machine gave it no processor time
+        self.timed_out = timed_out  # whether the sandbox was silent for all of its time
+        self.starved = starved  # whether the machine gave the sandbox no processor time
 
 
 def _timed_out(cancelled: Failed, timeout_s: float) -> Failed:
@@ -175,8 +180,8 @@ class Sandbox:
         self.rows = 0  # number of rows sent so far
         self.started_at = time.monotonic()  # monotonic seconds
         self.broken = False  # whether no frame may be sent any more, so that only `destroy` is left
-        self.worked_s = 0.0  # seconds that its answers took, as `linux.work_clock` counts them
-        # memory that it takes without a row, as `measure` last found it; its limit until then
+        self.worked_s = 0.0  # seconds that the answers took, as `linux.work_clock` counts them
+        # memory that the sandbox takes without a row, as `measure` last found it; its limit until then
         self.idle_mb = spec.memory_mb
         self.runtime = ""
         self._waits = self._long = False
@@ -503,8 +508,8 @@ class Sandbox:
                             self._frames.append(frame)
                     if self._decoder.announced_bytes > LARGE_BYTES:
                         await self._take_turn(limit, clock)
-                    if passed:  # lets other tasks run, even if a row floods its connections
-                        await asyncio.sleep(0)
+                    if passed:
+                        await asyncio.sleep(0)  # lets other tasks run, even if a row floods its connections
         except TimeoutError:
             return False
         except ProtocolError as error:
@@ -514,7 +519,7 @@ class Sandbox:
     async def _take_turn(self, limit: asyncio.Timeout, clock: WorkClock) -> None:
         """Wait until the large frame that is arriving may be read; the wait is not the row's time."""
         turns, until = self._turns, limit.when()
-        if turns is None or limit.expired():  # or the frame already has its turn
+        if turns is None or limit.expired():  # no turns to wait for, the frame already has its turn, or no time is left
             return
         now = asyncio.get_running_loop().time
         since = now()

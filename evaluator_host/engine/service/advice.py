@@ -19,7 +19,7 @@ from evaluator_host.types.warnings import remedy_of
 
 _KEYS: Final = 12
 _JSX: Final = "JSX is not supported in evaluators; return a number, a boolean or { score: … }"
-_READ_CHARS: Final = 20_000  # characters of the code that are read
+_READ_CHARS: Final = 20_000  # most characters of the code to read
 _MESSAGE_CHARS: Final = 1000
 _PYTHON: Final = re.compile(
     r"^[ \t]*(def \w+\(|from [\w.]+ import |import \w+$|elif |class \w+[\w(),. ]*:$)", re.MULTILINE

@@ -24,11 +24,12 @@ from evaluator_host.types.outcome import (
 )
 from evaluator_host.types.redaction import Redactor
 
-_PAUSES_S: Final = (0.0, 0.2, 1.0)  # seconds before a sandbox takes the place of one that was lost while it loaded
-_LOSSES: Final = 2  # sandboxes that a row may lose; the last loss is its outcome
-_STARVED: Final = 3  # sandboxes that a row may lose for want of processor time
-_ANSWERS: Final = 32  # answers of models for one row, over all its calls
-_REQUESTS_BYTES: Final = 1 << 20  # bytes of JSON of the requests and responses that a result has
+# seconds to wait before each new sandbox in place of one that was lost while it loaded
+_PAUSES_S: Final = (0.0, 0.2, 1.0)
+_LOSSES: Final = 2  # most sandboxes that a row may lose; the last loss is its outcome
+_STARVED: Final = 3  # most sandboxes that a row may lose for want of processor time
+_ANSWERS: Final = 32  # most answers of models for one row, over all its calls
+_REQUESTS_BYTES: Final = 1 << 20  # most bytes of JSON of the requests and responses in a result
 
 
 class LostRows:

@@ -21,8 +21,8 @@ from evaluator_host.types.errors import HostError, IndexUnavailable, InvalidRequ
 from evaluator_host.types.evaluator import AUTO_PACKAGES, Evaluator, Language
 from evaluator_host.types.outcome import MissingImport
 
-_KEPT: Final = 512  # evaluators whose pins are kept
-_NEWEST_S: Final = 3600.0  # how long chosen versions count as the newest
+_KEPT: Final = 512  # most evaluators whose pins are kept
+_NEWEST_S: Final = 3600.0  # how long chosen versions count as the newest, in seconds
 _FORBIDDEN: Final = "this host does not choose packages: pin them exactly; POST /v1/check says which"
 
 MissingOf = Callable[[Evaluator, str], Awaitable[tuple[MissingImport, ...]]]

@@ -59,9 +59,9 @@ from evaluator_host.types.outcome import (
     Timing,
 )
 
-_ARRIVED: Final = 256  # rows of an asynchronous source that wait for a sandbox
-_AT_MODELS: Final = 256  # rows that wait for models at once; no more are drawn meanwhile
-_MEMORY_PER_BYTE: Final = 6  # bytes of memory for a byte of JSON
+_ARRIVED: Final = 256  # most rows of an asynchronous source that may wait for a sandbox
+_AT_MODELS: Final = 256  # most rows that wait for models at once; meanwhile no more are drawn
+_MEMORY_PER_BYTE: Final = 6  # bytes of memory to count for a byte of JSON
 _SHARES: Final = count(1)
 
 Bind: TypeAlias = Callable[[Loaded, Row | EncodedRow | EvaluationError], Awaitable[Bound]]

@@ -29,8 +29,8 @@ _OF_TEXT: Final = {
 }
 _OF_OBJECTS: Final = frozenset({*dir(dict), "hasOwnProperty", "toString", "valueOf", "toJSON", "constructor"})
 _TOPS: Final = 3
-_SHOWN: Final = 12  # other keys of an object that a hint lists
-_NODES: Final = 300  # values of a row that are searched for a key whose place is not known
+_SHOWN: Final = 12  # most other keys of an object to list in a hint
+_NODES: Final = 300  # most values of a row to search for a key whose place is not known
 
 
 def misspelt_key(error: EvaluationError, row: Row, loaded: Loaded, language: Language) -> str | None:

@@ -13,10 +13,10 @@ from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluator import Evaluator, Language
 from evaluator_host.types.outcome import MissingImport
 
-_ASKED: Final = 20  # modules of one evaluator to look up; further ones get a package's name without a version
-_UNDER_WAY: Final = 32  # questions to indexes at once, of all evaluators
-_KEPT: Final = 2000  # modules whose pins are kept
-_NEWEST_S: Final = 3600.0  # how long a version counts as the newest
+_ASKED: Final = 20  # most modules of one evaluator to look up; further ones get a package's name without a version
+_UNDER_WAY: Final = 32  # most questions to indexes at once, from all evaluators
+_KEPT: Final = 2000  # most modules whose pins are kept
+_NEWEST_S: Final = 3600.0  # how long a version counts as the newest, in seconds
 _UNKNOWN_S: Final = 60.0  # seconds until an index that did not answer, or knew nothing, is asked again
 
 _Key = tuple[Language, str | None, ImportedModule]

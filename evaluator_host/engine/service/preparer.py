@@ -35,8 +35,8 @@ from evaluator_host.types.json_values import is_small
 
 _KEPT: Final = 512
 _KEPT_BYTES: Final = 64 << 20
-_SMALL_CODE: Final = 16 << 10  # characters; cleaning takes up to 0.6 µs for each
-_SMALL_CONFIG: Final = 500  # values; copying takes 2 µs for each
+_SMALL_CODE: Final = 16 << 10  # most characters to clean in the event loop; each takes up to 0.6 µs
+_SMALL_CONFIG: Final = 500  # most values to copy in the event loop; each takes 2 µs
 
 _T = TypeVar("_T")
 _Key: TypeAlias = tuple[str, str, bytes, bool, str | None]

@@ -64,7 +64,7 @@ from evaluator_host.types.outcome import (
 )
 from evaluator_host.types.warnings import WARNINGS, remedy_of
 
-_PINS_PATIENCE_S: Final = 5.0  # seconds that a result waits to name exact pins
+_PINS_PATIENCE_S: Final = 5.0  # longest time that a result waits to name exact pins, in seconds
 _SHOWN_KEYS, _KEY_CHARS = 10, 80
 _GAVE_UP: Final = "Timeout during "  # as libraries that compare mathematics log it
 _SCALE, _PERCENT = 10, 100  # a score up to 10 is probably a rating, not a percentage

@@ -14,8 +14,8 @@ from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.types.evaluator import Isolation
 from evaluator_host.types.outcome import EvaluationResult, Given
 
-BUFFERED: Final = 256  # results that may wait for a slow consumer
-BUFFERED_BYTES: Final = 16 << 20  # bytes of memory that these results may take
+BUFFERED: Final = 256  # most results that may wait for a slow consumer
+BUFFERED_BYTES: Final = 16 << 20  # most bytes of memory that these results may take
 
 
 class RowStream:
@@ -33,7 +33,7 @@ class RowStream:
         *,
         numbers: Iterable[int] | None = None,  # numbers of the rows; None for their positions
         isolation: Isolation,  # `batch` lets the rows that one sandbox gets share a process or context
-        parallelism: int,  # sandboxes to use at once, at most
+        parallelism: int,  # most sandboxes to use at once
         models: ModelCalls | None = None,  # answers the model requests of rows; without it such rows fail
         grant: ModelGrant | None = None,  # the models that the evaluator was granted; None for none
         calls: CallsFirst | None = None,  # single calls that go before the rows of a batch

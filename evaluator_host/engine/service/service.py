@@ -67,8 +67,8 @@ from evaluator_host.types.outcome import (
 )
 from evaluator_host.types.redaction import Redactor
 
-_BATCH_MB: Final = 256  # MB of memory for the results of a batch, which are several times smaller as JSON
-_ROWS_WORTH_A_SANDBOX: Final = 16  # a smaller number of rows finishes before another sandbox has started
+_BATCH_MB: Final = 256  # most MB of memory for the results of a batch, which are several times smaller as JSON
+_ROWS_WORTH_A_SANDBOX: Final = 16  # fewest rows for another sandbox; fewer finish before it has started
 
 
 class Service:
@@ -193,7 +193,7 @@ class Service:
         *,
         numbers: Iterable[int] | None = None,  # numbers of the rows, as they are yielded; None for their positions
         isolation: Isolation = Isolation.ROW,  # `batch` lets the rows that one sandbox gets share a process or context
-        parallelism: int | None = None,  # sandboxes to use at once, at most; None for as many as an evaluator may have
+        parallelism: int | None = None,  # most sandboxes to use at once; None for as many as an evaluator may have
         caller: Caller = DEFAULT_CALLER,
         # the code has this machine's network. Only for the user's own agent, never for a request.
         network: bool = False,

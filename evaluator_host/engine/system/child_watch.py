@@ -14,7 +14,7 @@ from typing import Final
 
 PERIOD_S: Final = 5.0
 _SILENT: Final = 2  # periods without an answer, after which `/readyz` says so
-_HUNG: Final = 6  # periods without an answer in which the machine let it run, after which it is killed
+_HUNG: Final = 6  # periods without an answer, although the machine let the process run, after which it is killed
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _TIMES: Final = slice(11, 13)  # fields of proc(5) stat, counted from the state: utime and stime
 

@@ -28,7 +28,7 @@ from evaluator_host.types.json_values import encode_json
 REQUEST: Final = struct.Struct("!QQQQQ")  # parts to follow, processor seconds, bytes: of memory, of a file, of a result
 REPLY: Final = struct.Struct("!c?Q")  # kind, whether the child serves another call, bytes that follow
 _CALLS: Final = 500  # calls after which a child is replaced, so that leaks in native parsers end
-_GROWTH_BYTES: Final = 256 << 20  # bytes of address space that a child may add since its start
+_GROWTH_BYTES: Final = 256 << 20  # most bytes of address space that a child may add since its start
 _NICE: Final = 5  # nice value of a child: calls go first
 _FAULT_CHARS: Final = 4000
 _PR_SET_PDEATHSIG: Final = 1

@@ -33,13 +33,13 @@ from evaluator_host.types.errors import (
 )
 from evaluator_host.types.json_values import decode_json
 
-WAITING_CALLS: Final = 32  # calls of one workspace that may wait
+WAITING_CALLS: Final = 32  # most calls of one workspace that may wait
 _IDLE_S: Final = 120.0
 _WALL_PER_CPU: Final = 60  # seconds by the clock for each second of processor time: a child gives way to calls
 _LOOK_S: Final = 0.01
 _LOOKS: Final = 500
 _MESSAGE_BYTES: Final = 1 << 20
-_PIECE_BYTES: Final = 1 << 20  # bytes of a request that are written at once
+_PIECE_BYTES: Final = 1 << 20  # most bytes of a request to write at once
 _PACKAGES: Final = str(Path(__file__).resolve().parents[3])  # folder of this package
 _REFUSALS: Final = {one.code: one for one in (InvalidRequest, TooLarge, MachineExhausted)}
 _ENVIRONMENT: Final = {  # threads and allocators that reserve address space would need a larger limit
@@ -61,11 +61,11 @@ _log = logging.getLogger(__name__)
 class CallLimits:
     """The limits of one call in a child process."""
 
-    cpu_s: int = 10  # whole seconds of processor time, of all threads together
-    memory_mb: int = 512  # address space that the call may add to the child
-    file_bytes: int = 0  # size of a file that it may write; 0 for a function that writes none
-    argument_bytes: int = 64 << 20  # size of the pickled function and arguments
-    result_bytes: int = 64 << 20  # size of the returned bytes, or of the returned value as JSON
+    cpu_s: int = 10  # most processor time of all threads together, in whole seconds
+    memory_mb: int = 512  # most MB of address space that the call may add to the child
+    file_bytes: int = 0  # most bytes of a file that it may write; 0 for a function that writes none
+    argument_bytes: int = 64 << 20  # most bytes of the pickled function and arguments
+    result_bytes: int = 64 << 20  # most returned bytes, or bytes of the returned value as JSON
     modules: tuple[str, ...] = ()  # modules that the function imports, whose own memory does not count
 
 

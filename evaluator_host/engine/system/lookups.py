@@ -20,7 +20,7 @@ from evaluator_host.engine.system.turns import may_take
 
 LOOKUP_S: Final = 5.0
 _PLACES: Final = 16
-_EACH: Final = 4  # look-ups of one workspace at once
+_EACH: Final = 4  # most look-ups of one workspace at once
 
 Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
 Dial: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]

@@ -14,7 +14,7 @@ from typing import Final, Self
 from evaluator_host.types.errors import Busy
 
 PER_FREE: Final = 3  # parts of the memory that a workspace may take for each that stays free
-_SMALL: Final = 16  # a request that takes less than this part of the memory is small
+_SMALL: Final = 16  # a request that takes less than a sixteenth of the memory is small
 _RETRY_S: Final = 2.0
 _MMAP_THRESHOLD: Final = -3  # M_MMAP_THRESHOLD of malloc.h
 _LARGE_BLOCK: Final = 1 << 20

@@ -12,7 +12,7 @@ from evaluator_host.types.errors import PartFailed
 
 PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
-_STEADY_S: Final = 5.0  # a task that has run for so long after its last fault works again
+_STEADY_S: Final = 5.0  # seconds without a fault after which a task that was started again counts as working
 
 _log = logging.getLogger(__name__)
 

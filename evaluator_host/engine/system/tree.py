@@ -19,12 +19,12 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
-DEPTH: Final = 64  # levels of folders that a package set may have
+DEPTH: Final = 64  # most levels of folders that a package set may have
 
 _log = logging.getLogger(__name__)
 
-_HELD: Final = 64  # descriptors that one walk keeps open; below that depth it goes back up by `..`
-_PASSES: Final = 3  # walks over a tree that somebody still writes to
+_HELD: Final = 64  # most descriptors that one walk keeps open; below that depth it goes back up by `..`
+_PASSES: Final = 3  # most walks over a tree that somebody still writes to
 _LINK: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC  # a handle that reads nothing and needs no permission
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

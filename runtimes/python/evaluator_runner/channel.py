@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 HEADER_BYTES = 2 * 1024 * 1024
 BODY_BYTES = 64 * 1024 * 1024
 _READ_BYTES = 64 * 1024  # malloc would map a larger buffer anew for every read
-_JOIN_BYTES = 64 * 1024  # pieces up to this size are joined, so that many small frames take one system call
+_JOIN_BYTES = 64 * 1024  # most bytes of a piece to join with others, so that many small frames take one system call
 _LARGE_BYTES = 256 * 1024  # a larger call is passed to its row while it arrives
 _SPLICE_F_NONBLOCK = 2
 _splice = getattr(os, "splice", None)

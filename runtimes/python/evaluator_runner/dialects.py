@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 __path__ = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "dialects")]
 
 _OWN = ("evaluate_v1", "evaluate", "main")  # the host's own contracts, after all others and in this order
-_HEAD_BYTES = 4096  # bytes of a dialect's module, with its constants
+_HEAD_BYTES = 4096  # bytes at the beginning of a dialect's module that hold its constants
 
 DECORATED, NAMED, PARAMETERS, SHAPED, ANY_NAME, BY_NAME = range(1, 7)
 """Steps of signs: a base or a decorator from the dialect's package; the name of the function; the names of its

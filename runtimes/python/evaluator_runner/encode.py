@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _LEVELS = 64
 _NONFINITE = 8
-_NOTES = 15  # notes that are kept; one more counts the rest
+_NOTES = 15  # most notes to keep; one more counts the rest
 _PATH_CHARS = 200
 _INT_LIMIT = 10**309
 _FLOAT_LIMIT = float("inf")
-_STEPS = 4  # conversions of one value; an Enum of a numpy scalar takes two, the rest is reserve
+_STEPS = 4  # most conversions of one value; an Enum of a numpy scalar takes two, the rest is reserve
 _EXACT = frozenset((str, float, bool, int, type(None), dict, list))
 _TAIL = ',"nonfinite":[],"unsupported":null,"notes":[]}'
 _quote = jsontext.quote

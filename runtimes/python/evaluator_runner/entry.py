@@ -15,7 +15,7 @@ EVALUATE = ("inputs", "outputs", "trace")
 EVALUATE_V1 = ("app_params", "inputs", "output", "correct_answer")
 """Arguments by position."""
 
-_READ_CHARS = 20_000  # characters of a text that may be code
+_READ_CHARS = 20_000  # most characters to read of a text that may be code
 _LEGACY_FIRST = "app_params"
 _LEGACY_FOURTH = {"correct_answer", "datapoint"}
 SCORING = {"grade", "grader", "metric", "reward", "rewards", "score", "scorer"}

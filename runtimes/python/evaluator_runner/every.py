@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EVERY = "*"
 _MOST = 100
-_BYTES = 1 << 30  # bytes of one value; `limits.result_kb` applies to all values together
+_BYTES = 1 << 30  # most bytes of one value; `limits.result_kb` applies to all values together
 
 
 class _Signatures(Signature):

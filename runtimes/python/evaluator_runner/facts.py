@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     Known = dict[str, list["Uses"]]
 
 _ONLY_AST = 0x400
-_MOST_CHARS = 200_000  # characters of code that is read: a tree takes a hundred times as much memory
+_MOST_CHARS = 200_000  # most characters of code to read: a tree takes a hundred times as much memory
 _MOST_FUNCTIONS = 100
 _MOST_NAMES = 20
 _MOST_READS = 500
-_MOST_PARTS = 20  # parts of a dotted name: `a.b.c` has three
+_MOST_PARTS = 20  # most parts of a dotted name: `a.b.c` has three
 _CHARS = 80
 _DEFINITIONS = ("FunctionDef", "AsyncFunctionDef", "Lambda")
-_WRAPPINGS = 10  # largest number of decorators of a function that are unwrapped
+_WRAPPINGS = 10  # most decorators of a function to unwrap
 _WHOLE = ("Eq", "NotEq", "In", "NotIn")
 _GETTERS = ("get", "pop", "setdefault")
 _OWN = ("self", "cls")  # a method's own object, whose attributes do not come from a row
@@ -44,17 +44,17 @@ _METHOD = type(_Bound().method)
 
 
 class Uses:
-    """The uses of a value by code: of a parameter, or of a field that it reads by a constant name.
+    """How the code uses one value: a parameter, or a field that the code reads by a constant name.
 
     Attributes:
-      of: Name of what it is read of; empty for a value without a name, None for a parameter.
-      key: Its own name.
-      owner: Function whose parameter it is.
-      read: Whether the code reads it.
-      tested: Whether the code tests if it is None or true, or gives it a default.
-      asked: Whether the code tests it so, and gives it no default.
-      keys: Constant keys and attributes that the code reads of it.
-      compared: Other parameters with which it is compared as a whole.
+      of: Name of the value from which the field is read; empty if that value has no name, None for a parameter.
+      key: Name of the parameter or field.
+      owner: Function that has the parameter.
+      read: Whether the code reads the value.
+      tested: Whether the code tests if the value is None or true, or gives it a default.
+      asked: Whether the code tests if the value is None or true, and gives it no default.
+      keys: Constant keys and attributes that the code reads from the value.
+      compared: Other parameters with which the code compares the whole value.
     """
 
     __slots__ = ("asked", "compared", "key", "keys", "of", "owner", "read", "tested")

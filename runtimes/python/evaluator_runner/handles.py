@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NUDGE_MS = 500  # milliseconds without a reply, after which a row may have stopped the zygote
-_NUDGES = 20  # nudges before a fork fails; not seconds, since the whole sandbox may have been stopped
+# nudges before a fork fails; a count rather than a deadline, since the whole sandbox may have been stopped
+_NUDGES = 20
 _SIGKILL, _SIGCONT = 9, 18
 _READ_BYTES = 64 * 1024  # malloc would map a larger buffer anew for every read
 _REPORT_BYTES = 8 * 1024 * 1024

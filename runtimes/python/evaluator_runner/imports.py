@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _ONLY_AST = 0x400
 _MOST = 100
-_NAMES = 20  # names listed for one module
+_NAMES = 20  # most names to list for one module
 _NAME_CHARS = 100
 _NAMESPACES = frozenset(
     {"azure", "backports", "google", "google.cloud", "jaraco", "ruamel", "zope"}
@@ -163,7 +163,7 @@ def _is_empty_of(name: str, package: str, texts: dict[str, str]) -> bool:
 
 
 def imports_in(tree: Any, package: str) -> Iterator[tuple[str, int, str]]:
-    """Yield a module, the line of its import, and a name that is imported from it if there is one."""
+    """For each import, yield the module, the line, and the name imported from the module, empty if there is none."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()

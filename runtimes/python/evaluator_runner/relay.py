@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from evaluator_runner.supervisor import Supervisor
 
-_CONNECTIONS = 64  # connections at once; more are closed as they come
+_CONNECTIONS = 64  # most connections at once; more are closed as they come
 _READ_BYTES = 64 * 1024
-_UNSENT_BYTES = 1024 * 1024  # nothing more is read from user code while the host has more unread bytes than this
-_UNREAD_BYTES = 32 * 1024 * 1024  # a connection whose answers user code does not read is closed
+_UNSENT_BYTES = 1024 * 1024  # most bytes unread by the host; with more, nothing further is read from user code
+_UNREAD_BYTES = 32 * 1024 * 1024  # most bytes of answers unread by user code; with more, the connection is closed
 _FLAGS = _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK | _socket.SOCK_CLOEXEC
 
 

@@ -36,7 +36,7 @@ _getpid, _getrusage, _PEAK_KB = os.getpid, resource.getrusage, 2
 _mmap, _OWN_MEMORY, _LARGE_PAGES = mmap.mmap, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.MADV_HUGEPAGE
 _FIRST_BYTES = 4096  # most rows fit into so many bytes, which malloc has at hand
 _READ_BYTES = 64 * 1024  # malloc would map a larger buffer anew for every read
-_LARGE_BYTES = 1024 * 1024  # a larger row gets large pages; half of such a page
+_LARGE_BYTES = 1024 * 1024  # half of a large page; a row with more bytes gets large pages
 _PAGE_BYTES = 2 * 1024 * 1024
 _modules = sys.modules
 _call, _encode_result = interpreter_hooks.call, encode_result
@@ -63,10 +63,10 @@ def _with_facts(kind: bytes, body: bytes) -> bytes:
 
 
 class RowProcess:
-    """The state of a process that runs rows.
+    """Runs rows in a process forked from the loaded program.
 
-    Forked from the loaded program, a row copies each page of memory that it writes to, even if it only counts
-    a reference. So the usual row touches few objects here: names of this module, and attributes of this object.
+    The process copies each page of memory that it writes to, and even counting a reference to an object writes to it.
+    So an ordinary row uses few objects here: names of this module, and attributes of this object.
     """
 
     def __init__(self, program: Program, *, result_bytes: int, written: tuple[int, int]) -> None:

@@ -17,15 +17,16 @@ if TYPE_CHECKING:
     from evaluator_runner.supervisor import Supervisor
     from evaluator_runner.zygote import Job
 
-_TICK_S = 0.05  # how often to check for a dead row whose children keep its socket open
-_IDLE_S = 1.0  # how long a shared process waits for the next call of its share
-_AHEAD_CALLS = 32  # calls that a shared process may hold unanswered
+_TICK_S = 0.05  # seconds between two checks for a dead row whose children keep its socket open
+_IDLE_S = 1.0  # longest time that a shared process waits for its next call, in seconds
+_AHEAD_CALLS = 32  # most calls that a shared process may hold unanswered
 _AHEAD_BYTES = 256 * 1024
 _ERROR_BYTES = 256 * 1024  # room for message and traceback as JSON
 _FORK_TRIES = 50
-_PASS_ON_S = 0.5  # seconds that a host and a row get to pass a large call on
-_EARLY_DEATHS = 3  # the sandbox ends after so many processes died before their first call
-_DYING_TRIES = 200  # tries, 1 ms apart; counted, because a busy machine takes longer for each
+_PASS_ON_S = 0.5  # longest time for a host and a row to pass a large call on, in seconds
+_EARLY_DEATHS = 3  # deaths of processes before their first call after which the sandbox ends
+# most tries, 1 ms apart; a count rather than a deadline, because each takes longer on a busy machine
+_DYING_TRIES = 200
 _CANCELLED = ("cancelled", "the call was cancelled", None)
 
 

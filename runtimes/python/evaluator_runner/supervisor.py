@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evaluator_runner.handles import ZygoteHandle
     from evaluator_runner.options import Options
 
-_UNREAD_BYTES = 8 * 1024 * 1024  # bytes of unread answers beyond which no further row starts
+_UNREAD_BYTES = 8 * 1024 * 1024  # most bytes of unread answers; with more, no further row starts
 
 
 class Supervisor:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _PAUSE_S = 0.0005
-_TRIES = 10_000  # tries, not seconds, because a busy machine takes longer for each
+_TRIES = 10_000  # most tries; a count rather than a deadline, because each takes longer on a busy machine
 _SIGKILL = 9
 
 

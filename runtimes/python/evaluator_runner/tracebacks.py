@@ -19,8 +19,8 @@ OTHERS: dict[str, list[str]] = {}
 """Lines of the modules that came with the evaluator, by their paths."""
 _TEXT_CHARS = 4096
 _TRACEBACK_CHARS = 16_000
-_CHAIN = 10  # largest number of exceptions that are shown of one chain
-_REPEATS = 3  # equal consecutive frames that are shown
+_CHAIN = 10  # most exceptions of one chain to show
+_REPEATS = 3  # most equal consecutive frames to show
 _CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
 _CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"
 

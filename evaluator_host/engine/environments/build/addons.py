@@ -8,7 +8,7 @@ from evaluator_host.engine.packages.tools import known_names
 from evaluator_host.engine.system.tree import walk
 from evaluator_host.types.json_values import decode_json
 
-_MANIFEST_BYTES: Final = 1024 * 1024  # bytes of a package.json that are read; most have some kilobytes
+_MANIFEST_BYTES: Final = 1024 * 1024  # most bytes of a package.json to read; a usual one has some kilobytes
 _SCRIPTS: Final = frozenset({"preinstall", "install", "postinstall"})
 
 

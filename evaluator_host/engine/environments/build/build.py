@@ -33,9 +33,9 @@ from evaluator_host.types.evaluator import Environment, Language, Package
 
 _log = logging.getLogger(__name__)
 
-_AT_ONCE: Final = 2  # builds at once; more would not be faster on the same network and disk
+_AT_ONCE: Final = 2  # most builds at once; more would not be faster on the same network and disk
 _FAILED_KEPT: Final = 100
-_LOCKS_BYTES: Final = 64 << 20  # bytes of all locks whose sets are not installed
+_LOCKS_BYTES: Final = 64 << 20  # most bytes of all locks whose sets are not installed
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class BuildContext:
     pins_for: PinsFor
     allow_source_builds: bool
     ceiling_mb: int
-    free_disk_mb: int = 0  # disk that stays free in the data directory
+    free_disk_mb: int = 0  # MB to leave free on the disk of the data directory
     packages_from: str | None = None  # repository of a registry, for sets whose lock is known
 
 

@@ -47,11 +47,12 @@ from evaluator_host.types.errors import MachineExhausted, Misconfigured, Sandbox
 _log = logging.getLogger(__name__)
 
 _TRY_S: Final = 20.0
-_TRIALS: Final = 3  # how often a command is run if something kills it
-_SIGNALLED: Final = 128  # exit code of a process ended by a signal, less the signal's number
+_TRIALS: Final = 3  # most runs of a command, if something keeps killing it
+_SIGNALLED: Final = 128  # plus the number of a signal, the exit code of a process that the signal ended
 _TRIAL: Final = "a trial failed"
-_PROCESSES: Final = 1024  # uv and npm start one thread per processor, and up to 512 that wait for files
-_WRITES: Final = 2  # a build may write twice the size limit of a set: downloaded, and unpacked
+# most processes and threads; uv and npm start one thread per processor, and up to 512 that wait for files
+_PROCESSES: Final = 1024
+_WRITES: Final = 2  # a build may write twice the size limit of a set: the packages as downloaded, and unpacked
 # User of all builds if the host is root: the same for all, because builds share downloads. Both are below the users
 # that sandboxes get (`identity`); the second is for containers that have only 65,536 users.
 _UIDS: Final = (1_899_999_999, 19_999)

@@ -21,9 +21,9 @@ from evaluator_host.types.evaluator import Json, Language
 from evaluator_host.types.outcome import Returned
 
 _TOTAL_S: Final = 120.0
-_WHOLE: Final = 300  # a package with at most so many files is compiled whole, in a second or two
-_GROUP_BYTES: Final = 1 << 20  # bytes of the sources of one call, and of the largest source
-# KB of one answer: byte code is about as large as its source, and is written with two digits a byte
+_WHOLE: Final = 300  # most files of a package that is compiled whole, in a second or two
+_GROUP_BYTES: Final = 1 << 20  # most bytes of source in one call, and in one file
+# largest answer in KB: byte code is about as large as its source, and is written with two digits a byte
 _RESULT_KB: Final = 8_192
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -50,8 +50,8 @@ _MB: Final = 1024 * 1024
 _NUMBERS: Final = itertools.count(1_000_000)
 _LOOK_EVERY_S: Final = 0.25
 _TRIES: Final = 3
-_FILES: Final = 2_000_000  # files of a build, which take inodes even if empty; a large set has 100,000
-_RESERVE_MB: Final = 256  # MB of disk left to the rest of the machine
+_FILES: Final = 2_000_000  # most files of a build; they take inodes even if empty, and a large set has 100,000
+_RESERVE_MB: Final = 256  # MB of disk to leave free for the rest of the machine
 
 
 class DiskWatch:
@@ -77,7 +77,8 @@ class DiskWatch:
         """Check the disk use of a process and its descendants until cancelled; call `kill` when it is over a limit."""
         spent_s = 0.0
         while pid is not None and self.reached is None:
-            await asyncio.sleep(max(_LOOK_EVERY_S, spent_s))  # at most half of a thread's time, even for many files
+            # so that measuring many files takes at most half of a thread's time
+            await asyncio.sleep(max(_LOOK_EVERY_S, spent_s))
             started = time.monotonic()
             self.reached = await self._try_look(pid)
             spent_s = time.monotonic() - started
@@ -233,7 +234,7 @@ async def _limit(
     if made is not None:
         await group.limit(pid, made)
     with contextlib.suppress(ProcessLookupError):  # the process has failed meanwhile; its exit code says why
-        # set now, because the filter forbids it later
+        # set now, because the system call filter forbids it later
         for name, value in _process_limits(limits, cgroups).limits.items():
             lower_rlimit(pid, getattr(resource, f"RLIMIT_{name}"), value)
     inherited.go()

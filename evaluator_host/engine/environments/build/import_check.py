@@ -31,8 +31,8 @@ from evaluator_host.types.outcome import ErrorCode, Failed, Loaded, Logs, Return
 _IMPORT_S: Final = 30.0
 _GRACE_S: Final = 2.0
 _MOUNT: Final = PurePosixPath("/opt/packages")  # path of a set in a sandbox
-_TOTAL_S: Final = 240.0  # seconds for all imports of a set; a hundred packages take a minute
-_BUSY_TRIES: Final = 5  # tries of an import, each in a new sandbox, if the machine has no processor time for it
+_TOTAL_S: Final = 240.0  # longest time for all imports of a set, in seconds; a hundred packages take a minute
+_BUSY_TRIES: Final = 5  # most tries of an import, each in a new sandbox, if the machine has no processor time for it
 _LIMITS: Final = Limits(timeout_s=_IMPORT_S, memory_mb=1024, processes=64)
 _HARMS: Final = {
     ErrorCode.TIMEOUT: f"does not end within {_IMPORT_S:g} s",
@@ -42,7 +42,7 @@ _HARMS: Final = {
     ErrorCode.CRASHED: "ends the process that imports it",
 }
 _MOST_MS: Final = 1000 * _IMPORT_S
-_MOST_SOURCES: Final = 5_000  # Python files of one import; torch with transformers reads some 3,000
+_MOST_SOURCES: Final = 5_000  # most Python files to list for one import; torch with transformers reads some 3,000
 _PATH_CHARS: Final = 1_024
 _ENDS: Final = ("SystemExit", "process.exit")
 _T = TypeVar("_T")

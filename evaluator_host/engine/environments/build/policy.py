@@ -67,9 +67,9 @@ class BuildView:
 class ProcessLimits:
     """Limits of one process; None where a cgroup or the watchdog enforces the limit instead."""
 
-    file_mb: int  # size of the largest file
-    data_mb: int | None = None  # private memory of each process
-    processes: int | None = None  # processes of the build's user, which other builds share
+    file_mb: int  # largest size of one file, in MB
+    data_mb: int | None = None  # most private memory of each process, in MB
+    processes: int | None = None  # most processes of the build's user, who may have other builds, too
 
     @property
     def limits(self) -> dict[str, int]:

@@ -14,7 +14,7 @@ from evaluator_host.types.outcome import Failed
 PinsFor: TypeAlias = Callable[[Sequence[str], Language], Awaitable[list[str | None]]]
 
 _ABSENT: Final = re.compile(r"No module named '([\w.]+)'|Cannot find module '([^'./][^']*)'")
-_ASKED: Final = 5  # missing modules of one set for which a pin is looked up
+_ASKED: Final = 5  # most missing modules of one set for which to look up a pin
 
 
 def lacking(failed: Failed, environment: Environment) -> str | None:

@@ -50,12 +50,12 @@ _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG: Final = "application/vnd.oci.image.config.v1+json"
 _LAYER: Final = "application/vnd.oci.image.layer.v1.tar+gzip"
 _TAKEN: Final = f"{_MANIFEST}, application/vnd.docker.distribution.manifest.v2+json"
-_DOCUMENT_BYTES: Final = 4 << 20  # largest manifest, configuration or answer
+_DOCUMENT_BYTES: Final = 4 << 20  # largest manifest, configuration or answer, in bytes
 _TIMEOUT: Final = httpx.Timeout(30.0, read=120.0, write=120.0)
 _PIECE_BYTES: Final = 256 << 10
-_LAYERS: Final = 127  # layers that an engine can mount
+_LAYERS: Final = 127  # most layers that an engine can mount
 _GZIP: Final = b"\x1f\x8b"
-_GZIP_FORMAT: Final = 31  # zlib's number of it
+_GZIP_FORMAT: Final = 31  # zlib's number for the format
 _HUB: Final = ("docker.io", "registry-1.docker.io")
 _LOOPBACK: Final = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
 
@@ -176,7 +176,7 @@ class _Layers:
 
     registry: "_Registry"
     layers: list[dict[str, Any]]
-    max_bytes: int  # size of all files of all layers
+    max_bytes: int  # largest size of all files of all layers, in bytes
 
     @contextmanager
     def archive(self, path: str) -> Iterator[Iterator[bytes]]:

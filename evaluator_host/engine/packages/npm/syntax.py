@@ -17,7 +17,8 @@ _PIP_PIN: Final = re.compile(r"(?P<name>@?[\w./-]+)\s*(?:\[[^\]]*\])?\s*={1,3}\s
 _PIP_RANGE: Final = re.compile(r"@?[\w./-]+\s*(?:\[[^\]]*\])?\s*(?:[<>]=?|[!~=]=|=)")
 _SPACED: Final = re.compile(r"(?P<name>@?[^@\s]+)\s*@\s*(?P<version>[^@\s]+)")
 _CHECK: Final = Path(__file__).with_name("check.cjs")
-_CHECK_TIMEOUT_S: Final = 20.0  # seconds for 60 ms of work: a loaded machine must not turn valid pins into errors
+# longest time for a check, in seconds; it takes 60 ms, but a loaded machine must not turn valid pins into errors
+_CHECK_TIMEOUT_S: Final = 20.0
 _MESSAGES: Final = {
     "git": "a git repository is not allowed; pin a version of the registry",
     "remote": "a URL is not allowed; pin a version of the registry",

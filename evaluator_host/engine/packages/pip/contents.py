@@ -24,7 +24,7 @@ _BLOCK: Final = 64 << 10
 # most bytes to read of one wheel; its list of files and some modules take a hundredth of that
 _READ_BYTES: Final = 48 << 20
 _TEXT_BYTES: Final = 4 << 20  # most bytes to read of one module
-_MODULES: Final = 60  # modules to search for the names of one import: `from .core import *` leads to others
+_MODULES: Final = 60  # most modules to search for the names of one import: `from .core import *` leads to others
 _BINARY: Final = (".so", ".pyd")
 _MODULE: Final = re.compile(r"(.+?)(?:/__init__)?(?:\.py|(?:\.[\w-]+)*\.(?:so|pyd))")
 

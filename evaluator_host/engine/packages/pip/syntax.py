@@ -19,7 +19,7 @@ _SINGLE_EQUALS: Final = re.compile(r"(?P<name>[^=<>!~\s]+)\s*=\s*(?P<version>\d[
 _LOOSE: Final = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)\s*(?P<extras>\[[\w\s,.-]*\])?\s*(?P<rest>[@=^~\s].*|)")
 _LATEST: Final = "`latest` is not a version, and can mean another version tomorrow; write name==1.2.3"
 
-_FIRST_YEAR: Final = 1990  # a release number from here on is a calendar version
+_FIRST_YEAR: Final = 1990  # least first number of a version that counts as a year
 
 
 def read(text: str) -> Pin | Refusal:

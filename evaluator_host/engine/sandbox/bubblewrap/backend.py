@@ -54,9 +54,9 @@ from evaluator_host.types.evaluator import Language, SandboxSpec
 
 _ZONES: Final = Path("/usr/share/zoneinfo")
 _EXIT_S: Final = 1.0
-_SETUP_S: Final = 10.0  # seconds for bubblewrap, which answers within 5 ms
+_SETUP_S: Final = 10.0  # longest time to wait for bubblewrap, in seconds; it answers within 5 ms
 _MB: Final = 1024 * 1024
-_TEMPLATES: Final = 3  # after so many failures of templates, sandboxes start without one
+_TEMPLATES: Final = 3  # failures of templates after which sandboxes start without one
 _BACKENDS: Final = itertools.count(1)  # numbers of backends: a process may have several, each with its own cgroups
 
 _log = logging.getLogger(__name__)

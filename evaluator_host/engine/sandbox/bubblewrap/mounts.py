@@ -11,7 +11,8 @@ from evaluator_host.engine.sandbox.pythons import PythonFacts, own_python
 
 PYTHON_HOME: Final = Path("/opt/python")  # place of an interpreter that is not in /usr
 RUNNER_HOME: Final = Path("/opt/runner")
-_FEW_LIBRARIES: Final = 8  # libraries up to this number are bound one by one; for more (conda), the whole folder is
+# most libraries to bind one by one; if there are more, as with conda, the whole folder is bound
+_FEW_LIBRARIES: Final = 8
 _LIBRARY_FOLDERS: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _LOADERS: Final = ("ld-linux*.so.*", "ld64.so.*")
 

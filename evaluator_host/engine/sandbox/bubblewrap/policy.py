@@ -61,7 +61,7 @@ class Host:
     zones: Path | None = None  # the time zone database, when there is one
     shell: Path | None = None  # folder of a shell and text tools
     python_with_node: bool = False  # whether sandboxes for Python have Node too
-    disable_userns: bool = True  # bubblewrap can forbid further user namespaces (0.8 and later)
+    disable_userns: bool = True  # whether bubblewrap can forbid further user namespaces (0.8 and later)
     # paths of /proc that a sandbox finds empty, from `masked_paths.masked_paths_on`
     masked_paths: tuple[Path, ...] = ()
 

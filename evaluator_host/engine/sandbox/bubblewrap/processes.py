@@ -14,7 +14,8 @@ from evaluator_host.engine.sandbox.linux.cgroups import GUEST, Cgroup
 from evaluator_host.engine.sandbox.linux.child import Child, ForkedChild, readable
 from evaluator_host.engine.sandbox.linux.watchdog import Over, Watch, Watchdog, child_pids, process_tree
 
-_REMOVE_TRIES: Final = 100  # tries, 10 ms apart: an emptied cgroup stays busy until the kernel lets go of its last page
+# most tries to remove a cgroup, 10 ms apart: it stays busy until the kernel lets go of its last page
+_REMOVE_TRIES: Final = 100
 
 _PROC: Final = Path("/proc")
 _WRAPPER: Final = "bwrap"
@@ -71,7 +72,7 @@ class BubblewrapProcesses:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._init, signal.SIGKILL)
         elif self._wrapper.returncode is None:
-            # It may be about to start the first process, which would then wait for ever: stop it before looking.
+            # Bubblewrap may be about to start the first process, which would then wait for ever: stop it, then look.
             with contextlib.suppress(OSError):
                 os.kill(self._wrapper.pid, signal.SIGSTOP)
             for pid in child_pids(self._wrapper.pid):

@@ -19,7 +19,7 @@ RESUME_BYTES: Final = 256 * 1024
 WRITE_HIGH_BYTES: Final = 1024 * 1024
 
 _HEADER: Final = 8
-_HANDSHAKE_BYTES: Final = 64 * 1024  # an engine's answer to an attach is 200 bytes, or an error in JSON
+_HANDSHAKE_BYTES: Final = 64 * 1024  # longest answer to an attach: an engine sends 200 bytes, or an error in JSON
 _STDERR: Final = 2
 
 

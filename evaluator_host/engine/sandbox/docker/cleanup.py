@@ -15,11 +15,14 @@ from evaluator_host.engine.sandbox.linux.instance import boot_id, is_dead
 LABEL_INSTANCE: Final = "evaluator-host.instance"
 LABEL_BOOT: Final = "evaluator-host.boot"
 
-_EXIT_S: Final = 1.0  # the engine learns of an exit milliseconds after the output has ended
-_REMOVE_S: Final = 10.0  # a loaded engine takes seconds to unmount; a later sweep removes what takes longer
+# longest time to wait for an exit, in seconds; an engine learns of it milliseconds after the output has ended
+_EXIT_S: Final = 1.0
+# longest time to remove a container, in seconds; a later sweep removes what a loaded engine could not
+_REMOVE_S: Final = 10.0
 _POLL_S: Final = 0.01
 _SIGNALS: Final = range(129, 160)  # runc's and Docker's exit code of a process that a signal ended: 128 + number
-_ORPHAN_AGE: Final = timedelta(minutes=10)  # a container that is still there so long after its end has no host
+# time after which a container that has ended, but is still there, has no host
+_ORPHAN_AGE: Final = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)

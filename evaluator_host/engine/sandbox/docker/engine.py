@@ -43,14 +43,16 @@ ENGINE_ERRORS: Final = (
 _NO_RUNTIME: Final = re.compile(r"(unknown|invalid) (or invalid )?runtime|oci runtime \S+ not found")
 # Docker 20.10: "Unknown runtime specified x", from 23 on: "unknown or invalid runtime name: x".
 
-REQUEST_TIMEOUT_S: Final = 60  # seconds; a start on a loaded machine takes several
+# longest time to wait for an answer, in seconds; a start on a loaded machine takes several
+REQUEST_TIMEOUT_S: Final = 60
 _OLDEST_API: Final = "1.41"  # version of Docker 20.10 and Podman 3, until the engine has reported its own
 _FORWARD: Final = (
     "an engine cannot be reached by {address}: forward its socket instead (`ssh -nNT -L "
     "/run/user/1000/engine.sock:/var/run/docker.sock USER@HOST`) and name that, "
     "EVALUATOR_HOST_DOCKER_HOST=unix:///run/user/1000/engine.sock"
 )
-_THREADS: Final = 8  # requests at once: docker-py keeps 10 connections, and an engine starts few containers at a time
+# most requests at once: docker-py keeps 10 connections, and an engine starts few containers at a time
+_THREADS: Final = 8
 
 
 class Engine:

@@ -31,10 +31,11 @@ CONTEXT_PACKAGES: Final = "packages"
 _CONTEXT_DATA: Final = "data"
 
 _LOG: Final = logging.getLogger(__name__)
-_DIGEST_CHARS: Final = 32  # 128 bits: no two collide, and a list of images stays readable
-_BUILD_TIMEOUT_S: Final = 600  # seconds in which an engine may be silent, as it copies a large set
-_BUILD_TIMES: Final = 3  # tries of a build, since another process of this host may prune its image
-# age of an abandoned image; a new image has no name for some milliseconds
+# digits of a digest in an image's name: 128 bits, of which no two collide, and short enough for a list
+_DIGEST_CHARS: Final = 32
+_BUILD_TIMEOUT_S: Final = 600  # longest time that an engine may be silent, in seconds, while it copies a large set
+_BUILD_TIMES: Final = 3  # most tries of a build, since another process of this host may prune its image
+# seconds after which an image without a name counts as abandoned; a new one has no name for milliseconds
 _NAMING_S: Final = 1.0
 
 

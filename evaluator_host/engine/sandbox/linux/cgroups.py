@@ -26,7 +26,7 @@ from evaluator_host.engine.system.tree import walk
 
 PREFIX: Final = "evaluator-host."  # beginning of the name of a host's folder
 MEMORY, PIDS, CPU = "memory", "pids", "cpu"
-_CPUS: Final = 1.0  # a row is one thread of user code; its runner sleeps meanwhile
+_CPUS: Final = 1.0  # processors of a sandbox: a row is one thread of user code, and its runner sleeps meanwhile
 _PERIOD_US: Final = 100_000
 _PROCESS: Final = {1: 1024, 2: 100}  # the weight of one ordinary process (version 1), of one group (version 2)
 _LEAST: Final = {1: 2, 2: 1}

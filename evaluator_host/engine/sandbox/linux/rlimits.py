@@ -19,8 +19,8 @@ _MB: Final = 1024 * 1024
 
 PYTHON_PROCESSES: Final = 8
 # 1 supervisor (process 1, reads and writes the channel) + 1 loaded process that forks the rows + 1 the row's own first
-# process; the rest for a loaded process that is replaced while the old one dies, and for late reaping. Bare CPython has
-# no threads of its own.
+# process; the rest for a new loaded process that starts while the old one still dies, and for late reaping. Bare
+# CPython has no threads of its own.
 
 JAVASCRIPT_PROCESSES: Final = 32
 # Node 24 starts 1 main thread + 4 V8 platform workers + 1 delayed-task scheduler + 1 signal inspector and, when first
@@ -32,7 +32,7 @@ GVISOR_PROCESSES: Final = 128
 # of four sandboxes died while they started, with room for 128 none (measured with runsc 2022-12-19).
 
 GVISOR_MEMORY_MB: Final = 64
-# That kernel takes 30 to 50 MB for itself.
+# gVisor's kernel takes 30 to 50 MB for itself.
 
 NOFILE: Final = 1024
 # Descriptors a guest may hold: what Debian gives a login. A row that leaks them fails alone.

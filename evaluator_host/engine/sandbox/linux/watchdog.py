@@ -18,9 +18,10 @@ from typing import Final
 from evaluator_host.engine.system.supervisor import Supervisor
 
 _PERIOD_S: Final = 0.05
-_AT_ONCE: Final = 64  # sandboxes measured in a period: each takes most of a millisecond
-_MEASURE_EVERY_S: Final = 1.0  # seconds between two measurements of `used_bytes`, which takes longer than the limits do
-_USED_FOR_S: Final = 5.0  # seconds for which such a measurement is used
+_AT_ONCE: Final = 64  # most sandboxes to measure in a period: each takes most of a millisecond
+# shortest time between two measurements of `used_bytes`, in seconds, since each costs more than a check of limits
+_MEASURE_EVERY_S: Final = 1.0
+_USED_FOR_S: Final = 5.0  # longest time for which a measurement of `used_bytes` is used, in seconds
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _KB: Final = 1024
 _INODE_BYTES: Final = 1024  # bytes that the kernel keeps for an empty file on a tmpfs

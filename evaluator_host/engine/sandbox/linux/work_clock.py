@@ -27,13 +27,14 @@ from evaluator_host.engine.sandbox.linux.watchdog import process_tree, read_text
 # wall-clock limit as a multiple of the limit: a process with a hundredth of a processor still reaches its limit
 WALL_FACTOR: Final = 100
 LEAST_WALL_S: Final = 60.0
-STALLED_S: Final = 30.0  # seconds without any processor time for a sandbox that wants it
+STALLED_S: Final = 30.0  # longest time, in seconds, that a sandbox that wants the processor may get none of it
 STOPPED_FACTOR: Final = 10
 _LOOKS: Final = 20  # how often the process is looked at within the time limit
 _SHORTEST_LOOK_S, _LONGEST_LOOK_S = 0.02, 1.0
 _FAR_LOOKS: Final = 2
 _FIRST_LOOK_S: Final = 0.05  # seconds until the first look, by which most rows have answered
-_CARRIED_S: Final = 0.03  # /proc counts in steps of 10 ms, for each process
+# time that a look may count too late, in seconds: /proc counts in steps of 10 ms, for each process
+_CARRIED_S: Final = 0.03
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _WANTS: Final = frozenset("RD")  # states of a process that wants the processor; version 1 of the freezer shows D
 _STOPPED: Final = frozenset("Tt")

@@ -26,7 +26,7 @@ WORDS = ("solution_str", "completion", "verifiers", "reward_input", "predict")
 PREBOUND = False
 _OWN = ("evaluate", "main")
 _VERL = "compute_score"
-_COMPARED = 8  # rows whose rewards alone are compared with those among all rows
+_COMPARED = 8  # most rows to score alone, too, to compare those rewards with the ones among all rows
 _decode = jsontext.decoder(AttributeDict)
 
 

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     Live: TypeAlias = frozenset[str] | None  # names that are bound at a point; None where it cannot be reached
     Path: TypeAlias = tuple[int, "Path"] | None
 
-_STEPS = 20_000  # statements that one search places, fewer of a long text; it takes up to 1 s of processor time
+_STEPS = 20_000  # most statements that one search places, fewer in a long text; it takes up to 1 s of processor time
 _STEPS_BY_LENGTH = 2_000_000
-_DEEPEST = 20  # nested blocks; CPython allows no more of some kinds
+_DEEPEST = 20  # most nested blocks; CPython allows no more of some kinds
 _NOTHING: frozenset[Any] = frozenset()
 _SCOPES = ("module", "class", "def")
 _CONTINUES = {

@@ -31,10 +31,10 @@ from evaluator_host.engine.sandbox.local import Tools
 from evaluator_host.engine.system.processes import Command, run
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
-_BUILD_TIMEOUT_S: Final = 600  # seconds; a remote engine receives 130 MB before it answers
+_BUILD_TIMEOUT_S: Final = 600  # longest time to wait for an answer, in seconds; a remote engine first receives 130 MB
 _MACHINES: Final = {"amd64": 62, "arm64": 183}  # e_machine of ELF, by the engine's name of the architecture
-_ANSWER_S: Final = 20  # seconds for a registry to say that it has the image; firewalls that drop packets never answer
-_BOOTSTRAP_S: Final = 1800.0  # seconds for making a base, which takes 90 with a good connection
+_ANSWER_S: Final = 20  # longest time to wait for a registry, in seconds; firewalls that drop packets never answer
+_BOOTSTRAP_S: Final = 1800.0  # longest time to make a base, in seconds; with a good connection it takes 90
 _ENV: Final = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
 
 Progress = Callable[[str], None]
