@@ -158,7 +158,7 @@ def repeated_key(data: bytes, again: bytes) -> str | None:
 
 
 class _Twice(dict[str, Any]):
-    """An object with a key that it has twice."""
+    """An object, and a key that it has twice."""
 
     key: str
 

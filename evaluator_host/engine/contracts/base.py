@@ -40,7 +40,7 @@ class Sdk:
         no light modules.
       lock: Lock file of packages that the light modules may need, below the Python runner's folder; empty for none.
       needed: Packages that the light modules always import.
-      needed_by: Packages that they import only if the evaluator's code contains a name, by that name.
+      needed_by: Packages that the light modules import only if the evaluator's code contains a name, by that name.
       also: Further top-level modules that the light modules replace; an import of one of them is enough to get them.
       decorators: Decorators that show use of the package in code without imports.
     """

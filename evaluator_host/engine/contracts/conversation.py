@@ -2,7 +2,7 @@
 
 Spans of three kinds have them: `gen_ai.input.messages` (OpenTelemetry's conventions, as JSON), `gen_ai.prompt.0.role`
 (OpenLLMetry) and `llm.input_messages.0.message.role` (OpenInference). If there are none, each root span is one turn:
-its inputs are the user's, its outputs the assistant's.
+its inputs are what the user said, its outputs what the assistant said.
 """
 
 import re
@@ -104,7 +104,7 @@ def _plain(message: _Message) -> _Message:
 
 
 def first(value: dict[str, Any], *names: str) -> Any:
-    """Return the first value under one of these keys that is not None; None if there is none."""
+    """Return the first value under one of these keys that is not None; otherwise None."""
     return next((value[name] for name in names if name in value), None)
 
 
@@ -115,7 +115,7 @@ def _call(identifier: str, name: Any, arguments: Any) -> dict[str, Any]:
 
 
 def _numbered(attributes: dict[str, Any], pattern: re.Pattern[str], role: str) -> list[_Message]:
-    """Return the messages whose fields are attributes of their own, in order."""
+    """Return the messages, in order, from a span that has each field of a message as a separate attribute."""
     found: dict[int, _Message] = {}
     for key, value in attributes.items():
         if match := pattern.fullmatch(key):

@@ -1,4 +1,4 @@
-"""Reads one call of all evaluators of a file as one result, with a metric for each."""
+"""Reads one call of all evaluators in a file as one result, with a metric for each."""
 
 import math
 from dataclasses import replace

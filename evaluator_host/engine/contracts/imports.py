@@ -33,11 +33,11 @@ class FoundEvaluator:
     Attributes:
       name: The name under which to store it.
       code: Its source, unchanged.
-      where: Its place in the imported file: `tests[0].assert[1]`.
+      where: Place of the evaluator in the imported file: `tests[0].assert[1]`.
       file: Path of the file that contains the code; None for code inside another document.
       config: `settings.config` of the evaluator.
       sampling: Share of live traces to score, 0 to 1; None for the default.
-      asks: Names of the models that its code calls: `judge`, `embedding`.
+      asks: Names of the models that the code calls: `judge`, `embedding`.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Found:
 
 
 def shown(value: Json) -> Json:
-    """Return a value for a report; of a large one only the beginning, as text."""
+    """Return a value for a report; for a large value, only its beginning, as text."""
     text = value if isinstance(value, str) else repr(value)
     return value if len(text) <= _SHOWN_BYTES else f"{text[:_SHOWN_BYTES]}…"
 

@@ -45,7 +45,7 @@ def add_leaves(
 ) -> None:
     """Add the numbers and bools inside an object to `metrics` by dotted name, up to `MOST_METRICS` names in all.
 
-    Bools count as 1.0 or 0.0. Numbers in lists are not metrics. Every value is checked, also those beyond the limit.
+    Bools count as 1.0 or 0.0. Numbers in lists are not metrics. Every value is checked, even those beyond the limit.
 
     Args:
       value: The returned object.

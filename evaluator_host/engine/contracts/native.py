@@ -63,7 +63,7 @@ def own_columns(
 
 
 def truth_column(inputs: dict[str, Json], settings: EvaluatorSettings) -> str | None:
-    """Return the column with the ground truth: that of the settings, else the only one whose name says so."""
+    """Return the column with the ground truth: the one in the settings, else the only one with a name that means it."""
     key = settings.correct_answer_key
     if key in inputs:
         return key

@@ -215,7 +215,7 @@ def _with_unit_sources(attributes: dict[str, Any], start_ns: int | None, end_ns:
 
 
 def _insert(target: dict[str, Any], path: list[str], value: Any) -> bool:
-    """Put a value at a path unless that is taken; return whether it was put there."""
+    """Put a value at a path unless the path is taken; return whether it was put there."""
     if len(path) > ATTRIBUTE_DEPTH or not all(path):
         return False
     for step in path[:-1]:

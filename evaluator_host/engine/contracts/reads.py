@@ -1,4 +1,4 @@
-"""Says what an evaluator reads of a row, by the facts of its code: pure functions of what its runner told at load."""
+"""Says what an evaluator reads from a row: pure functions of the facts that its runner found in the code at load."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -183,7 +183,7 @@ def keys_read(loaded: Loaded, language: Language) -> tuple[str, ...]:
 
 
 def inputs_read(evaluator: Evaluator, loaded: Loaded) -> tuple[str, ...]:
-    """Return the columns that the code reads of a row, besides its outputs."""
+    """Return the columns that the code reads from a row, besides its outputs."""
     keys = [*keys_read(loaded, evaluator.language)]
     found = functions(loaded)
     if loaded.contract is Contract.EVALUATE_V1 and len(found) == 1 and len(found[0].parameters) > 3:

@@ -89,7 +89,7 @@ def shape_unread(
 
 
 def _filled(shaped: bytes, texts: list[Octets]) -> tuple[Octets, ...]:
-    """Return JSON in parts, with texts in place of the control characters that stand for them."""
+    """Return JSON in parts, in which texts replace the control characters that stand for them."""
     # only placeholders match, because encoders escape control characters in data
     parts = re.split(rb"([\x00-\x1f])", shaped)
     return tuple(texts[part[0]] if number % 2 else part for number, part in enumerate(parts))
@@ -102,7 +102,7 @@ def shape(
     language: Language,
     not_read: AbstractSet[str] = frozenset(),
 ) -> Shaped:
-    """Return the JSON body of a row's call, or the error in its place, and notes for the result.
+    """Return the JSON body of a row's call, or an error if there can be none, and notes for the result.
 
     `not_read` has the fields of a row that the code does not read.
     """

@@ -24,7 +24,7 @@ _Span = dict[str, Any]
 
 
 def convert(trace: dict[str, Json] | None) -> tuple[dict[str, Json] | None, tuple[Note, ...]]:
-    """Return the trace in the documented shape, with a `trace_converted` note if it had another.
+    """Return the trace in the documented shape, with a `trace_converted` note if it came in another shape.
 
     A trace in the documented shape or in an unknown one comes back as the same object. The caller's object is never
     changed, and no shape raises.

@@ -1,4 +1,4 @@
-"""Warns about a row whose expected answer is empty, or is in a column that the dialect does not read it from."""
+"""Warns about a row whose expected answer is empty, or is in a column that the dialect does not read."""
 
 from evaluator_host.engine.contracts.native import truth_column
 from evaluator_host.engine.contracts.reads import functions, remembered, truths_read
@@ -81,5 +81,5 @@ def _is_tested(loaded: Loaded, name: str) -> bool:
 
 
 def _has_columns(name: str) -> bool:
-    """Return whether a value with such a name has the columns of a row, by their own names."""
+    """Return whether a value with this name holds the columns of a row under their own names."""
     return meaning(name) == "inputs" or name == "metadata" or name.endswith("variables")

@@ -66,7 +66,7 @@ def read_yaml(text: str) -> Json:
 
 
 def _require_shallow(events: Iterable[Any]) -> None:
-    """Check by the events of a text that its values do not nest too deeply."""
+    """Check, from a parser's events, that the values in a text do not nest too deeply."""
     import yaml  # noqa: PLC0415 - few processes read YAML
 
     depth = 0

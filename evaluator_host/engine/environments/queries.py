@@ -39,7 +39,7 @@ class PackageQueries:
         return await anyio.to_thread.run_sync(self._backend.python_versions)
 
     async def python(self, asked: str | None, *, field: str = "evaluator.python") -> str | None:
-        """Return `asked`, a minor version of Python (`3.13`), if it can run here; None for the backend's own version.
+        """Return `asked`, a minor version of Python (`3.13`), if it can run here; None if it is the backend's own.
 
         Raises:
           InvalidRequest: this host has no such version; the error names `field`, and says how to get it.

@@ -148,7 +148,7 @@ def _is_sendable(path: Path, top: Path) -> bool:
 def with_files(evaluator: Evaluator, file: Path, project: Project, *, extra: Sequence[Path] = ()) -> Evaluator:
     """Return an evaluator with the files of its project that it imports, directly or not.
 
-    An evaluator that imports none of them stays as it is.
+    An evaluator that imports no file of its project stays as it is.
 
     Args:
       evaluator: The evaluator whose code is in the file.
@@ -323,7 +323,7 @@ class _Modules:
                 self._find(name)
 
     def _find(self, name: str) -> None:
-        """Look for a module and for the packages above it."""
+        """Look for the files of a module and of the packages above it."""
         above = ""
         for part in name.split("."):
             whole = f"{above}.{part}" if above else part
@@ -353,7 +353,7 @@ class _Modules:
     def _further(self, top: str) -> list[tuple[Path, Path]]:
         """Return the folders between the evaluator and the root, and those above the root in the checkout.
 
-        There are none for a well-known package: its import does not mean a folder of the same name there.
+        For a well-known package there are no such folders: its import does not mean a folder with its name there.
         """
         project = self._found.project
         if top in _NEVER | project.unknown | sys.stdlib_module_names or _is_package(top):

@@ -24,7 +24,7 @@ _SHOWN: Final = 3  # most names to show in a message
 
 @dataclass(frozen=True, slots=True)
 class ImportedModule:
-    """A module that code imports, `schema`, and the names that it reads of it, `("Schema", "parts.Or")`."""
+    """A module that code imports, `schema`, and the names that the code reads from it, `("Schema", "parts.Or")`."""
 
     module: str
     names: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ async def find_providers(
 
 
 def named_provider(module: str, language: Language) -> Provider:
-    """Return the provider of a module as far as its name tells."""
+    """Return the provider of a module as far as the module's name tells it."""
     package = pin_for(module, language)
     own = language is Language.PYTHON and package is not None and not is_known(package, language)
     return Provider(package, is_own=own)

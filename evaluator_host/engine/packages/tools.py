@@ -40,7 +40,7 @@ LOOKUPS_AT_ONCE: Final = 3  # most processes at once that ask an index for versi
 
 _LINES: Final = 15
 _CHARACTERS: Final = 2_000
-# longest line to search, in characters; patterns for names take quadratic time on one long word
+# most characters to keep of a line; patterns for names take quadratic time on one long word
 _LINE_CHARS: Final = 2_000
 _SAID_CHARS: Final = 100_000
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")

@@ -111,7 +111,7 @@ class EvaluatorPool:
         return slot
 
     def pause(self, slot: Slot) -> None:
-        """Count a leased sandbox, whose row waits for an answer from outside, as idle."""
+        """Count a leased sandbox as idle, because its row waits for an answer from outside."""
         self.paused[slot] = unused_mb = slot.sandbox.spec.memory_mb - slot.sandbox.idle_mb
         self._shares.end(self.workspace, unused_mb)
 

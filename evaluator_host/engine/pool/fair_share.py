@@ -50,10 +50,10 @@ class Capacity:
 
     Attributes:
       running: Number of sandboxes that start, run or end, and so may use memory up to their limit.
-      running_mb: Sum of the memory limits of these.
+      running_mb: Sum of the memory limits of these sandboxes.
       taken_mb: `running_mb` and the memory that the other sandboxes, which rest, use now.
       leaving: Number of sandboxes that are being ended.
-      leaving_mb: MB that these count in `taken_mb`.
+      leaving_mb: MB that these sandboxes count in `taken_mb`.
       environments: Number of sandboxes by the digest of their environment.
     """
 
@@ -91,7 +91,7 @@ class Capacity:
         self.environments[spec.environment.digest] += 1
 
     def rest(self, sandbox: Sandbox) -> None:
-        """Count a sandbox without a row, or whose row waits, by its `idle_mb`; call again after `idle_mb` changed."""
+        """Count a sandbox that has no row, or a waiting one, by its `idle_mb`; call again after `idle_mb` changed."""
         if sandbox not in self._resting:
             self._run(sandbox.spec, -1)
         self.taken_mb += sandbox.idle_mb - self._resting.get(sandbox, 0)

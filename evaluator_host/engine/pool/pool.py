@@ -306,7 +306,7 @@ class Pool:
         self._make_room()
 
     def _next_to_resume(self) -> tuple[Lease, asyncio.Future[None]] | None:
-        """Return the longest waiting of the rows that have their answer, of a workspace within its share; or None."""
+        """Return the row that has its answer and has waited longest, from a workspace within its share; or None."""
         for lease, resumed in self._resuming:
             may_start = self._closed or self._shares.may_start(lease.owner.workspace, lease.sandbox.spec)
             if may_start and not resumed.done():
@@ -337,7 +337,7 @@ class Pool:
         """End as many idle and prewarmed sandboxes as waiting evaluators need; `_serve` runs again when these are gone.
 
         Args:
-          beside: An evaluator that wants one more, and gets it from less used evaluators only.
+          beside: An evaluator that wants one more sandbox; only less used evaluators have to give one up for it.
 
         Returns:
           Whether there will be room.

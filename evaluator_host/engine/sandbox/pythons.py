@@ -111,7 +111,7 @@ class Pythons:
     Args:
       named: Interpreters or folders with `bin/python3.13` that the operator named; they come first.
       search_path: Folders of the PATH.
-      homes: Folders that have homes of interpreters in them: `cpython-3.13.2-linux-x86_64-gnu`, `3.13.2`.
+      homes: Folders with a folder for each interpreter: `cpython-3.13.2-linux-x86_64-gnu`, `3.13.2`.
     """
 
     def __init__(

@@ -224,7 +224,7 @@ class Sandbox:
             self.link.weigh(weight)
 
     def measure(self) -> None:
-        """Set `idle_mb` to the memory used now; call it while no row runs."""
+        """Set `idle_mb` to the memory that is used now; call this while no row runs."""
         used = self.link.used_bytes()
         if used is not None:
             self.idle_mb = min(self.spec.memory_mb, max(1, math.ceil(used / (1 << 20))))

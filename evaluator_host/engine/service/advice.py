@@ -384,7 +384,7 @@ _READ: Final = tuple((re.compile(one.message, re.DOTALL), one) for one in _TABLE
 def advised(
     error: EvaluationError, evaluator: Evaluator, contract: Contract, failed: Failed | None = None
 ) -> EvaluationError:
-    """Return an error with a hint on what to do, if one is known for it; otherwise the error as it is.
+    """Return an error with a hint on what to do, if a hint is known; otherwise the error as it is.
 
     `contract` is the one that applies; `failed` has what the runner noticed, imports with their pins.
     """

@@ -1,6 +1,6 @@
 """Chooses packages for the imports that an evaluator lacks, where its `packages` say `auto`.
 
-What the code imports is told by the sandbox that loads it. Only well-known packages are chosen, each at an exact
+The sandbox that loads the code tells what it imports. Only well-known packages are chosen, each at an exact
 version, and only those that have what the code uses of them; nothing is installed to find out.
 """
 
@@ -50,7 +50,7 @@ class AutoPackages:
         self._known: OrderedDict[tuple[str, str], tuple[asyncio.Task[tuple[str, ...]], float]] = OrderedDict()
 
     async def pinned(self, evaluator: Evaluator, workspace: str) -> Evaluator:
-        """Return an evaluator with exact pins alone; one that does not say `auto` stays as it is.
+        """Return an evaluator with exact pins alone; an evaluator that does not say `auto` stays as it is.
 
         Raises:
           InvalidRequest: this host chooses no packages.

@@ -95,7 +95,7 @@ class _Asked:
 def missing_of(failed: Failed, evaluator: Evaluator) -> tuple[MissingImport, ...]:
     """Return the failed imports of an outcome, and the package that a library asks for in the error's message.
 
-    That package is `optional`: nobody installs it without being asked, because the code does not import it.
+    The package is `optional`: the host does not install it unasked, because the code does not import it.
     """
     asked = _asked_for(failed.error, evaluator)
     if asked is None or any(one.module == asked.module for one in failed.imports):
@@ -116,7 +116,7 @@ def _asked_for(error: EvaluationError, evaluator: Evaluator) -> _Asked | None:
 
 
 def _hint_on_package(asked: _Asked, about: MissingImport, evaluator: Evaluator) -> str | None:
-    """Return what to pin for a library that asks for a package; None where it is pinned already."""
+    """Return what to pin for a library that asks for a package; None if that package is pinned already."""
     pinned = next((pin for pin in evaluator.packages if _PIN_NAME.split(pin)[0].lower() == asked.name.lower()), None)
     if pinned is not None:
         return f"write {_with_extras(pinned, asked)} in place of {pinned} in `packages`" if asked.extras else None
@@ -141,7 +141,7 @@ def hint_on_import(error: EvaluationError, missing: Sequence[MissingImport], eva
 
 
 def caught(outcome: Outcome) -> tuple[MissingImport, ...]:
-    """Return the failed imports of an outcome, except the one that its error is about."""
+    """Return the failed imports in an outcome, except the import that its error is about."""
     message = outcome.error.message if isinstance(outcome, Failed) else ""
     return tuple(one for one in outcome.imports if not _names(message, one.module))
 

@@ -1,4 +1,4 @@
-"""Suggests the key that a misspelt key probably means, when code failed or has no score because of it.
+"""Suggests what a misspelt key probably means, when code failed or has no score because of the key.
 
 What the code reads is known from its facts, never from its text.
 """
@@ -48,7 +48,7 @@ def misspelt_key(error: EvaluationError, row: Row, loaded: Loaded, language: Lan
 
 
 def _reads(row: Row, loaded: Loaded) -> Iterator[tuple[str, Json, str]]:
-    """Yield what the code reads of the parts of a row: the parameter's name, its value, the key."""
+    """Yield what the code reads from the parts of a row: the parameter's name, its value, the key."""
     for function in functions(loaded):
         places = dialect_of(loaded.contract).positions or tuple(one.name for one in function.parameters)
         for place, one in zip(places, function.parameters, strict=False):
@@ -81,7 +81,7 @@ def _deeper(key: str, row: Row) -> str | None:
 
 
 def _meant(place: str, read: str, meant: str, value: Json) -> str:
-    """Return the hint; an object's other keys are listed, for the nearest one may not be the one that is meant."""
+    """Return the hint; it lists an object's other keys, too, because the nearest key may not be the meant one."""
     others = [one for one in value if one != meant] if isinstance(value, dict) else []
     more = ", …" if len(others) > _SHOWN else ""
     listed = f" It also has {', '.join(map(str, others[:_SHOWN]))}{more}" if others else ""

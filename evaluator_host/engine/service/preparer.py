@@ -148,8 +148,8 @@ class Preparer:
     ) -> Prepared:
         """Return an evaluator ready to lease a sandbox; install its package set first if it is new.
 
-        With `check` it is prepared for loading and listing its imports, not for rows. `lock` is the JSON lock of its
-        packages; without one this host resolves the pins.
+        With `check`, the evaluator is prepared for loading and listing its imports, not for rows. `lock` is the JSON
+        lock of its packages; without one this host resolves the pins.
 
         Raises:
           InvalidRequest: a limit is over its ceiling, or the code is not valid.

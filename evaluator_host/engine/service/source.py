@@ -144,7 +144,7 @@ def _fenced(lines: _Lines, fences: list[tuple[int, re.Match[str]]]) -> tuple[int
 
 
 def _closes(match: re.Match[str], opening: re.Match[str]) -> bool:
-    """Return whether a fence closes another; one indented differently belongs to a string or comment inside."""
+    """Return whether a fence closes another; a fence with another indentation belongs to a string or comment inside."""
     return match[1] == opening[1] and match[2].startswith(opening[2]) and not match[3].strip()
 
 

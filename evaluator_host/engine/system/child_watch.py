@@ -1,6 +1,6 @@
 """Notices child processes that hang.
 
-A silent one is reported, and killed if it stays silent, so that its owner replaces it.
+A silent child is reported, and killed if it stays silent, so that its owner replaces it.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ async def watch_child(name: str, pid: Callable[[], int], ask: Callable[[], Await
     Periods count, not the clock: a machine or a whole host that stood still is not taken for a child that hangs.
 
     Args:
-      name: What it is, for the log and for `/readyz`.
+      name: Name of the child, for the log and for `/readyz`.
       pid: Returns its process id.
-      ask: Returns when the child has answered, or has ended: its owner notices that itself.
+      ask: Returns when the child has answered, or has ended: the owner of the child notices its end itself.
       silent: Names of the children that do not answer now.
     """
     while True:

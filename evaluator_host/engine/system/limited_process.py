@@ -184,7 +184,7 @@ class LimitedProcesses:
 
 
 class _Lost(Exception):
-    """A child ended for a reason that is neither its limits nor its data."""
+    """A child ended, but neither its limits nor its data were the reason."""
 
 
 class _Child:
@@ -197,7 +197,7 @@ class _Child:
     async def exchange(self, request: tuple[bytes, ...], limits: CallLimits) -> tuple[bytes, bool, bytes]:
         """Send a pickled call and its large arguments; return the answer.
 
-        That is its kind, whether the child serves another call, and its bytes.
+        The answer is its kind, whether the child serves another call, and its bytes.
         """
         if self.idle is not None:
             self.idle.cancel()

@@ -1,7 +1,7 @@
 """Shares the host's memory for bodies and results between workspaces, so that no caller can fill it.
 
-A request reserves memory before it is read. One that finds no room is refused with 429; results of sandboxes wait for
-each other instead, since their rows have already run.
+A request reserves memory before it is read. A request that finds no room is refused with 429; results of sandboxes
+wait for each other instead, since their rows have already run.
 """
 
 import asyncio

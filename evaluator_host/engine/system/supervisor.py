@@ -78,7 +78,7 @@ class Supervisor:
             yield
 
     async def repeat(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Run `work`, again after each exception, until it returns or is cancelled; `running` does it for a block."""
+        """Run `work`, again after each exception, until it returns or is cancelled; `running` does so in a block."""
         loop, pause_s = asyncio.get_running_loop(), PAUSE_S
         while True:
             began = loop.time()

@@ -1,7 +1,7 @@
 """Records imports of an evaluator that nothing provides, so that the host also learns of those that the code catches.
 
-A finder after all others learns of each import that fails. It keeps those of the evaluator's own code, not those that
-packages try. An import for which the code has another module, bound to the same name, is not one of them.
+A finder after all others learns of each import that fails. It keeps the imports of the evaluator's own code, not those
+that packages try, and none for which the code binds another module to the same name.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def install(code: str, package: str) -> None:
 
 
 def record(name: str, *, looked_for: bool = False) -> None:
-    """Record a module that is not there, if the evaluator's own code asks for it or uses what stands in for it."""
+    """Record an absent module, if the evaluator's own code asks for the module or uses its stand-in."""
     frame: FrameType | None = _frame(1)
     while frame is not None and _is_passing(frame.f_code.co_filename):
         if frame.f_code.co_name in _LOADING and frame.f_code.co_filename.startswith("<frozen"):
@@ -77,7 +77,7 @@ def forget(node: Any) -> None:
 def take() -> list[dict[str, Any]]:
     """Return `{"module", "line"}` of each recorded import, with `file` for one in another file, and forget them.
 
-    `optional` is set where the line imports nothing: an extension module that it calls looks for another one.
+    `optional` is set where the line only calls an extension module, which then looks for the absent one.
     """
     if not failed_imports:
         return []
@@ -147,7 +147,7 @@ def _is_written(tree: Any, line: int) -> bool:
 
 
 def _has_other(tree: Any, line: int, package: str) -> bool:
-    """Return whether the code binds the names of a failed import to another module, which is there."""
+    """Return whether the code binds the names of a failed import to another module, which is installed."""
     for node in _nodes(tree):
         kind = type(node).__name__
         if kind in {"Try", "TryStar"} and _covers(node.body, line):

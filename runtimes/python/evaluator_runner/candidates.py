@@ -27,7 +27,7 @@ _PARAMETERS = 8
 
 
 def public(outline: Outline) -> list[str]:
-    """Return the functions and classes of a module that may be evaluators: public, used by others only in lists."""
+    """Return the public functions and classes of a module that others use only in lists: they may be evaluators."""
     used = helpers(outline)
     own = {**outline.functions, **outline.classes}
     return [name for name in outline.binds_in_order if name in own and name[:1] != "_" and name not in used]
@@ -49,10 +49,10 @@ def outline_of(namespace: dict[str, Any]) -> Outline:
 
 
 def meant(outline: Outline, names: list[str]) -> list[str]:
-    """Return those of several names that may be the evaluator, in their order.
+    """Return the names that may be the evaluator, out of several, in their order.
 
-    They are the ones in a list of evaluators (`evaluators=[correct]`); without such a list those that no other one of
-    them uses, public before private ones.
+    If the code has a list of evaluators (`evaluators=[correct]`), these are the names in the list; otherwise they are
+    the names that none of the others uses, public before private ones.
     """
     if len(names) < 2 or not outline.parsed:
         return names
@@ -73,7 +73,7 @@ def _without_async_twins(outline: Outline, names: list[str]) -> list[str]:
 
 
 def meant_in(namespace: dict[str, Any], names: list[str]) -> list[str]:
-    """Return those of several names of code that has run that may be the evaluator, as `meant` does."""
+    """Return the names that may be the evaluator, as `meant` does, for code that has run."""
     return meant(outline_of(namespace), names) if len(names) > 1 else names
 
 
@@ -151,7 +151,7 @@ class _Uses:
         return found
 
     def listed(self, names: list[str]) -> set[str]:
-        """Return those of the names that are in lists, except in lists that one of the names makes or uses."""
+        """Return the names that are in lists, leaving out lists that one of these names makes or uses."""
         own = {*names, *(used for one in names for used in self.by(one))}
         return {one for bound, listed in self._lists if not own.intersection(bound) for one in listed} & set(names)
 
@@ -176,7 +176,7 @@ def _lists_in(node: Any, own: set[str]) -> Iterator[list[str]]:
 
 
 def _members(value: Any) -> Iterator[str]:
-    """Yield the names in a list, with those that it calls or that are called with its members."""
+    """Yield the names in a list, the names of functions called in it, and of functions called with its members."""
     kind = type(value).__name__
     if kind == "Name":
         yield value.id

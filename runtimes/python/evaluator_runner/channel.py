@@ -30,7 +30,7 @@ class Arriving:
 
     Attributes:
       left: Bytes that are still in the channel, or to come.
-      late: Whether the host or the row took too long; from then on its bytes are read as they come.
+      late: Whether the host or the row took too long; from then on the bytes of the body are read as they come.
     """
 
     __slots__ = ("_chunks", "_fd", "_size", "late", "left")
@@ -89,7 +89,7 @@ class Outgoing:
 
     Attributes:
       size: Number of queued bytes.
-      full: Whether the descriptor took less than there was.
+      full: Whether the descriptor took fewer bytes than were queued.
     """
 
     __slots__ = ("_fd", "_pieces", "full", "size")
@@ -230,7 +230,7 @@ class Channel:
         return [(header, self._arriving)]
 
     def _body(self, start: int, end: int) -> bytes | memoryview:
-        """Return a part of the buffer; a large part that ends it takes the buffer along instead of being copied."""
+        """Return a part of the buffer; a large part at its end is not copied, but takes the buffer along."""
         if end == len(self._buffer) and end - start > _JOIN_BYTES:
             whole, self._buffer = self._buffer, bytearray()
             return memoryview(whole)[start:end]

@@ -42,7 +42,7 @@ _listings: list[Callable[[], list[Any]]] = []  # functions that list the interpr
 
 
 class _Flags:
-    """The interpreter's flags as of a Python that is started without options, which is how children are started."""
+    """The flags of a Python that is started without options, as children are."""
 
     def __init__(self) -> None:
         for name in dir(sys.flags):
@@ -80,7 +80,7 @@ def watch(job: Job) -> None:
 
 
 def take_pools(job: Job) -> bool:
-    """Return whether loading imported a process pool, and remove the file, which each row then gets anew."""
+    """Return whether loading imported a process pool, and remove the file, because each row gets a new one."""
     try:
         _unlink(f"{job.home}/{FILE}")
     except OSError:
@@ -94,7 +94,7 @@ def interpreters_left() -> bool:
 
 
 def content(header: dict[str, Any], body: bytes) -> bytes:
-    """Return the content of the file: a load without its secrets, which a child inherits as variables."""
+    """Return the content of the file: a load without secrets, because a child inherits those as variables."""
     head = jsontext.encode({name: header[name] for name in _HEADER}).encode()
     return len(head).to_bytes(4, "big") + head + body
 
@@ -121,13 +121,13 @@ def _furnish_subinterpreters(module: ModuleType) -> None:
 
 
 class _Watch:
-    """A finder that sees the imports of process pools and subinterpreters, and finds the latter alone."""
+    """A finder that sees imports of process pools and of subinterpreters, and finds only modules of the latter."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Write the file where the module that starts children comes next; None but for subinterpreters."""
+        """Write the file if the module starts children; return a spec for a module of subinterpreters, else None."""
         if name not in _POOLS:
             return None
         _write(self._job)

@@ -3,7 +3,7 @@
 Each is a module or a package in the folder `dialects` beside this package, and has:
 
 - `CONTRACT`: the dialect's name in the protocol.
-- `WORDS`, optional, on a line of its own beside it: words of which one occurs in every evaluator of the dialect; both
+- `WORDS`, optional, on a line of its own beside it: words; every evaluator of the dialect has at least one. Both
   lines are read before the module is imported.
 - `PREBOUND`: whether code may use the modules of `prebound.NAMES` without importing them.
 - `find(namespace, *, name, config)`: returns the `Entry`, or raises a `Failure`.
@@ -57,7 +57,7 @@ parameters; the shape of the whole code; parameters of a function of any name; s
 
 
 def _found(folder: str) -> dict[str, tuple[str, ...] | None]:
-    """Return the words of each dialect in a folder, by the name of its module; None for one that has none."""
+    """Return the words of each dialect in a folder, by the name of its module; None if a dialect has none."""
     found: dict[str, tuple[str, ...] | None] = {}
     for name in sorted(os.listdir(folder)):
         module = name.removesuffix(".py")
@@ -147,7 +147,7 @@ def recognise(code: str, *, contract: str, name: str | None) -> Recognised | Non
 
 
 def _of_every(possible: list[str], outline: Outline) -> Recognised | None:
-    """Return the dialect of all evaluators of a file; the most certain one, should there be several."""
+    """Return the dialect of all evaluators in a file; the most certain one, should there be several."""
     from evaluator_runner.candidates import public
 
     if outline.has_own_entry:
@@ -287,7 +287,7 @@ def _find_equal(
     recognised: Recognised | None,
     several: Failure,
 ) -> Entry:
-    """Return one entry that calls all evaluators of a file whose platform would call them all."""
+    """Return one entry that calls all evaluators in a file, if their platform would call them all."""
     from evaluator_runner.every import find_every
 
     def one(name: str) -> Entry:

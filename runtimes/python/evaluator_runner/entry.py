@@ -40,13 +40,13 @@ class Entry:
       decode: Function that decodes the body of a row.
       bind: Takes the decoded arguments of a row, returns positional and keyword arguments; None: they are used as is.
       convert: Takes the returned (and awaited) value, returns the value to encode; None when it is encoded as is.
-      name: Name under which it was found.
-      signature: Its parameters; None when they cannot be read.
+      name: Name under which the function was found.
+      signature: Parameters of the function; None when they cannot be read.
       notes: Remarks for the author.
       places: Names of the arguments of a positional call, in order; empty when it is called otherwise.
       together: Whether it can also score many rows in one call (argument `together`).
-      parts: The evaluators that it calls, by name, where it calls several.
-      uses: Names at module level of what it calls, where the platform adds up several.
+      parts: The evaluators that `call` calls, by name, if there are several.
+      uses: Names at module level of what `call` calls, if the platform adds up several evaluators.
     """
 
     __slots__ = (
@@ -72,7 +72,7 @@ class Entry:
 
     @property
     def parameters(self) -> list[str]:
-        """Return the parameters as code writes them; of a call by position and name in the order of its places."""
+        """Return the parameters as code writes them; for a call by position and name, in the order of its places."""
         if self.signature is None:
             return []
         named = self.signature.named_places(self.places)
@@ -130,7 +130,7 @@ def find_function(namespace: dict[str, Any], name: str, arguments: tuple[str, ..
 
 
 def object_of(namespace: dict[str, Any], name: str, config: dict[str, Any]) -> Any:
-    """Return an instance of the class `name`: without a config the one that the code makes itself, else a new one.
+    """Return an instance of class `name`: one that the code makes itself, unless there is a config; else a new one.
 
     If the argument `name` is all that the class requires and the config lacks, it gets the name of the class.
 
@@ -249,7 +249,7 @@ def _is_likely(name: str) -> bool:
 
 
 def _builder(own: dict[str, Any], functions: list[str]) -> str | None:
-    """Return the name of the first function that has code of a function as text; without functions, of such a text."""
+    """Return the name of the first function that holds a function's code as text; without functions, of such a text."""
     names = functions or [name for name, value in own.items() if type(value) is str]
     return next((name for name in names if any(map(_is_code, _texts_of(own[name])))), None)
 
@@ -269,7 +269,7 @@ def _is_code(text: str) -> bool:
 
 
 def _call_of(classes: dict[str, Any], wanted: str) -> str:
-    """Return the expression for a method by which a class scores, for a new object to call, or for any other method."""
+    """Return an expression that calls the method by which a class scores, or else another method, on a new object."""
     classes = _concrete(classes)
     for name, one in classes.items():
         if (method := _method_of(one, wanted)) is not None:
@@ -306,7 +306,7 @@ def _is_ours(value: Any) -> bool:
 
 
 def _no_helpers(own: dict[str, Any], names: list[str]) -> list[str]:
-    """Return the functions that no other one uses; all if each is used."""
+    """Return the functions that no other function uses; all of them if each is used."""
     used = {one for name, value in own.items() for code in _codes_of(value) for one in code.co_names if one != name}
     return [one for one in names if one not in used] or names
 

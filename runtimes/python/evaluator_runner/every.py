@@ -1,4 +1,4 @@
-"""Runs all evaluators of a file as one, for `settings.entry: "*"`: each with the same row and an outcome of its own."""
+"""Runs all evaluators in a file as one, for `settings.entry: "*"`: each with the same row and an outcome of its own."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def find_every(names: list[str], find: Callable[[str], Entry], lines: list[str])
     """Return one entry that calls every evaluator among the given names.
 
     Raises:
-      Failure: there are none, or they are of several contracts.
+      Failure: there are no evaluators, or they have several contracts.
     """
     found: dict[str, Entry] = {}
     refused: dict[str, Failure] = {}

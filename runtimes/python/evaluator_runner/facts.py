@@ -1,6 +1,6 @@
-"""Reads facts of code from its syntax tree: what functions do with their arguments, and with what they read of these.
+"""Reads facts about code from its syntax tree: what functions do with their arguments, and with parts of these.
 
-They are read once, at load. The host makes its warnings of them, and says what the names mean.
+The facts are read once, at load. The host makes its warnings from them, and says what the names mean.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class _Scope:
 
 
 def facts_of(code: str, entry: Entry) -> dict[str, Any]:
-    """Return `facts` of the functions that a row calls, and all `reads` (runtimes/PROTOCOL.md); none of other texts."""
+    """Return `facts` on functions that a row calls, and all `reads` (runtimes/PROTOCOL.md); none for other texts."""
     nothing: dict[str, Any] = {"facts": [], "reads": []}
     if len(code) > _MOST_CHARS:
         return nothing
@@ -139,7 +139,7 @@ def facts_of(code: str, entry: Entry) -> dict[str, Any]:
 
 
 def _named(defined: list[_Function], name: str) -> list[_Function]:
-    """Return the last function of this name, or the methods of the class of this name."""
+    """Return the last function with this name, or the methods of the class with this name."""
     functions = [one for one in defined if one.name == name]
     methods = [one for one in defined if one.name.startswith(f"{name}.") and _is_called_by_name(one.name)]
     return [max(functions, key=lambda one: one.node.lineno)] if functions else methods
@@ -151,7 +151,7 @@ def _is_called_by_name(method: str) -> bool:
 
 
 def _own_code(call: Any) -> Any:
-    """Return the compiled function that a callable stands for; None if it is not of the evaluator's code."""
+    """Return the compiled function that a callable stands for; None if the function is not in the evaluator's code."""
     for _ in range(_WRAPPINGS):
         kind = type(call)
         if kind is _METHOD:
@@ -218,7 +218,7 @@ class _Outline:
         ]
 
     def _scoped(self, kind: str, node: Any, scope: _Scope) -> Iterator[tuple[Any, _Scope]]:
-        """Yield the parts of a node and their scopes, where names or conditions mean something else in some of them."""
+        """Yield the parts of a node, each with its scope, since names or conditions may differ in a part."""
         if kind in _DEFINITIONS:
             body = node.body if isinstance(node.body, list) else [node.body]
             yield from ((part, scope) for part in _parts(node) if part not in body)
@@ -252,7 +252,7 @@ class _Outline:
         return _Scope(known, scope.inside, top=isinstance(node.body, list))
 
     def _bind(self, node: Any, scope: _Scope) -> None:
-        """Note what a name stands for from here on; in a block of its function it may still stand for another value."""
+        """Note what a name stands for from here on; within a block, it may still stand for its earlier value, too."""
         values, known = self._values(node.value, scope.known), scope.known
         for target in getattr(node, "targets", None) or [node.target]:
             name = getattr(target, "id", None)
@@ -386,7 +386,7 @@ class _Outline:
         return [one for part in _alternatives(kind, node) for one in self._values(part, known, parts - 1)]
 
     def _use(self, of: Any, key: str, known: Known, parts: int = _MOST_PARTS) -> Uses:
-        """Return the uses of what is read by a constant name."""
+        """Return the `Uses` of a field that is read by a constant name."""
         name = self._name_of(of, known, parts)
         return Uses(name, key) if name in _OWN else self._used.setdefault((name, key), Uses(name, key))
 
@@ -399,7 +399,7 @@ class _Outline:
 
 
 def _read_of(node: Any) -> tuple[Any, str] | None:
-    """Return the value that an expression reads from and the constant name that it reads; None for others."""
+    """Return the value that an expression reads from, and the constant name that it reads; otherwise None."""
     kind = type(node).__name__
     if kind == "Attribute":
         return node.value, node.attr

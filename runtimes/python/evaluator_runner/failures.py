@@ -39,9 +39,9 @@ class Failure(Exception):
     """A failure that the runner detected, rather than an exception of user code.
 
     Attributes:
-      equal: Names of several evaluators of one contract, of which the code means no particular one.
-      shown: The same with parameters and lines, as text for people.
-      notes: Remarks on all of them.
+      equal: Names of several evaluators with one contract, if the code does not tell which one it means.
+      shown: These evaluators with parameters and lines, as text for people.
+      notes: Remarks on all these evaluators.
     """
 
     equal: tuple[str, ...] = ()
@@ -132,7 +132,7 @@ def _reads_argv(lines: list[str], line: int) -> bool:
 
 
 def _own_module(lines: list[str], line: int) -> str | None:
-    """Return where the module lies that a relative import in a line of the code names, and where the code itself."""
+    """Return where the module of a relative import in a line of the code would lie, and where the code itself lies."""
     for one in _nodes_in(lines, line):
         if type(one).__name__ == "ImportFrom" and one.level:
             name = one.module or one.names[0].name

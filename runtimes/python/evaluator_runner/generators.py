@@ -85,7 +85,7 @@ class _Watch:
         }
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return the spec of a watched module, as other finders have it; None for other modules."""
+        """Return the spec of a watched module, as other finders return it; None for other modules."""
         if name not in self._loaders:
             return None
         make, watch = self._loaders[name]
@@ -158,7 +158,7 @@ class _Watch:
         setattr(owner, name, function)
 
     def settle(self) -> None:
-        """Note which generators nobody seeded; take the watch off, so that a row runs the modules' own functions."""
+        """Note which generators nobody seeded; stop watching, so that a row runs the modules' own functions."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
         self.forks_rows = True

@@ -143,7 +143,7 @@ def _refuse(name: str) -> Callable[..., Any]:
 
 
 def _type_of(value: Any, *more: Any, **options: Any) -> Any:
-    """Return the class of a value; of a class this function, because a metaclass makes classes from text."""
+    """Return the class of a value; for a class, return this function, because a metaclass makes classes from text."""
     if more or options:
         raise PolicyViolation("`type` cannot make classes under the restricted policy; write a class statement")
     return _type_of if isinstance(value, type) else type(value)
@@ -153,7 +153,7 @@ def check_name(name: str) -> None:
     """Refuse attribute names that would bypass the guards.
 
     Raises:
-      ForbiddenAttribute: the name is one of these.
+      ForbiddenAttribute: the name would bypass the guards.
     """
     if type(name) is not str or name.startswith("_") or name in INSPECTED:
         raise ForbiddenAttribute(f"attribute {name!r} is not accessible under the restricted policy")

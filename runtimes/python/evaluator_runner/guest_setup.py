@@ -186,7 +186,7 @@ def _add_packages(directory: str) -> None:
 
 
 def started_more(pid: int) -> str | None:
-    """Return what loading left that no forked row can use: `threads`, `interpreters`, `processes` or None."""
+    """Return what loading left behind that no forked row can use: `threads`, `interpreters`, `processes` or None."""
     try:
         tasks = len(_listdir("/proc/self/task"))
     except OSError:

@@ -30,9 +30,9 @@ def missing_imports(
 
     `module` is the top-level name of a package, or one level more in a namespace that many packages share; of an
     evaluator's own module it is the whole name. An import in one of `files` also has `file`, the path of that file.
-    `names` are those that the file reads of the module, if it reads any; `optional` is set where the code has another
-    value for what it imports.
-    A module that lies deeper than `module` also has `path`, where it would be if it is the author's.
+    `names` are what the file reads from the module, if anything; `optional` is set where the code has another value for
+    what it imports.
+    A module that lies deeper than `module` also has `path`: where its file would be, should it be the author's.
 
     Args:
       code: The evaluator's own code.
@@ -79,7 +79,7 @@ def _missing_in(
 
 
 def names_read(tree: Any, package: str) -> dict[str, list[str]]:
-    """Return the names that code reads of each module, by its `own_name`: those it imports, and attributes."""
+    """Return the names that code reads from each module, by its `own_name`: imported names, and attributes."""
     found: dict[str, dict[str, None]] = {}
 
     def add(whole: str) -> None:
@@ -139,7 +139,7 @@ def _has_other(tree: Any, line: int) -> bool:
 
 
 def _bound(tree: Any, line: int | None = None) -> Iterator[str]:
-    """Yield the names that a statement binds, all of them or those of the imports in a line."""
+    """Yield the names that a statement binds: all of them, or only those from the imports in a line."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
@@ -151,7 +151,7 @@ def _bound(tree: Any, line: int | None = None) -> Iterator[str]:
 
 
 def deeper_path(missing: str, whole: str, name: str) -> dict[str, str]:
-    """Return `{"path"}` of a module as a file of the author's, if it lies deeper than the part that is missing."""
+    """Return `{"path"}` for a module that may be a file of the author's, if it lies deeper than the missing part."""
     whole = f"{whole}.{name}" if name and whole in _FOLDERS else whole
     return {"path": f"{whole.replace('.', '/')}.py"} if whole.startswith(f"{missing}.") else {}
 
@@ -216,7 +216,7 @@ def own_name(module: str) -> str:
 
 
 def is_provided(module: str) -> bool:
-    """Return whether a module is there, other than as a stand-in for a package that is not pinned."""
+    """Return whether a module is installed, and not only a stand-in for a package that is not pinned."""
     if module in sys.modules:
         return not later.is_stand_in(sys.modules[module])
     above = module.rpartition(".")[0]

@@ -95,7 +95,7 @@ def is_stand_in(module: Any) -> bool:
 
 
 def is_placeholder(one: Any) -> bool:
-    """Return whether something is of a package that is not pinned."""
+    """Return whether something stands for a part of a package that is not pinned."""
     return type(one) is _Later or type(one) is _Module
 
 
@@ -105,17 +105,17 @@ def is_client(module: str) -> bool:
 
 
 def may_stand_in(module: str, known: dict[str, str]) -> bool:
-    """Return whether there are placeholders for a module: of a client, of a known package, or of the author's."""
+    """Return whether there are placeholders for a module: from a client, from a known package, or of the author's."""
     return is_client(module) or any(is_of(module, one) for one in known)
 
 
 def is_well_known(module: str) -> bool:
-    """Return whether an absent module is of a well-known package, and not one that a stand-in lacks."""
+    """Return whether an absent module belongs to a well-known package, and is not one that a stand-in lacks."""
     return "__known__" in vars(sys.modules[module])
 
 
 def is_own(module: str) -> bool:
-    """Return whether an absent module is a file of the author's: of no known package."""
+    """Return whether an absent module is a file of the author's: it belongs to no known package."""
     return _provider(module, vars(sys.modules[module]).get("__known__") or {}) == ""
 
 
@@ -132,7 +132,7 @@ def loaded() -> list[str]:
 
 
 def stop() -> None:
-    """Let every import of an absent module fail from now on, also of those that placeholders stand in for."""
+    """Let every import of an absent module fail from now on, even if there is a placeholder for the module."""
     _loading[0] = False
     for name, module in list(sys.modules.items()):
         if type(module) is _Module:
@@ -149,7 +149,7 @@ def stand_in_relative(node: Any) -> dict[str, Any]:
 
 
 class _Later:
-    """Something of a package that is not pinned. While code loads it can be called and read."""
+    """A placeholder for a part of a package that is not pinned. While code loads, it can be called and read."""
 
     def __init__(self, package: str, path: str) -> None:
         self.__dict__.update(_package=package, _path=path)
@@ -244,7 +244,7 @@ def _missing(package: str, path: str) -> ImportError:
 
 
 def _give_names(module: Any) -> None:
-    """Let a stand-in module, which has none of its own, give a placeholder for each name that it lacks."""
+    """Let a stand-in module give a placeholder for each name that it lacks."""
     if "__getattr__" in vars(module):
         return
     top = module.__name__.partition(".")[0]
@@ -275,7 +275,7 @@ class StandIns(Loader):
     """Finds the light modules in place of a platform's package, and gives placeholders for all that they lack.
 
     Args:
-      folder: Where they lie.
+      folder: The folder of the light modules.
     """
 
     def __init__(self, folder: str) -> None:
@@ -354,7 +354,7 @@ class _Module(type(sys)):  # type: ignore[misc]
 
 
 def _provider(module: str, known: dict[str, str]) -> str | None:
-    """Return the distribution of an absent module; None for one of a stand-in's package."""
+    """Return the distribution of an absent module; None if the module belongs to a stand-in's package."""
     found: str | None = PACKAGES.get(module.partition(".")[0])
     for name, package in known.items():
         if module == name or module.startswith(f"{name}."):
@@ -418,7 +418,7 @@ class Finder(Loader):
 
 
 def is_of(name: str, known: str) -> bool:
-    """Return whether a module is that of a package, or below or above it."""
+    """Return whether a module is the package itself, or below or above it."""
     return name == known or name.startswith(f"{known}.") or known.startswith(f"{name}.")
 
 

@@ -46,7 +46,7 @@ class Loading:
         self._supervisor.watch(self._zygote.fd, self._on_report)
 
     def patience_s(self) -> float:
-        """Return the seconds until the time limit of the load: the main loop may sleep for so long."""
+        """Return the seconds until the time limit of the load, so long the main loop may sleep."""
         return self._started + self._timeout_s - time.monotonic()
 
     def check_time(self) -> None:
@@ -55,7 +55,7 @@ class Loading:
             self._give_up(frames_out.load_timeout(self._timeout_s, what="loading the evaluator"))
 
     def cancel(self, load_id: str) -> bool:
-        """End the load if it has this id; return whether it has."""
+        """End the load if it has this id; return whether it was ended."""
         if load_id != self._id or self._supervisor.zygote is None:
             return False
         self._give_up(("cancelled", "the load was cancelled", None))
@@ -148,7 +148,7 @@ class Loading:
 
 
 def _describe(raw: bytes) -> dict[str, Any]:
-    """Return a zygote's description of its evaluator; raises ValueError or a like error when it is not one."""
+    """Return a zygote's description of its evaluator; raises ValueError or a similar error for anything else."""
     description = jsontext.decode(raw.decode())
     if not isinstance(description["notes"], list) or description["left"] not in {None, *_LEFT}:
         raise ValueError("no description")

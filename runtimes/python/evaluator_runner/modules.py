@@ -104,8 +104,8 @@ def install(body: dict[str, Any], own_path: str) -> None:
     """Make an evaluator's modules, and the evaluator itself for packages above it, importable in this process.
 
     Args:
-      body: That of its load: the code, and the texts that came with it, by path from their root.
-      own_path: Where the evaluator itself lies among them.
+      body: The body of the evaluator's load: the code, and the texts that came with it, by path from their root.
+      own_path: Path of the evaluator itself among these texts.
     """
     texts = {path: text for path, text in (body.get("files") or {}).items() if path.endswith(SUFFIX)}
     beside = own_path.rpartition("/")[0]

@@ -25,8 +25,8 @@ class Function:
       name: Its name.
       line: Its line, from 1.
       parameters: Names of the parameters that may be given by position, then those of the keyword-only ones.
-      positional: How many of these may be given by position.
-      positional_only: How many of these, from the first, may only be given by position.
+      positional: How many parameters may be given by position.
+      positional_only: How many parameters, from the first, may only be given by position.
       required: Names of the parameters without default.
       variadic: Whether it has `*args` or `**kwargs`.
       annotations: The parameters' annotations as dotted names; an empty text for none.
@@ -65,7 +65,7 @@ class Function:
 
     @property
     def gives_list(self) -> bool:
-        """Whether all that it returns are lists, by its annotation or as they are written."""
+        """Whether the function returns only lists, according to its annotation or its `return` statements."""
         returns = getattr(self.node, "returns", None)
         told = getattr(getattr(returns, "value", returns), "id", "")
         if told in {"list", "List"}:
@@ -94,10 +94,10 @@ class Outline:
       modules: All imported modules, as written.
       parsed: Whether the code parses.
       is_expression: Whether the code is a single expression.
-      names: Names that such an expression uses.
+      names: Names that the expression uses, if the code is one.
       returns: Whether there is a `return` outside of functions.
       binds: Names that module level assigns or defines.
-      binds_in_order: The same in the order in which they are bound.
+      binds_in_order: These names in the order in which they are bound.
 
     Args:
       code: The source.
@@ -150,11 +150,11 @@ class Outline:
         return [known] if known else [node.id, *[f"{module}.{node.id}" for module in self._stars]]
 
     def subclass_of(self, package: str, *names: str) -> str | None:
-        """Return the name of the first class with a base of such a name in a package, or in a module below it."""
+        """Return the name of the first class with a base of one of these names, from a package or a module below it."""
         return next((name for name, bases in self.classes.items() if _any_from(bases, package, names)), None)
 
     def decorated_by(self, package: str, *names: str, of: str | None = None) -> Function | None:
-        """Return the first function with a decorator of such a name in a package, or in a module below it.
+        """Return the first function that has a decorator with one of these names, from a package or a module below it.
 
         Args:
           package: The package.
@@ -221,7 +221,7 @@ class Outline:
 
 
 def definitions_in(outline: Outline) -> dict[str, list[str]]:
-    """Return, by function without required parameters, the functions and classes in its body that it may return."""
+    """For each function without required parameters, return functions and classes in its body that it may return."""
     found = {}
     for function in outline.functions.values():
         body = getattr(function.node, "body", None)
@@ -234,7 +234,7 @@ def definitions_in(outline: Outline) -> dict[str, list[str]]:
 
 
 def names_used_by_others(outline: Outline) -> set[str]:
-    """Return the names that functions and classes of module level use, each but its own.
+    """Return the names that functions and classes at module level use, leaving out the name of each itself.
 
     Functions that only run others do not count: `main`, tests, and those without parameters.
     """
@@ -260,7 +260,7 @@ def names_loaded(node: Any) -> set[str]:
 
 
 def bound_by(node: Any) -> list[str]:
-    """Return the names that a statement binds: that of a function or class, or the targets of an assignment."""
+    """Return the names that a statement binds: the name of a function or class, or the targets of an assignment."""
     if type(node).__name__ in {*_FUNCTIONS, "ClassDef"}:
         return [node.name]
     if type(node).__name__ not in {"Assign", "AnnAssign"}:
@@ -281,7 +281,7 @@ def texts_in(outline: Outline) -> list[tuple[int, str]]:
 
 
 def calls_in(outline: Outline, package: str, names: tuple[str, ...]) -> list[Any]:
-    """Return the calls of functions of such names from a package, anywhere in the code."""
+    """Return the calls, anywhere in the code, of functions with these names from a package."""
     calls = [one for one in walk(outline.tree) if type(one).__name__ == "Call"]
     return [one for one in calls if _any_from(outline.dotted(one.func), package, names)]
 

@@ -17,7 +17,7 @@ unset: dict[str, None] = {}
 
 
 class Params(dict):  # type: ignore[type-arg]
-    """A dict that records the keys which are read and are not there."""
+    """A dict that records which absent keys are read."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class Params(dict):  # type: ignore[type-arg]
         return dict.pop(self, key, *default)
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        """Return the value of a key; one that is not there gets the default."""
+        """Return the value of a key; an absent key gets the default."""
         self._look_for(key)
         return dict.setdefault(self, key, default)
 

@@ -1,6 +1,6 @@
 """Finds the evaluator in code that holds it in another form: in a loader's functions, in a text, below magics.
 
-It is used only for code without an entry at module level, so that other evaluators pay nothing.
+This is done only for code without an entry at module level, so that other evaluators pay nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Held:
     Attributes:
       code: The code to run, each line where it was.
       recognised: Its dialect, if that can be told before it runs.
-      factories: Functions of the code that return it, by the order in which they are called.
+      factories: Functions of the code that return the evaluator, in the order in which they are called.
       note: What was found, for its author.
     """
 

@@ -27,7 +27,7 @@ _BOUND = _symtable.DEF_BOUND | _symtable.DEF_IMPORT
 
 
 def unbound_names(code: str, filename: str, names: frozenset[str] = NAMES) -> list[str]:
-    """Return those of `names` that the code uses as globals but never binds, in alphabetical order."""
+    """Return the names out of `names` that the code uses as globals but never binds, in alphabetical order."""
     try:
         top = _symtable.symtable(code, filename, "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -30,7 +30,7 @@ _TEXT_CHARS = 200
 class LoadFailed(Exception):
     """The code cannot be loaded; `error` is the protocol's, `classes` the descriptions of its evaluator classes.
 
-    `names` and `source` are those of `Program`, where an entry was found.
+    `names` and `source` are as in `Program`, if an entry was found.
     """
 
     def __init__(
@@ -67,9 +67,9 @@ class Program:
       notes: Remarks for the author.
       classes: Descriptions of its evaluator classes, if the load asked for them.
       names: Names at module level of what is called for a row.
-      not_loaded: Absent modules, and names of them, that it does without.
-      source: The code that was run; what was pasted may hold it, or be repaired to it.
-      needs_loop: Whether its result may need an asyncio loop to be awaited.
+      not_loaded: Absent modules, and names in them, that the evaluator does without.
+      source: The code that was run: a part of the pasted code, or that code repaired, if not the pasted code itself.
+      needs_loop: Whether awaiting the result may need an asyncio loop.
     """
 
     __slots__ = ("classes", "entry", "lines", "names", "needs_loop", "not_loaded", "notes", "source")
@@ -99,7 +99,7 @@ class Program:
 
 
 def needed(source: str, names: list[str], missing: list[dict[str, Any]], known: dict[str, str]) -> list[dict[str, Any]]:
-    """Return the missing imports (`{"module", "line"}`) without those of well-known packages that no row needs.
+    """Return the missing imports (`{"module", "line"}`), leaving out well-known packages that no row needs.
 
     Args:
       source: The program.
@@ -174,7 +174,7 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
 def _described(
     namespace: dict[str, Any], lines: list[str], whole: Whole | None, *, contract: str
 ) -> list[dict[str, Any]]:
-    """Describe the evaluator classes; raise the error of a failed import that one of them needs."""
+    """Describe the evaluator classes; if a class needs an import that failed, raise the error of that import."""
     described = dialects.describe(namespace, lines)
     if whole is not None and (described or contract != "auto"):  # a class may be missing for its import
         whole.require([str(one["name"]) for one in described], namespace)
@@ -251,7 +251,7 @@ def _read(code: str, order: dict[str, Any]) -> tuple[dialects.Recognised | None,
 def _prepare_imports(
     namespace: dict[str, Any], body: dict[str, Any], own_path: str, *, run: str, flags: int
 ) -> Whole | None:
-    """Let the code import its own files and absent well-known packages; return the code in parts if it has such."""
+    """Let the code import its own files and absent well-known packages; return it as parts if it needs that."""
     known = body.get("known") or {}
     later.give_keys("\n".join((body["code"], *(body.get("files") or {}).values())), os.environ)
     modules.install(body, own_path)

@@ -107,7 +107,7 @@ class _Policy(RestrictingNodeTransformer):
         return self._checked(node, node.rest)
 
     def visit_MatchClass(self, node: ast.MatchClass) -> Any:  # noqa: N802
-        """Check a class pattern, which reads attributes without guards: only of objects of the code's own classes."""
+        """Check a class pattern: it reads attributes without guards, so its class must be one of the code's own."""
         for name in node.kwd_attrs:
             if name.startswith("_") or name in guards.INSPECTED:
                 self.error(node, f'"{name}" is an attribute that the policy does not allow')
@@ -169,7 +169,7 @@ def _bound_names(tree: ast.Module) -> dict[str, int]:
 
 
 def _own_classes(tree: ast.Module, bound: dict[str, int]) -> set[str]:
-    """Return the names of classes that the code defines, of which no module or class can be an instance.
+    """Return the names of the classes in the code that no module or class can be an instance of.
 
     They are bound once, derive from nothing else, and have no decorator but `dataclass`.
     """

@@ -55,7 +55,7 @@ def order(body_bytes: int, *, more: bool) -> bytes:
 
 
 def _with_facts(kind: bytes, body: bytes) -> bytes:
-    """Return the body of an answer with what was noticed of its row."""
+    """Return the body of an answer with the facts that were noted about its row."""
     if _unreached:
         body = unreached.added_to(body) if kind is RESULT else body
         _unreached.clear()
@@ -137,7 +137,7 @@ class RowProcess:
         return more
 
     def _one_row(self, data: bytes | memoryview) -> bytes | memoryview:
-        """Return the next row; `data` are bytes read of it, and perhaps of later rows."""
+        """Return the next row; `data` are bytes already read from this row, and perhaps from later ones."""
         buffer = self._left
         buffer += data
         self._fill(buffer, ORDER_BYTES)

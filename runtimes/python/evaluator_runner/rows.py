@@ -63,9 +63,9 @@ class Rows:
             self._supervisor.watch_writing(self._row.sock, wanted=self._row.outgoing.full)
 
     def _pass_on(self, handle: RowHandle) -> bool:
-        """Move a large call from the channel to its row process; return False when either is late.
+        """Move a large call from the channel to its row process; return False when the host or the process is late.
 
-        No copy of it is kept here. The row runs no user code yet, and no frame can arrive before the end of this one.
+        No copy of the call is kept here. The row runs no user code yet, and no other frame can arrive before its end.
         """
         channel, outgoing, deadline = self._supervisor.channel, handle.outgoing, time.monotonic() + _PASS_ON_S
         while outgoing.size and channel.arriving is not None and not handle.ended:
@@ -134,7 +134,7 @@ class Rows:
         return False
 
     def _cancel_reload(self, handle: RowHandle) -> None:
-        """Cancel the call that waits for the evaluator to be loaded again; its time is that of the load."""
+        """Cancel the call that waits for the evaluator to be loaded again; its time is the time of that load."""
         run_ms = (time.monotonic() - handle.started_at) * 1000
         self._supervisor.send_error(
             frames_out.failed_header(self._supervisor.queue.popleft(), run_ms=run_ms), _CANCELLED

@@ -110,7 +110,7 @@ class Scratch:
 
 
 def _links(data: str, files: Collection[str], below: str = "") -> Iterator[tuple[str, str]]:
-    """Yield paths of links to everything in a directory: to a folder as a whole, unless it is one of `files` too."""
+    """Yield paths of links to everything in a directory; one link for a whole folder, unless `files` has it too."""
     for name in os.listdir(data):
         path, inner = f"{below}{name}", f"{data}/{name}"
         if any(file.startswith(f"{path}/") for file in files):
@@ -120,7 +120,7 @@ def _links(data: str, files: Collection[str], below: str = "") -> Iterator[tuple
 
 
 def _size_if_empty(directory: str) -> int | None:
-    """Return the size of an empty directory where its size tells whether it is empty, as on tmpfs; else None."""
+    """Return the size of an empty directory if sizes tell whether directories are empty, as on tmpfs; else None."""
     name = f"{directory}/.{os.urandom(8).hex()}"
     try:
         before = os.stat(directory).st_size

@@ -34,7 +34,7 @@ class Statement:
       module: The module that it imports; empty for other statements.
       defines: Whether it is a function or class.
       mutable: Whether what it binds can be changed: it is not an import, a constant or a plain function.
-      runs: Whether it may change objects when it runs, as mutable ones do but for plain lists of functions.
+      runs: Whether it may change objects when it runs, as all mutable statements may except plain lists of functions.
       holds: Names in the plain list, tuple, set or dict that it makes; None for other statements.
       stores: Names of objects into which it stores attributes or items.
       calls: Names of objects of which it calls a method, with the method.
@@ -86,7 +86,7 @@ class Slices:
         return bool(bound) and all(one.defines for one in bound)
 
     def needed_by(self, names: Collection[str]) -> list[Statement]:
-        """Return the statements that these names need, in their order; all when the module does not define one."""
+        """Return the statements that these names need, in their order; all if the module does not define a name."""
         return [self.statements[at] for at in sorted(self._needed(names))]
 
     def needed_to_run(self, statement: Statement) -> list[Statement]:
@@ -214,7 +214,7 @@ def _note(node: Any, kind: str, into: Statement) -> None:
 
 
 def _parts_that_run(node: Any, kind: str, *, in_class: bool) -> list[Any]:
-    """Return the parts of a node without annotations, but for those of a class, and without bodies that never run."""
+    """Return the parts of a node, leaving out bodies that never run, and annotations except those in a class."""
     if kind == "AnnAssign" and not in_class:
         return [one for one in (node.target, node.value) if one is not None]
     if kind == "If" and (is_type_checking(node) or _is_main_guard(node)):

@@ -1,6 +1,6 @@
 """Runs the runner's main loop: reads calls, writes answers, runs one row at a time and cleans up after each.
 
-It never runs user code. Of the data that user code wrote it decodes only the description of a loaded evaluator.
+It never runs user code. From the data that user code wrote, it decodes only the description of a loaded evaluator.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class Supervisor:
         self._loading = Loading(self, job, prepared=prepared, imported=imported)
 
     def give_to_children(self, job: Job) -> None:
-        """Let every row find the file from which a child that it starts loads the evaluator."""
+        """Give every row the file from which its child processes load the evaluator."""
         if self.scratch is not None:
             self.scratch.seed({children.FILE: children.content(job.header, job.body)})
 
@@ -225,7 +225,7 @@ class Supervisor:
             self.scratch.wipe()
 
     def left_at_load(self) -> str | None:
-        """Return what loading left outside the zygote that rows would share, or None."""
+        """Return what loading left outside the zygote and rows would share, or None."""
         if self.zygote is not None and any(pid != self.zygote.pid for pid in kernel.children_of(os.getpid())):
             return "processes"
         return "files" if self.scratch is not None and not self.scratch.is_empty() else None

@@ -4,7 +4,7 @@ The host starts it with bubblewrap, in the root of a sandbox and with the right 
 forked process reads the host's message about a sandbox (limits, identity, folders; never code or data of an evaluator):
 anything that the template itself reads would be in the memory of all sandboxes after this one. A forked process makes
 namespaces and mounts of its own, gives up its rights, installs the system call filter and becomes process 1 and the
-runner of its sandbox: with all that `bubblewrap_args` of the host asks of bubblewrap for a fresh start.
+runner of its sandbox: with all that `bubblewrap_args` in the host asks from bubblewrap for a fresh start.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ def _write(path: str, text: str, folder: int | None = None) -> None:
 
 
 def _give_up_rights(program: bytes, kept: bytes) -> None:
-    """Keep only the rights that `--drop-to` needs and takes away, none for later programs; install the filter."""
+    """Keep only the rights that `--drop-to` needs and later takes away; give none to programs; install the filter."""
     for number in range(_MOST_CAPABILITIES):
         try:
             _prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)

@@ -21,7 +21,7 @@ hosts: dict[str, None] = {}
 
 
 def install() -> None:
-    """Record from now on what is looked up, and what is asked, in vain."""
+    """Record from now on the hosts that are looked up, or connected to, in vain."""
     look_up = _socket.getaddrinfo
 
     def getaddrinfo(host: Any, *args: Any, **kwargs: Any) -> Any:
@@ -75,7 +75,7 @@ def _noting(kind: Any) -> Any:
 
 
 def take() -> str:
-    """Return what to say of the hosts that were looked up in vain, and forget them; empty if there are none."""
+    """Return what to say about the hosts that were looked up in vain, and forget them; empty if there are none."""
     if not hosts:
         return ""
     told = ", ".join(list(hosts))

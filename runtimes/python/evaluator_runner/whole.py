@@ -1,4 +1,4 @@
-"""Runs a file statement by statement, where it imports well-known packages that are not there (`later`)."""
+"""Runs a file statement by statement, if it imports well-known packages that are not installed (`later`)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _FUTURE = 0x1FE0000  # flags of `__future__` imports
 
 
 def whole_of(code: str, flags: int, known: dict[str, str]) -> Whole | None:
-    """Return the file to run statement by statement; None where no well-known package is missing.
+    """Return the file to run statement by statement; None if no well-known package is missing.
 
     Args:
       code: The source.
-      flags: Of its compiler.
+      flags: Flags of the compiler.
       known: Distributions of well-known packages, by module.
     """
     tree = later.parsed(code)
@@ -38,13 +38,13 @@ def whole_of(code: str, flags: int, known: dict[str, str]) -> Whole | None:
 
 
 class Whole:
-    """A file whose statements run one by one, because it imports well-known packages that are not there.
+    """A file whose statements run one by one, because it imports well-known packages that are not installed.
 
     A statement that fails because one of them is missing stops only itself; the names that it defines are then missing.
 
     Args:
       tree: Its syntax tree.
-      flags: Of its compiler, from its own `__future__` imports.
+      flags: Flags of the compiler, from the `__future__` imports in the file.
     """
 
     def __init__(self, tree: Any, flags: int) -> None:
@@ -70,7 +70,7 @@ class Whole:
                 absent.forget(node)
 
     def require(self, names: list[str], namespace: dict[str, Any]) -> None:
-        """Raise the error that stops the entries of these names: that of a failed import or statement they need.
+        """Raise the error that stops the entries with these names, from a failed import or statement that they need.
 
         Files of the author's come first, since no pin helps.
         """

@@ -192,7 +192,7 @@ def _settle() -> None:
 class _Nursery:
     """Forks and reaps rows when the supervisor says so; no process id may become free before that is safe.
 
-    After each fork the first write to a page copies it, here too, so what runs for each row touches few objects.
+    After each fork the first write to a page copies it, here too, so the code that runs for each row uses few objects.
     """
 
     def __init__(self, job: Job, loaded: program.Program, control: _socket.socket) -> None:

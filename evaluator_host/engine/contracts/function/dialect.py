@@ -69,7 +69,7 @@ def interpret(
 
 
 def _alike(columns: dict[str, Json], names: tuple[str, ...]) -> dict[str, Json]:
-    """Return the only column that has one of these names, under each of the names."""
+    """Return the column that has one of these names, if it is the only one, under each of the names."""
     found = [name for name in names if name in columns]
     return dict.fromkeys(names, columns[found[0]]) if len(found) == 1 else {}
 

@@ -47,8 +47,8 @@ from evaluator_host.types.errors import MachineExhausted, Misconfigured, Sandbox
 _log = logging.getLogger(__name__)
 
 _TRY_S: Final = 20.0
-_TRIALS: Final = 3  # most runs of a command, if something keeps killing it
-_SIGNALLED: Final = 128  # plus the number of a signal, the exit code of a process that the signal ended
+_TRIALS: Final = 3  # most runs of a trial, if something keeps killing it
+_SIGNALLED: Final = 128  # a higher exit code means that a signal ended the process: 128 and its number
 _TRIAL: Final = "a trial failed"
 # most processes and threads; uv and npm start one thread per processor, and up to 512 that wait for files
 _PROCESSES: Final = 1024

@@ -49,7 +49,7 @@ async def compile_sources(
 ) -> None:
     """Compile the Python files that importing the set's packages reads.
 
-    Of a small package all files are compiled, since some (pydantic) import most of themselves only when they are used.
+    All files of a small package are compiled, since some (pydantic) import most of their modules only when used.
     Compiling all of a large set would take longer than installing it. A file that cannot be compiled has no byte code.
 
     Args:
@@ -62,7 +62,7 @@ async def compile_sources(
     Raises:
       SandboxUnavailable: no sandbox can be started.
       SandboxLost: a sandbox died for a reason that is not the sources'.
-      HostBusy: the machine had no processor time for it.
+      HostBusy: the machine had no processor time for compiling.
       OSError: the disk is full.
     """
     environment = empty_environment(Language.PYTHON, python)

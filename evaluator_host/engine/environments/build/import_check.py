@@ -167,7 +167,7 @@ async def _python(environment: Environment, modules: Mapping[str, Sequence[str]]
 
 
 def _note(health: ImportReport, module: str, failed: Failed, environment: Environment) -> None:
-    """Note that a module cannot be imported, and which other module it needs."""
+    """Note that a module cannot be imported, and which other module is missing for that."""
     note = f"{module} cannot be imported: {_said(failed)}"
     if (other := without_part(failed, environment)) is not None:
         note = f"{note} ({other})"

@@ -18,7 +18,7 @@ _ASKED: Final = 5  # most missing modules of one set for which to look up a pin
 
 
 def lacking(failed: Failed, environment: Environment) -> str | None:
-    """Return the module that an import failed for, if a well-known package that the set lacks has it."""
+    """Return the module that a failed import lacked, if it belongs to a well-known package that the set lacks."""
     found = _ABSENT.match(failed.error.message)
     module = (found[1] or found[2]) if found else ""
     package = pin_for(module, environment.language) if module else None

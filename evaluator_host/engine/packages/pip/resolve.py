@@ -217,7 +217,7 @@ def unanswered(said: str) -> bool:
 
 
 async def _nearest(pin: Pin, resolver: Resolver) -> list[str]:
-    """Return pins of the versions around one that does not exist, the older first."""
+    """Return pins of the versions around a version that does not exist, the older one first."""
     below = await newest_version(f"{pin.name}<{pin.version}", resolver)
     above = await newest_version(f"{pin.name}>{pin.version}", resolver, lowest=True)
     return [Pin(pin.name, version, pin.extras).text for version in (below, above) if version]

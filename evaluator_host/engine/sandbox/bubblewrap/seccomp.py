@@ -2,7 +2,7 @@
 
 Both backends enforce the same file, a seccomp profile in Docker's format: Docker reads the file itself, bubblewrap the
 program that `compile_policy` returns. The compiler knows only the part of the format that the policy uses, and raises
-an error for anything else, so that no rule is silently without effect.
+an error for anything else, so that every rule has an effect.
 """
 
 import json

@@ -31,7 +31,7 @@ _PID: Final = re.compile(r"^Pid:\s*(\d+)", re.MULTILINE)
 
 
 class TemplateLost(Exception):
-    """A template made no sandbox; starting one with bubblewrap itself may work."""
+    """A template made no sandbox; starting a sandbox with bubblewrap itself may work."""
 
 
 class Template:

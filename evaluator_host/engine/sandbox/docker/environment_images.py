@@ -52,7 +52,7 @@ class _Layer:
       digest: Digest of the package set, or of all that is in the image.
       name: Content of the layer, `packages` or `data`.
       folder: The folder on this machine.
-      place: Its path in the image.
+      place: Path of the layer's content in the image.
       below: Tag of the image below.
     """
 

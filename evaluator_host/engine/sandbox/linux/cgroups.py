@@ -129,7 +129,7 @@ class Cgroup:
                 _write_if_there(folders[CPU] / "cpu.max", f"{quota} {_PERIOD_US}")
 
     def weigh(self, weight: float) -> None:
-        """Set the CPU weight of the sandbox; 1 is that of an ordinary process."""
+        """Set the CPU weight of the sandbox; 1 is the weight of an ordinary process."""
         if CPU in self._by_controller:
             _write_weight(self._version, self._by_controller[CPU], weight)
 
@@ -216,7 +216,7 @@ def instance_of(home: Path) -> str | None:
 
 
 def host_weight() -> float:
-    """Return the CPU weight of all sandboxes of a host together; 1 is that of an ordinary process.
+    """Return the CPU weight of all sandboxes of a host together; 1 is the weight of an ordinary process.
 
     It is half a process for each processor, at least 1, so that the sandboxes give way to their host. It is less where
     this process has a nice value, such as that of jobs; other hosts do not change it.

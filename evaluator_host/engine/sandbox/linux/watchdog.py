@@ -196,7 +196,7 @@ def _tmpfs_bytes(pid: int) -> int:
 
 
 def _socket_bytes(pid: int) -> int:
-    """Return the bytes that sockets of a network namespace may hold: the kernel does not tell how many they do hold."""
+    """Return the most bytes that sockets of a network namespace can hold; the kernel does not tell how many they do."""
     for line in read_text(f"/proc/{pid}/net/sockstat").splitlines():
         name, _, value = line.partition(": used ")
         if name == "sockets":

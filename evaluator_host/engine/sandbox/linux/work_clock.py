@@ -33,7 +33,7 @@ _LOOKS: Final = 20  # how often the process is looked at within the time limit
 _SHORTEST_LOOK_S, _LONGEST_LOOK_S = 0.02, 1.0
 _FAR_LOOKS: Final = 2
 _FIRST_LOOK_S: Final = 0.05  # seconds until the first look, by which most rows have answered
-# time that a look may count too late, in seconds: /proc counts in steps of 10 ms, for each process
+# most processor time, in seconds, to count at a later look: /proc counts in steps of 10 ms, for each process
 _CARRIED_S: Final = 0.03
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _WANTS: Final = frozenset("RD")  # states of a process that wants the processor; version 1 of the freezer shows D
@@ -68,7 +68,7 @@ class WorkClock:
     """Counts the seconds that a sandbox had for itself in one step, such as a load or a row, from now on.
 
     Args:
-      limit_s: Seconds of its own that the step may take.
+      limit_s: Most seconds that the step may take of the sandbox's own time.
       far: Whether the sandbox runs on another machine: it is then looked at less often.
       forgiving: Whether to leave out time in which all its processes but the first are stopped.
     """

@@ -36,7 +36,7 @@ def indented(code: str, units: list[Statement], depths: list[int]) -> str:
 
 
 def _within(code: str) -> dict[int, int | None]:
-    """Return by row how many indentations its place in a statement adds; None inside a string."""
+    """Return for each row how many indentations its place in a statement adds; None inside a string."""
     within: dict[int, int | None] = {}
     opened: list[int] = []  # lines in which brackets open
     strings: list[int] = []

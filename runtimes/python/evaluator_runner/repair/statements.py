@@ -39,12 +39,12 @@ class Statement:
       kind: `simple`, or of a compound statement `if`, `loop`, `try`, `with`, `def`, `class`, `match`, `elif`, `else`,
         `except`, `finally`, `case`.
       opens: Whether a block has to follow.
-      node: Its syntax tree; of a clause such as `else`, the tree of a whole statement around it.
+      node: Its syntax tree; for a clause such as `else`, the tree of a whole statement around it.
       loads: Names that it uses when it is executed.
       stores: Names that it binds.
       parameters: Names of its parameters, for a function.
-      end: `return`, `raise`, `continue` or `break` if nothing can follow it in its block; of a compound statement in
-        one line, of its body.
+      end: `return`, `raise`, `continue` or `break` if nothing can follow the statement in its block; for a compound
+        statement in one line, this tells how its body ends.
       returns_value: Whether it returns a value.
       returns: Whether it has a `return`.
       yields: Whether it makes its function a generator.

@@ -54,10 +54,10 @@ class _Frame(NamedTuple):
 
     Attributes:
       kind: `module`, or the kind of its statement; `loop else`, `try else` for these.
-      unit: The statement that opened it; None of the module.
+      unit: The statement that opened the block; None for the module.
       live: Names that are bound at its end so far.
       entry: Names that are bound where it begins.
-      outs: Names that are bound at the ends of the branches before it; for a `match`, of its cases.
+      outs: Names that are bound at the ends of the branches before this block; for a `match`, at the ends of its cases.
       tail: For `except`, names that are bound at the end of the `try` block.
       breaks: Names that are bound at its `break`s.
       empty: Whether nothing stands in it yet.
@@ -240,14 +240,14 @@ class Structures:
         return before._replace(kind="finally", live=before.entry, outs=_join(outs, tail))
 
     def _closed(self, frames: _Frames, depth: int) -> _Frames:
-        """Return the open blocks after all below a depth have ended."""
+        """Return the blocks that are still open once all blocks below a depth have ended."""
         while len(frames) - 1 > depth:
             top, around = frames[-1], frames[-2]
             frames = (*frames[:-2], self._around(top, around))
         return frames
 
     def _around(self, top: _Frame, around: _Frame) -> _Frame:
-        """Return the block around one that ends."""
+        """Return the block around a block that ends."""
         match top.kind:
             case "def":
                 return self._after_function(top, around)
@@ -323,7 +323,7 @@ def _out(top: _Frame) -> Live:
 
 
 def _with_facts(top: _Frame, around: _Frame, live: Live) -> _Frame:
-    """Return the block around one that ends, with all that is known of that one, and with what is bound after it."""
+    """Return the block around a block that ends, with all that is known of the latter and what is bound after it."""
     is_loop = top.kind == "loop"
     return around._replace(
         live=live,

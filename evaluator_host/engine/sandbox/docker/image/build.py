@@ -211,7 +211,7 @@ def _build_runtime(client: docker.APIClient, image: str, *, base_tag: str, tools
 
 
 def _check_platform(tools: Tools, *, arch: str) -> None:
-    """Raise Misconfigured for programs that cannot run in the image: a Mac's Node, or that of another processor."""
+    """Raise Misconfigured for programs that cannot run in the image: Node for a Mac, or for another processor."""
     expected = _MACHINES.get(arch)
     for path in (tools.node, tools.esbuild):
         with path.open("rb") as program:

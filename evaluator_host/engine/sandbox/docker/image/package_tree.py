@@ -80,7 +80,7 @@ def tree_facts(root: Path) -> Iterator[tuple[str, Facts]]:
 
 
 def tar_facts(pieces: Iterator[bytes]) -> Iterator[tuple[str, Facts]]:
-    """Yield the same facts as `tree_facts`, for a tar of one folder.
+    """Yield the facts that `tree_facts` yields, from a tar of one folder.
 
     Raises:
       tarfile.TarError: the bytes are not a tar, or a truncated one.
