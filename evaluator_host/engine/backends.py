@@ -46,7 +46,7 @@ _NO_BACKEND: Final = (
 
 
 async def make_backend(choice: SandboxChoice, settings: Settings, supervisor: Supervisor | None = None) -> Backend:
-    """Create the chosen backend, without starting a sandbox. `supervisor` runs its tasks; by default it makes its own.
+    """Create the chosen backend, without starting a sandbox. `supervisor` runs the backend's tasks; None for a new one.
 
     Raises:
       HostError: the tools of the backend cannot be prepared.

@@ -51,7 +51,7 @@ async def open_engine(
     parts: int = 1,  # number of processes of the host that divide the limits of sandboxes
     peers: Peers | None = None,  # the other processes of the host; None for a host of one
 ) -> AsyncIterator[Service]:
-    """Open the engine, and end everything that it started at the end of the block.
+    """Open the engine; at the end of the `with` block, end everything that it started.
 
     Raises:
       SandboxUnavailable: no backend works on this machine; the message says what to install.

@@ -120,7 +120,7 @@ class InvalidRequest(HostError, code="invalid_request", status=422, exit_code=2)
 
     @classmethod
     def of(cls, field: str, message: str, hint: str | None = None, *, what: str = "") -> "InvalidRequest":
-        """Return the error for one invalid field; `what` names the thing that is refused because of it: `target`."""
+        """Return the error for one invalid field; `what` names what is refused because of the field: `target`."""
         detail = f"the {what} is not valid: {message}" if what else message
         return cls(detail, problems=(Problem(field, message, hint),))
 

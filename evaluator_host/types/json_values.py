@@ -223,7 +223,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def memory_bytes(data: bytes) -> int:
-    """Return about how much memory JSON takes once it is decoded: a small object takes sixty times its text."""
+    """Return about how many bytes of memory JSON takes once decoded: a small object takes sixty times its text."""
     count = data.count
     return len(data) + _DICT * count(b"{") + _LIST * count(b"[") + _ENTRY * count(b":") + _ELEMENT * count(b",")
 

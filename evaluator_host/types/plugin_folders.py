@@ -30,7 +30,7 @@ class PluginFolder:
 
     Attributes:
       name: Its name in requests and on the command line, that of its contract: `acme-scores`.
-      package: Name to import it by.
+      package: Name by which to import the plugin.
       path: Its folder.
     """
 
@@ -40,7 +40,7 @@ class PluginFolder:
 
     @property
     def is_own(self) -> bool:
-        """Whether it is part of the host, not of a package of others."""
+        """Whether the plugin is part of the host, not of another package."""
         return self.path.is_relative_to(_HOST)
 
     def has(self, module: str) -> bool:

@@ -108,7 +108,7 @@ def _own_cgroups(
 
 
 def _memory_limits(group: Path) -> Iterator[int]:
-    """Yield the limit of a cgroup's memory in bytes, if it has one."""
+    """Yield the memory limit of a cgroup in bytes, if it has a limit."""
     for name in ("memory.max", "memory.limit_in_bytes"):
         with suppress(OSError, ValueError):  # the file does not exist, or says "max"
             yield int((group / name).read_text())

@@ -171,7 +171,7 @@ class Names:
         self._given: set[str] = set()
 
     def give(self, *parts: str) -> str:
-        """Return a name made of these parts that was not returned before."""
+        """Return a name made from these parts, one that was not returned before."""
         wanted = slug("-".join(part for part in map(slug, parts) if part)) or "evaluator"
         name, number = wanted, 1
         while name in self._given:
@@ -262,7 +262,7 @@ class Export:
     rows: tuple[RowShape, ...]
 
     def recognises(self, document: Json) -> bool:
-        """Whether one of the first 20 objects is of this platform."""
+        """Whether one of the first 20 objects comes from this platform."""
         return any(self._is_known(item) for item in list(objects(document))[:20])
 
     def read(self, document: Json, files: SentFiles, name: str) -> Found:  # noqa: ARG002 - an export refers to none

@@ -98,7 +98,7 @@ def _stays(link: Entry, home: Path) -> bool:
 
 
 def python_modules(site: Path, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the importable modules of each distribution in `names`, by its list of files in the folder `site`."""
+    """Return the importable modules of each distribution in `names`, by the lists of files in the folder `site`."""
     wanted = set(names)
     found: dict[str, tuple[str, ...]] = {}
     for folder in sorted(site.glob("*.dist-info")):

@@ -60,7 +60,7 @@ class EnvironmentFolder:
         return self._locks / f"build-{_hex(key)}"
 
     def use_lock(self, digest: str) -> FileLock:
-        """Return the file lock of an installation: shared by its users, exclusive for its remover."""
+        """Return the file lock of an installation: shared by those who use it, exclusive for the one who removes it."""
         return FileLock(self._locks / f"use-{_hex(digest)}")
 
     def lock_of(self, key: str) -> Lock | None:
@@ -205,7 +205,7 @@ class EnvironmentFolder:
 
     @asynccontextmanager
     async def using_downloads(self) -> AsyncIterator[None]:
-        """Keep the downloads from deletion during the block; first wait for a host that wants to delete them."""
+        """Keep the downloads from deletion in the `with` block; first wait for a host that wants to delete them."""
         async with AsyncExitStack() as held:
             async with hold_lock(self._locks / "downloads-turn"):
                 await held.enter_async_context(hold_lock(self._locks / "downloads", shared=True))

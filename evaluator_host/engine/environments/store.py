@@ -151,7 +151,7 @@ class Environments:
     async def _held(
         self, key: str, pins: tuple[Pin, ...], language: Language, target: LockTarget, *, workspace: str
     ) -> Environment:
-        """Return an installed set; install it again when another process is just removing it."""
+        """Return an installed set; install it again if another process is just removing it."""
         while True:
             record = await self._installed(key)
             if record is None:

@@ -188,7 +188,7 @@ def _proxy(index: IndexSettings) -> dict[str, str]:
 
 
 def _trusted(ca_file: Path, directory: Path) -> Path:
-    """Return a file with the public authorities and the operator's: uv takes one file only."""
+    """Return one file with the public authorities and the operator's, because uv takes only one."""
     bundle = _copied(ca_file, directory)
     bundle.write_bytes(Path(certifi.where()).read_bytes() + b"\n" + bundle.read_bytes())
     return bundle

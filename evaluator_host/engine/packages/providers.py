@@ -108,7 +108,7 @@ async def _add_python(
 def _told(one: ImportedModule, pin: Pin, has: list[str] | None, *, is_known: bool) -> Provider:
     """Return the provider of a module, given which of its names the package's wheel has.
 
-    A package that is not well known has to have all that the code reads: it may be a stranger's. The same
+    A package that is not well known must have all that the code reads, because it may be a stranger's. The same
     holds for a package whose name is a plain word, because the module may be the author's own.
     """
     if has is None:

@@ -163,7 +163,7 @@ def pin_for(module: str, language: Language) -> str | None:
 
 
 def range_of(module: str) -> str:
-    """Return the versions of a package that still have a Python module (`<82`); empty if every version has it."""
+    """Return the versions of a package that still have a Python module (`<82`); empty if all versions do."""
     return str(known_names()["range_of_module"].get(module.partition(".")[0], ""))
 
 

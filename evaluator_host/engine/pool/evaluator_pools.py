@@ -85,7 +85,7 @@ class EvaluatorPool:
         self._shares.begin(self.workspace, spec.memory_mb)
 
     def begin_turn(self, *, started: float) -> None:
-        """Keep this evaluator's sandboxes from others for a while, now that one is ready; its start began at `started`.
+        """Keep this evaluator's sandboxes from others for a while, now that one is ready; its start was at `started`.
 
         `started` is in monotonic seconds. The time is at least as long as the start took: on a loaded machine sandboxes
         would otherwise be ended before their first call.
@@ -94,7 +94,7 @@ class EvaluatorPool:
         self.turn_until = now + max(TURN_S, now - started)
 
     def shrink(self, spec: SandboxSpec) -> None:
-        """Count one busy sandbox fewer."""
+        """Count one busy sandbox less."""
         self.size -= 1
         self._shares.end(self.workspace, spec.memory_mb)
 
@@ -224,7 +224,7 @@ class EvaluatorPools:
 
 
 class StartQueue:
-    """Queue of the evaluators that need a sandbox, or memory for an idle one to run; false when empty.
+    """Queue of the evaluators that need a sandbox, or memory to run an idle one; false when empty.
 
     Workspaces take turns, and the evaluators of one workspace come in the order in which they were added.
     """

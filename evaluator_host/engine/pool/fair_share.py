@@ -202,7 +202,7 @@ class FairShare:
 
     @contextmanager
     def queued(self, workspace: str) -> Iterator[None]:
-        """Hold one of the workspace's places in the queue while the block runs.
+        """Hold one of the workspace's places in the queue during the `with` block.
 
         Raises:
           Busy: the workspace already has as many places as it may have.

@@ -1,7 +1,7 @@
 """Leases sandboxes: a warm one at once, a new one if there is room, otherwise after a wait in a fair queue.
 
 A sandbox belongs to one evaluator of one workspace from its load to its end, and to one caller at a time. An evaluator
-gets a second sandbox when its callers have waited longer than its start takes.
+gets a second sandbox when its callers have waited longer than a sandbox takes to start.
 """
 
 import asyncio

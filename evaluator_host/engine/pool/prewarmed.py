@@ -221,7 +221,7 @@ class PrewarmedSandboxes:
                 self._starting[spec] -= 1
 
     async def _import(self, sandbox: Sandbox) -> None:
-        """Import a sandbox's packages, then let it be taken. If that fails it is ended and the set not tried again."""
+        """Import a sandbox's packages, then let it be taken. If an import fails, end it; do not try the set again."""
         self._importing.append(sandbox)
         try:
             refused = await self._preimporter.prepare(sandbox)

@@ -28,7 +28,7 @@ class Wire(Protocol):
     """Sends bytes from the host to the network connections that a row opened."""
 
     def reply(self, connection: int, data: bytes, *, end: bool = False) -> None:
-        """Queue bytes for a connection; `end` closes it. Never blocks; does nothing for one that is closed."""
+        """Queue bytes for a connection; `end` closes it. Never blocks; does nothing for a closed connection."""
         ...
 
     async def drain(self) -> None:

@@ -31,7 +31,7 @@ _NO_COMMAND: Final = re.compile(
 
 
 def find_shell_tools() -> Iterator[tuple[str, Path]]:
-    """Yield the tools that this machine has, with the files of their programs; nothing where it has no shell."""
+    """Yield the tools on this machine, with the files of their programs; nothing if the machine has no shell."""
     found = {name: path for name in SHELL_TOOLS if (path := shutil.which(name, path=":".join(_SOURCES))) is not None}
     if "sh" in found:
         yield from ((name, Path(path).resolve()) for name, path in found.items())

@@ -21,7 +21,7 @@ Body: TypeAlias = bytes | tuple[Octets, ...]
 
 
 def parts_of(body: Body) -> tuple[Octets, ...]:
-    """Return a body as a tuple of byte strings; a body in one piece becomes a tuple of one."""
+    """Return a body as a tuple of byte strings; a body in one piece becomes a tuple with one element."""
     return body if isinstance(body, tuple) else (body,)
 
 

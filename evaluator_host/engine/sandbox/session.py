@@ -169,7 +169,7 @@ class Sandbox:
     Args:
       link: The link from `Backend.start`.
       backend: Name of the backend.
-      spec: Language, environment and limits with which it was started.
+      spec: Language, environment and limits with which the sandbox was started.
       grace_s: Seconds that the host waits for the runner after a row's own limit.
     """
 

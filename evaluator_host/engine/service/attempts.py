@@ -118,10 +118,10 @@ class Models(ModelCalls, Protocol):
     """Interface for calling models on behalf of evaluators, and for granting them models, hosts and secrets."""
 
     async def reveal(self, evaluator: Evaluator, workspace: str) -> dict[str, str]:
-        """Return the values of an evaluator's secrets by the names of its variables.
+        """Return the values of an evaluator's secrets, by the variables in which the code gets them.
 
         Raises:
-          InvalidRequest: the operator does not let code see one of them.
+          InvalidRequest: the operator does not let code see one of the secrets.
           NotFound: there is no such secret.
         """
         ...
@@ -183,7 +183,7 @@ async def answered(
 
 
 def _requests(known: tuple[Json, ...], asks: Sequence[Ask], answers: Sequence[dict[str, Json]]) -> tuple[Json, ...]:
-    """Return the requests of a row that were answered; one for which there is no room has only its size."""
+    """Return the answered requests of a row; a request for which there is no room has only its size."""
     found = list(known)
     room = _REQUESTS_BYTES - len(encode_json(found))
     for ask, answer in zip(asks, answers, strict=True):

@@ -309,7 +309,7 @@ class RowCalls:
                 lease.sandbox.send(bound.body, timeout_s=timeout_s, share=share, gate=gate)
 
     def _numbered(self, index: int, row: Row | EncodedRow | EvaluationError) -> Row | EncodedRow | EvaluationError:
-        """Return the row with its number, for evaluators that get it."""
+        """Return the row with its number, for evaluators that get row numbers."""
         return row if isinstance(row, EvaluationError) or row.index is not None else replace(row, index=index)
 
     def _ask_models(self, sent: _Sent, asks: tuple[Ask, ...]) -> None:

@@ -18,7 +18,7 @@ class Peers:
         return None
 
     async def add_metrics(self, own: bytes) -> bytes:
-        """Return the sum of the metrics of all processes, of which this one has `own`."""
+        """Return the sum of the metrics of all processes; `own` are those of this process."""
         return own
 
     async def release(self, digest: str) -> None:

@@ -67,7 +67,7 @@ class PinLookup:
         *,
         patience_s: float | None = None,
     ) -> dict[MissingImport, Provider]:
-        """Return the provider of each import that is not a file of the evaluator's; those found within `patience_s`."""
+        """Return the provider of each import that is not an evaluator's file, if it is found within `patience_s`."""
         language, python, now = evaluator.language, evaluator.python, time.monotonic()
         others = [one for one in missing if one.path is None]
         keys = {one: (language, python, ImportedModule(one.module, one.names)) for one in others}

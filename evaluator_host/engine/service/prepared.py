@@ -41,7 +41,7 @@ cleaned = lru_cache(maxsize=4)(clean)  # cached, because a new evaluator is clea
 class Prepared:
     """An evaluator ready to lease a sandbox; `environment_ms` is how long installing its package set took.
 
-    `pins` finds what provides the imports that its code lacks.
+    `pins` finds the packages that provide the imports that the code lacks.
     """
 
     evaluator: Evaluator
@@ -67,13 +67,13 @@ class Prepared:
         return dataclasses.replace(self, evaluator=dataclasses.replace(self.evaluator, settings=settings))
 
     def loaded_within(self, timeout_s: float) -> "Prepared":
-        """Return the evaluator with at most this many seconds for loading it."""
+        """Return the evaluator with at most this many seconds for its load."""
         load = self.request.load
         load = dataclasses.replace(load, timeout_s=min(timeout_s, load.timeout_s))
         return dataclasses.replace(self, request=dataclasses.replace(self.request, load=load))
 
     def with_secrets(self, secrets: dict[str, str]) -> "Prepared":
-        """Return the evaluator with the values of its secrets; one whose values have changed is loaded anew."""
+        """Return the evaluator with the values of its secrets; if these have changed, it is loaded anew."""
         mark = hashlib.sha256(orjson.dumps(secrets, option=orjson.OPT_SORT_KEYS)).hexdigest()
         load = dataclasses.replace(self.request.load, secrets=secrets)
         request = dataclasses.replace(self.request, digest=f"{self.request.digest} {mark}", load=load)

@@ -104,7 +104,7 @@ def _decorates(sdk: Sdk, code: str) -> bool:
 
 
 def _texts(evaluator: Evaluator) -> tuple[str, ...]:
-    """Return the code and the modules that come with it."""
+    """Return the texts of the code and of the modules that come with it."""
     return evaluator.code, *(text for path, text in evaluator.files.items() if path.endswith(".py"))
 
 

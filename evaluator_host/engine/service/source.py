@@ -167,7 +167,7 @@ def _without_gutter(lines: _Lines, notes: list[Note]) -> _Lines:
 
 
 def _numbered(lines: _Lines) -> dict[int, int] | None:
-    """Return where the number ends on each filled line when they count 1, 2, 3 …; None when they do not."""
+    """Return where the number ends on each filled line if the numbers count 1, 2, 3 …; None if they do not."""
     ends: dict[int, int] = {}
     expected, skipped = 1, 0
     for i, line in enumerate(lines):

@@ -69,7 +69,7 @@ async def until_it_moves(pid: int) -> None:
 
 
 def _look(pid: int) -> tuple[bool, float]:
-    """Return whether a process wants the processor or waits for a disk, and the processor time that it has used."""
+    """Return whether a process wants the processor or waits for a disk, and how much processor time it has used."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(") ")[2].split()
     except OSError:

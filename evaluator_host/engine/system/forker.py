@@ -143,7 +143,7 @@ class Forker:
                 raise ForkerEnded from error
 
     async def _start_again(self, module: str, lost: int) -> None:
-        """Start another process that forks workers, with a module that they need, unless `lost` has a successor."""
+        """Start another process that forks workers, with a module that workers need, unless `lost` has a successor."""
         async with self._turn:
             if self.pid != lost:
                 return

@@ -77,7 +77,7 @@ class LimitedProcesses:
 
     Args:
       most: Most children at once; by default as many as processors, and at least two.
-      supervisor: Says which of them hang; by default one of its own.
+      supervisor: Is told which child processes hang; by default a new one.
     """
 
     def __init__(self, *, most: int | None = None, supervisor: Supervisor | None = None) -> None:
@@ -109,7 +109,7 @@ class LimitedProcesses:
         Raises:
           OutOfProcessorTime: the function needs more processor time than `limits.cpu_s`.
           OutOfMemory: the function needs more memory than `limits.memory_mb`.
-          LimitExceeded: its result is larger than `limits.result_bytes`, or the data crashed a native parser.
+          LimitExceeded: the result is larger than `limits.result_bytes`, or the data crashed a native parser.
           TooLarge: the arguments are larger than `limits.argument_bytes`.
           Busy: 32 calls of this workspace wait already.
           MachineExhausted: no child can be started, or the machine ended two in a row.

@@ -83,7 +83,7 @@ class MemoryBudget:
 
 
 class Reservation:
-    """The memory that one request may use. The end of its block frees it."""
+    """The memory that one request may use. The end of the `with` block frees it."""
 
     def __init__(self, budget: MemoryBudget, workspace: str) -> None:
         self._budget = budget
@@ -128,7 +128,7 @@ class ByteTurns:
 
     @asynccontextmanager
     async def turn(self, size: int) -> AsyncIterator[None]:
-        """Wait until `size` bytes more are within the limit, and count them during the block."""
+        """Wait until `size` bytes more are within the limit, and count them during the `with` block."""
         if self._waiting or not self._fits(size):
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append((size, turn))

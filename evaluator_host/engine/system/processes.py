@@ -127,7 +127,7 @@ async def _read(stream: asyncio.StreamReader) -> bytes:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill the group even when its leader has ended: a child of it may live on."""
+    """Kill the group even when its leader has ended, because a child of the leader may live on."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     # Before `wait`, which returns when the pipes are closed too: a pipe that is not read to its end never closes.

@@ -13,7 +13,7 @@ class Recorder(Protocol):
     def span(
         self, name: str, attributes: Attributes, carrier: Mapping[str, str] | None = None
     ) -> AbstractContextManager[Attributes]:
-        """Record the block as a span; attributes that the block puts into the yielded dict are added to it.
+        """Record the `with` block as a span, with the attributes that the block puts into the yielded dict.
 
         Args:
           name: Name of the span, the same for all of a kind.

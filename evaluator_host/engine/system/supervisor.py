@@ -55,7 +55,7 @@ class Supervisor:
 
     @asynccontextmanager
     async def running(self, name: str, work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-        """Run a task during the block, restarted when it raises. At the end, cancel it and wait for it.
+        """Run a task during the `with` block, restarted when it raises. At the end, cancel the task and wait for it.
 
         Args:
           name: Purpose of the task, for the log and for `/readyz`.

@@ -340,7 +340,7 @@ def _chmod(handle: int, mode: int) -> None:
 
 @contextmanager
 def temporary_folder(parent: Path | None, prefix: str) -> Iterator[Path]:
-    """Yield a new folder that only its owner can use; remove it with any content at the end of the block."""
+    """Yield a new folder that only its owner can use; remove it with any content at the end of the `with` block."""
     path = _new_folder(parent, prefix)
     try:
         yield path
@@ -352,7 +352,7 @@ def temporary_folder(parent: Path | None, prefix: str) -> Iterator[Path]:
 async def work_folder(parent: Path | None, prefix: str) -> AsyncIterator[Path]:
     """Yield a folder as `temporary_folder` does, and remove it without blocking the event loop.
 
-    A missing parent is made, and removed with the last folder in it.
+    If the parent folder is missing, it is made, and removed together with the last folder in it.
     """
     path = _new_folder(parent, prefix)
     try:

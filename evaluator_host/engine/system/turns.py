@@ -78,7 +78,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, workspace: str) -> AsyncIterator[None]:
-        """Wait for a place for this workspace, and hold it during the block.
+        """Wait for a place for this workspace, and hold the place during the `with` block.
 
         Raises:
           Busy: `queue_limit` calls of the workspace wait already.

@@ -37,7 +37,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def _params(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
-    """Return `app_params`: those of the configuration, of the row's column and of its variables; later ones win."""
+    """Return `app_params` from the configuration, the row's column and the row's variables; later ones win."""
     given = (settings.config, row.inputs.get(_PARAMS), (row.variables or {}).get(_PARAMS))
     return {key: value for one in given for key, value in (_object(one) or {}).items()}
 

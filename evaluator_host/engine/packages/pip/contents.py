@@ -116,7 +116,7 @@ class Contents:
 
 
 def _bound(tree: ast.Module, path: str, *, is_package: bool) -> tuple[set[str], list[str]]:
-    """Return the names that a module binds, and the paths of modules that it imports all names of.
+    """Return the names that a module binds, and the paths of modules from which it imports all names.
 
     A module that replaces itself in `sys.modules` binds `sys.modules`.
     """

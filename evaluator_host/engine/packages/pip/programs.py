@@ -27,7 +27,7 @@ class PipPrograms:
         self._default: str | None = None
 
     async def ask(self, program: str, question: dict[str, Any], resolver: Resolver) -> dict[str, Any]:
-        """Return the answer of a program of this folder to a question; index and runtime are added to it.
+        """Return the answer of a program in this folder to a question; index and runtime are added to the question.
 
         Raises:
           IndexUnavailable: the index does not answer.

@@ -55,7 +55,7 @@ def wanted(text: str) -> Requirement | None:
 
 
 def _loosely(text: str) -> Requirement | None:
-    """Return the requirement in a text; for a text that is not one, the package that it begins with."""
+    """Return the requirement in a text; if the text is not a requirement, the package that it begins with."""
     with suppress(InvalidRequirement):
         return Requirement(text)
     loose = _LOOSE.fullmatch(text)

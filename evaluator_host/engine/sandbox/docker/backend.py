@@ -108,7 +108,7 @@ class DockerLink:
         return self.first_pid is None
 
     async def look(self) -> Look | None:
-        """Return whether its processes sleep, compute or are stopped, and their CPU time; None if unknown."""
+        """Return whether the container sleeps, computes or is stopped, and its processes' CPU time; None if unknown."""
         return await self._backend.look(self._name) if self.far else look_at(self.first_pid)
 
     def weigh(self, weight: Weight) -> None:

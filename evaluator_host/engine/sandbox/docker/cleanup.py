@@ -88,7 +88,7 @@ def abandoned_containers(client: docker.APIClient, *, local: bool) -> list[str]:
 def owner_is_dead(labels: Mapping[str, str], *, boot: str, local: bool) -> bool:
     """Whether a container's labels prove that its host process has ended.
 
-    A process number means something only to the kernel that gave it. An engine on this machine keeps containers over a
+    A process number has a meaning only for the kernel that gave it. An engine on this machine keeps containers over a
     reboot, after which their hosts are dead; an engine elsewhere may serve hosts of several machines.
     """
     if labels.get(LABEL_BOOT) == boot:

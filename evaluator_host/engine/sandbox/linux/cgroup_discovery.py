@@ -123,7 +123,7 @@ def _delegate(parent: Path, home: Path, *, own: bool) -> list[str]:
 
 
 def _make_home(folder: Path, instance: str) -> bool:
-    """Create the folder of a host's cgroups, with the empty group by which `cgroups.sweep` knows whose it is."""
+    """Create the folder of a host's cgroups, with an empty group whose name tells `cgroups.sweep` the host."""
     if not _make_group(folder):
         return False
     try:

@@ -152,7 +152,7 @@ class Cgroup:
         return self._count(MEMORY, name, key="oom_kill")
 
     def used_bytes(self) -> int | None:
-        """Return the bytes that its processes and their files in memory use now; None without a memory controller."""
+        """Return the bytes that the sandbox's processes and files use in memory; None without a memory controller."""
         folder = self._by_controller.get(MEMORY)
         if folder is None:
             return None

@@ -54,7 +54,7 @@ def is_dead(instance: str) -> bool:
 
 
 def has_abandoned(instance: str, folder: Path) -> bool:
-    """Whether the process of that name will write no more to its own `folder`, which other machines may share.
+    """Whether the process with that name will write no more to its `folder`, which other machines may share.
 
     True when the process has ended, or when that cannot be known and nothing directly in the folder changed for a day.
     """

@@ -58,7 +58,7 @@ class Doing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The state of a sandbox, and the seconds of processor time that its processes have used since its start."""
+    """The state of a sandbox, and the seconds of processor time that its processes have used since it started."""
 
     doing: Doing
     used_s: float
@@ -70,7 +70,7 @@ class WorkClock:
     Args:
       limit_s: Most seconds that the step may take of the sandbox's own time.
       far: Whether the sandbox runs on another machine: it is then looked at less often.
-      forgiving: Whether to leave out time in which all its processes but the first are stopped.
+      forgiving: Whether to leave out time in which all processes of the sandbox but the first are stopped.
     """
 
     def __init__(self, limit_s: float, *, far: bool = False, forgiving: bool = True) -> None:
