@@ -209,8 +209,8 @@ class JobScore:
     doubt: Annotated[
         str | None,
         Doc(
-            "Why the scores of an ended job cannot be relied on: all rows failed, none has a score, or each "
-            "score is doubtful; else None."
+            "Why the scores of an ended job cannot be relied on: all rows failed, none has a score, each score is "
+            "doubtful, or the score of all rows together failed; else None."
         ),
     ] = None
     mean_rows: Annotated[int, Doc("Rows over which the mean is computed.")] = 0

@@ -289,10 +289,14 @@ class EvaluatorTally:
     previous_job: str | None
     previous: Tally | None  # scores of the same evaluator in that job; None if that job was deleted
     together: bool = False  # whether the evaluator has a score over all rows together
+    failed_together: bool = False  # whether that score failed
 
     def doubt(self) -> str | None:
-        """Return why none of its scores so far can be relied on; None if one can."""
-        return self._doubt(self.tally)
+        """Return why none of its scores so far can be relied on, or not that over all rows; None for neither."""
+        over_all = (
+            "the score over all rows together failed: see `together` in the summary" if self.failed_together else None
+        )
+        return self._doubt(self.tally) or over_all
 
     def change(self, *, failures_are_zero: bool) -> float | None:
         """Return the mean minus that of the previous job; None over other rows, or where that one is doubtful."""
@@ -614,13 +618,18 @@ def _overviews(chosen: ColumnElement[bool]) -> Select[Any]:
     return query.join(DatasetTable, DatasetTable.id == JobTable.dataset_id).where(chosen)
 
 
+_FAILED: Final = '{"status":"failed"'  # beginning of the JSON of a result that failed
+
+
 @cache  # takes a millisecond to build, as long as reading a job
 def _tallies() -> Select[Any]:
     """Return the query for evaluators of jobs with their tallies and those of the jobs before."""
     table, before = JobEvaluatorTable, aliased(JobEvaluatorTable)
     earlier = [column.label(f"before_{column.key}") for column in columns_of(before, Tally)]
     together = exists().where(TogetherTable.job_id == table.job_id, TogetherTable.position == table.position)
-    query = select(table.job_id, table.label, table.name, table.version, table.previous_job, together.label("together"))
+    failed = together.where(TogetherTable.result.startswith(_FAILED))
+    names = (table.job_id, table.label, table.name, table.version, table.previous_job)
+    query = select(*names, together.label("together"), failed.label("failed_together"))
     return query.add_columns(*columns_of(table, Tally), *earlier).outerjoin(
         before, (before.job_id == table.previous_job) & (before.position == table.previous_position)
     )
@@ -637,7 +646,9 @@ def _tally(row: Any) -> EvaluatorTally:
     names = [field.name for field in fields(Tally)]
     before = None if row.before_scored is None else Tally(*(getattr(row, f"before_{name}") for name in names))
     tally = Tally(*(getattr(row, name) for name in names))
-    return EvaluatorTally(row[0], row[1], row[2], row[3], tally, row.previous_job, before, bool(row.together))
+    failed = bool(row.failed_together)
+    scored = bool(row.together) and not failed
+    return EvaluatorTally(row[0], row[1], row[2], row[3], tally, row.previous_job, before, scored, failed)
 
 
 def _has(column: Any, text: str) -> ColumnElement[bool]:
