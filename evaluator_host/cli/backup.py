@@ -118,7 +118,10 @@ def _file_or_folder(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | N
     """Accept only the files and folders that `backup` writes: a link could lead to files of the host."""
     if not (member.isfile() or member.isdir()):
         raise tarfile.SpecialFileError(member)
-    return tarfile.data_filter(member, folder)
+    accepted = tarfile.data_filter(member, folder)
+    if member.isdir():  # the filter leaves folders open to all users of the machine
+        return accepted.replace(mode=member.mode & 0o755 | 0o700)
+    return accepted
 
 
 def _manifest(folder: Path, file: Path) -> dict[str, Any]:

@@ -53,6 +53,12 @@ def ended(server: Server, job: str) -> dict[str, Any]:
     return dict(report)
 
 
+def modes(place: dict[str, str], folder: str) -> dict[str, str]:
+    """Return who may read each file and folder of a data directory."""
+    top = Path(place["EVALUATOR_HOST_DATA_DIR"])
+    return {str(one.relative_to(top)): oct(one.stat().st_mode) for one in (top / folder).rglob("*")}
+
+
 def test_a_restored_host_has_everything(places: list[dict[str, str]], tmp_path: Path) -> None:
     first, second = places
     file = tmp_path / "backup.tar"
@@ -73,6 +79,7 @@ def test_a_restored_host_has_everything(places: list[dict[str, str]], tmp_path: 
     assert list(tmp_path.glob("backup.tar.*")) == []
     back = cli("restore", str(file), **second)
     assert back.returncode == 0, back.stderr
+    assert modes(second, "datasets") == modes(first, "datasets")
     with serve(second, tmp_path) as server:
         assert server.client.get(f"/v1/jobs/{job}/results").json() == figures
         assert [one["name"] for one in server.client.get("/v1/secrets").json()] == ["token"]
