@@ -416,6 +416,7 @@ def test_login_without_a_terminal_asks_for_nothing(url: str, tmp_path: Path) -> 
         False,
     )
     assert forked.run(["schedules", "list"], env=home).returncode == 0
+    assert "default" in forked.run(["usage", "--json", "--data-dir", str(tmp_path)], env=home).stdout
     refused = forked.run(["login", "http://127.0.0.1:9"], env={**home, "XDG_CONFIG_HOME": str(tmp_path / "none")})
     assert (refused.returncode, "give the address of a running host: `--url`" in refused.stderr) == (3, True)
     assert not (tmp_path / "none").exists()
