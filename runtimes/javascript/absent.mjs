@@ -16,6 +16,7 @@ import { parse } from './parser.mjs';
 
 export const MADE = '__evaluator_host_absent__'; // also in the names of a placeholder's functions
 const ENTRIES = '__evaluator_host_entries__';
+const LIST = '__evaluator_host_list__';
 const PLACEHOLDER = `;function ${MADE}(file) { const use = function ${MADE}use() { `
   + `if (file && ${MADE}.loaded) require(file); return it; }; `
   + `const it = new Proxy(function () {}, { get: function ${MADE}get(_, key) { `
@@ -51,13 +52,13 @@ export function withoutPlaceholders(text) {
   return text.split(`;function ${MADE}(`, 1)[0];
 }
 
-/** Return whether a program needs its placeholders for an entry, or may. @param {string} program @param {string} entry */
-export function needs(program, entry) {
+/** Return whether a program needs its placeholders for an entry, or may. @param {string} program @param {string} entry @param {number | null} [at] its place in the lists that the code reports */
+export function needs(program, entry, at = null) {
   const source = program.split(/\n(?=\/\/ \S)/).filter((one) => !PACKAGE.test(one)).join('\n');
   const tree = source.length > MOST_CHARS ? null : parse(source);
   if (tree === null) return true;
   try {
-    return tree.body.some((/** @type {Node} */ one) => mayReadGlobals(one)) || readsPlaceholder(tree.body, entry);
+    return tree.body.some((/** @type {Node} */ one) => mayReadGlobals(one)) || readsPlaceholder(tree.body, entry, at);
   } catch (error) {
     if (error instanceof RangeError) return true; // the code nests too deeply
     throw error;
@@ -74,8 +75,8 @@ function mayReadGlobals(node, inClass = false) {
   return partsOf(node).some((one) => mayReadGlobals(one, inClass || node.type === 'ClassBody'));
 }
 
-/** @param {Node[]} body @param {string} entry */
-function readsPlaceholder(body, entry) {
+/** @param {Node[]} body @param {string} entry @param {number | null} at */
+function readsPlaceholder(body, entry, at) {
   const own = body.filter((one) => !isOfRunner(one));
   const every = own.map((node) => ({ node, declared: declaredBy(node), read: namesIn(node) }));
   const files = every.flatMap(({ declared }) => declared).filter((name) => isOfFile(own, name));
@@ -93,7 +94,8 @@ function readsPlaceholder(body, entry) {
     before = reached.size;
     for (const { declared, read } of parts) if (read.some((name) => reached.has(name))) declared.forEach((name) => reached.add(name));
   }
-  const entries = startsOf(body, entry);
+  const named = startsOf(body, entry);
+  const entries = named.length > 0 || at === null ? named : membersOf(body, at);
   const starts = [...entries, ...parts.filter(({ declared }) => declared.length === 0).flatMap(({ read }) => read)];
   if (entries.length === 0 || starts.some((name) => reached.has(name))) return true;
   return parts.some(({ node, read }) => exportsOf(node) === null && read.some((name) => reached.has(name)) && changesOthers(node, made, reached));
@@ -135,6 +137,21 @@ function startsOf(body, entry) {
     }
   }
   return found;
+}
+
+/** The names in a member of the lists that the code reports, or in the lists where their members are not written. @param {Node[]} body @param {number} at @returns {string[]} */
+function membersOf(body, at) {
+  const lists = body.flatMap(listsIn).map((one) => (one.type === 'ArrowFunctionExpression' ? one.body : one));
+  const members = lists.flatMap((one) => (one.type === 'ArrayExpression' ? one.elements : [one]));
+  const isWritten = lists.every((one) => one.type === 'ArrayExpression') && members.every((one) => one !== null && one.type !== 'SpreadElement');
+  const starts = (isWritten ? members.slice(at, at + 1) : lists).flatMap(namesIn);
+  return starts.length > 0 ? starts : [ENTRIES];
+}
+
+/** @param {Node} node @returns {Node[]} */
+function listsIn(node) {
+  if (node.callee?.name === LIST) return node.arguments;
+  return Object.values(node).flat().filter((one) => typeof one?.type === 'string').flatMap(listsIn);
 }
 
 /** Whether what a statement does at once may keep a placeholder in something else, or read one. @param {Node} node @param {Set<string>} made @param {Set<string>} reached @returns {boolean} */
@@ -188,7 +205,7 @@ function namesIn(node) {
   return partsOf(node).filter((one) => one !== skipped).flatMap(namesIn);
 }
 
-/** @param {Node} node @returns {Node[]} */
+/** The parts of a node; none for a list that the code reports, which runs when it is asked for. @param {Node} node @returns {Node[]} */
 function partsOf(node) {
-  return Object.values(node).flat().filter((one) => typeof one?.type === 'string');
+  return node.callee?.name === LIST ? [] : Object.values(node).flat().filter((one) => typeof one?.type === 'string');
 }

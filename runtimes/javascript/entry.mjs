@@ -13,7 +13,8 @@ import { parametersOf } from './parameters.mjs';
 
 /**
  * @typedef {{name: string, text: string, length: number}} Method
- * @typedef {{where: 'module'|'exports'|'declared', name: string, kind: string, text: string, length: number, ownName: string, methods: Method[]}} Offer
+ * @typedef {{where: 'module'|'exports'|'declared'|'listed', name: string, kind: string, text: string, length: number, ownName: string, methods: Method[], at?: number, first?: number}} Offer
+ *   `at`: its place in the lists that the code gives its platform; `first`: the first place of the same value
  * @typedef {{where: string, name: string, method?: string, names?: string[], needs?: string[], params?: boolean, every?: {name: string, selector: Selector}[]}} Selector `names`: properties to pass one by one;
  *   `needs`: properties that a row has to have; `params`: whether the first argument is `appParams`; `every`: all evaluators of a file
  * @typedef {{selector: Selector, label: string, name: string, text: string, length: number}} Candidate
@@ -23,7 +24,7 @@ import { parametersOf } from './parameters.mjs';
 
 /** Return the code to run for what was pasted. @param {string} code @param {{contract: string, entry: string | null}} wish */
 export function sourceOf(code, { contract, entry }) {
-  const possible = DIALECTS.filter((one) => one.source && (contract === 'auto' ? entry === null : one.contract === contract));
+  const possible = DIALECTS.filter((one) => one.source && (contract === 'auto' ? entry === null || one.listed : one.contract === contract));
   return possible.map((one) => one.source?.(code, contract !== 'auto' && entry === null)).find((one) => typeof one === 'string') ?? code;
 }
 
@@ -36,11 +37,14 @@ export function isProgram(contract) {
 export function wantedNames(entry, code, pasted = code) {
   const named = entry !== null && isIdentifier(entry) ? [entry] : [];
   const any = entry === EVERY || DIALECTS.some((one) => one.takesAnyName?.test(code)) ? declaredNames(code).slice(0, MOST_NAMES) : [];
-  const listed = DIALECTS.flatMap((one) => one.listed?.(pasted) ?? []).map((one) => one.name).filter(isIdentifier);
-  return [...new Set([...usualNames(), ...named, ...any, ...listed])];
+  const listed = DIALECTS.flatMap((one) => one.listed?.(pasted) ?? []).map((one) => one.name);
+  const made = listed.includes('') ? [...pasted.matchAll(CONSTANT)].map((one) => one[1]).slice(0, MOST_NAMES) : [];
+  return [...new Set([...usualNames(), ...named, ...any, ...listed.filter(isIdentifier), ...made])];
 }
 
 const MOST_NAMES = 50;
+/** A constant of module level, which a list that is not written out may have. */
+const CONSTANT = /^(?:export\s+)?(?:const|let|var)\s+([A-Za-z_$][\w$]*)/gm;
 /** The entry that stands for all evaluators of a file. */
 const EVERY = '*';
 
@@ -56,13 +60,30 @@ function isIdentifier(name) {
  * @returns {Found | Refusal}
  */
 export function findEntry(offers, wish) {
-  const answer = search(offers, wish);
+  const answer = search(withNames(offers, wish.code), wish);
   if ('code' in answer) return answer;
   if (wish.language === 'typescript') {
     for (const { name, selector } of answer.selector.every ?? [{ name: answer.entry, selector: answer.selector }]) leaveOptional(selector, name, wish.code);
   }
   const dialect = DIALECTS.find((one) => one.contract === answer.contract);
   return dialect?.refuse?.(wish.code, wish.language) ?? answer;
+}
+
+/** Return what the module offers, with a name for each member of a list: the one that the list has for it, that it has itself, or that of its place. @param {Offer[]} offers @param {string} code @returns {Offer[]} */
+function withNames(offers, code) {
+  const members = offers.filter((one) => one.where === 'listed');
+  const written = members.length === 0 ? [] : DIALECTS.flatMap((one) => one.listed?.(code) ?? []);
+  const isWritten = written.length === members.length && written.every(({ text }) => !text.startsWith('...'));
+  const taken = new Set(offers.filter((one) => one.where !== 'listed').map((one) => one.name));
+  return offers.flatMap((one) => {
+    if (one.where !== 'listed') return [one];
+    const at = Number(one.at);
+    if (!isWritten && one.first !== at) return [];
+    const own = isIdentifier(one.ownName) && !taken.has(one.ownName) ? one.ownName : `scorer_${at}`;
+    const name = (isWritten && written[at].name) || one.name || own;
+    taken.add(name);
+    return [{ ...one, name }];
+  });
 }
 
 /** Let an evaluator be called without what its types call optional. @param {Selector} selector @param {string} name @param {string} code */
@@ -88,7 +109,7 @@ function search(offers, { contract, entry, code, source = code, lineOf = () => n
     const signs = best.map((one) => `${one.found.contract} (${one.found.reason})`);
     return refuse('entry_ambiguous', `the code may be written for ${signs.join(' or for ')}`, `declare which one is meant: set \`contract\` to ${contracts.join(' or ')}`);
   }
-  if (step === LISTED) return ofList(best.map((one) => one.found), functionsOf(offers), code, lineOf);
+  if (step === LISTED) return ofList(best.map((one) => one.found), offers, code, lineOf);
   if (step < OWN) {
     const found = best.map((one) => one.found);
     const silent = step === BY_NAME ? silentOf(found, offers, code) : [];
@@ -150,12 +171,16 @@ function together(every, notes) {
   };
 }
 
-/** Return one entry that calls the evaluators in a list of their platform. @param {Found[]} equal @param {import('./candidates.mjs').Function_[]} functions @param {string} code @param {(text: string) => number | null} lineOf @returns {Found | Refusal} */
-function ofList(equal, functions, code, lineOf) {
-  const listed = DIALECTS.find((one) => one.contract === equal[0].contract)?.listed?.(code) ?? [];
-  const every = listed.flatMap(({ name }) => functions.filter((one) => one.name === name).flatMap(({ text }) => equal.filter((one) => one.functions[0].text === text).slice(0, 1).map((found) => ({ name, found }))));
+/** Return one entry that calls the evaluators in a list of their platform. @param {Found[]} equal @param {Offer[]} offers @param {string} code @param {(text: string) => number | null} lineOf @returns {Found | Refusal} */
+function ofList(equal, offers, code, lineOf) {
+  const members = offers.filter((one) => one.where === 'listed').map(({ name }) => ({ name, text: name }));
+  const written = DIALECTS.find((one) => one.contract === equal[0].contract)?.listed?.(code) ?? [];
+  const listed = members.length > 0 ? members : written;
+  const functions = functionsOf(offers);
+  const every = [...new Set(listed.map((one) => one.name))].flatMap((name) => equal.filter((one) => one.entry === name).slice(0, 1).map((found) => ({ name, found })));
   const lacking = listed.filter((one) => !every.some(({ name }) => name === one.name));
   const notes = lacking.map(({ text }) => ({ code: 'entry_left_out', message: `${text.slice(0, 80)} is in the list of evaluators, and is not called: it is not a function that the code has once it is loaded` }));
+  if (every.length === 0) return notFound(offers, listed.map((one) => one.text), code);
   if (every.length === 1) return { ...every[0].found, entry: every[0].name, notes };
   const names = every.map((one) => one.name);
   return together(every, [{ code: 'several_entries', message: `the score is the mean of ${shown(names, functions, lineOf)}; \`settings.entry\` names one` }, ...notes]);
@@ -170,7 +195,7 @@ function functionNames(offers) {
 function functionsOf(offers) {
   return functionNames(offers).map((name) => {
     const { text, length } = /** @type {Candidate} */ (lookUp(offers, name));
-    const exported = offers.some((one) => one.where !== 'declared' && (one.name === name || (isWhole(one) && one.methods.some((each) => each.name === name))));
+    const exported = offers.some((one) => one.where !== 'declared' && one.where !== 'listed' && (one.name === name || (isWhole(one) && one.methods.some((each) => each.name === name))));
     return { name, text, length, exported };
   });
 }
@@ -309,15 +334,15 @@ function findDeclared(offers, contract, entry, texts, lineOf) {
   const best = entry === null ? bestOf(offers, texts, [dialect]) : [];
   if (best.length === 0) return notFound(offers, names, texts[0]);
   const declared = best.map((one) => ({ ...one.found, source: 'declared', reason: `contract ${contract} as declared` }));
-  if (best[0].step === LISTED) return ofList(declared, functionsOf(offers), texts[0], lineOf);
+  if (best[0].step === LISTED) return ofList(declared, offers, texts[0], lineOf);
   return theOnly(declared, [], functionsOf(offers), texts, lineOf);
 }
 
-/** @param {Offer[]} offers @param {string} name @returns {Candidate | null} an export before a name of the module, a method last */
+/** @param {Offer[]} offers @param {string} name @returns {Candidate | null} a member of a list before an export, that before a name of the module, a method last */
 function lookUp(offers, name) {
-  for (const where of ['exports', 'declared']) {
+  for (const where of ['listed', 'exports', 'declared']) {
     const offer = offers.find((one) => one.where === where && one.name === name && isCallable(one));
-    if (offer) return { selector: { where, name }, label: `function ${name}`, name, text: offer.text, length: offer.length };
+    if (offer) return { selector: { where, name: String(offer.at ?? name) }, label: `function ${name}`, name, text: offer.text, length: offer.length };
   }
   for (const offer of offers) {
     const method = offer.methods.find((one) => one.name === name);
@@ -352,7 +377,7 @@ function isCallable(offer) {
 
 /** @param {Candidate} candidate @param {string} name under which it was found @param {string} code @returns {Found | Refusal} */
 function infer(candidate, name, code) {
-  for (const dialect of DIALECTS) {
+  for (const dialect of candidate.selector.where === 'listed' ? DIALECTS.filter((one) => one.listed) : DIALECTS) {
     const inferred = dialect.infer(candidate, name, code);
     if (inferred) return 'code' in inferred ? inferred : found(candidate, dialect, 'inferred', inferred.reason);
   }

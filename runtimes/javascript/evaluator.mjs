@@ -133,7 +133,7 @@ export class Evaluator {
       }
       const answer = this.#judge(offered, loadable, header, body.code);
       if (loadable.refused) {
-        const left = 'failure' in answer ? null : without(answer.found, loadable.refused, (name) => needs(loadable.program.source, name));
+        const left = 'failure' in answer ? null : without(answer.found, loadable.refused, ({ name, selector }) => needs(loadable.program.source, name, selector.where === 'listed' ? Number(selector.name) : null));
         if (left === null || 'failure' in answer) return { ...loadable.refused, logs: answer.logs };
         const missing = left === answer.found ? [] : loadable.refused.missing;
         return { ...answer, found: left, loadable: { ...answer.loadable, missing: [...answer.loadable.missing, ...missing] } };
@@ -235,13 +235,13 @@ export class Evaluator {
 /**
  * Return an entry without those of its evaluators that need missing modules; null if none is left.
  *
- * @param {import('./entry.mjs').Found} found @param {{failure: Failure}} refused @param {(name: string) => boolean} stops
+ * @param {import('./entry.mjs').Found} found @param {{failure: Failure}} refused @param {(one: {name: string, selector: import('./entry.mjs').Selector}) => boolean} stops
  * @returns {import('./entry.mjs').Found | null}
  */
 function without(found, { failure: { message } }, stops) {
   const { every } = found.selector;
-  if (every === undefined) return stops(found.entry) ? null : found;
-  const stopped = every.map((one) => stops(one.name));
+  if (every === undefined) return stops({ name: found.entry, selector: found.selector }) ? null : found;
+  const stopped = every.map(stops);
   if (!stopped.includes(false)) return null;
   if (!stopped.includes(true)) return found;
   const notes = every.filter((_, at) => stopped[at]).map(({ name }) => ({ code: 'entry_left_out', message: `${name} is not called: ${message}` }));

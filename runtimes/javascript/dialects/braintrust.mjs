@@ -12,10 +12,11 @@ const TYPED = /\b(?:const|let)\s+([\w$]+)\s*:\s*(?:Eval)?Scorer\b/;
 const OWN_TYPE = /\b(?:type|interface)\s+(?:Eval)?Scorer\b(?:\s*<[^<>=]*>)?\s*[={]/;
 const OWN_ENTRY = /\bfunction\s+(?:evaluate|main)\b|\b(?:evaluate|main)\s*=/;
 const IMPORTED = /(?:\bfrom|\bimport|\b(?:import|require)\s*\()\s*["'](?:npm:)?(?:braintrust|autoevals)(?:[@/][^"'\n]*)?["']/;
+const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 const EVAL = /(?<![\w$.])(?:[\w$]+\.)?Eval\s*(?:<[^()]{0,500}>\s*)?\(/g;
-const LIST = /(?<![\w$.])(?:scores|(["'])scores\1)\s*(?::\s*(?:(\[)|([\w$]+))|(?=[,}]))/;
-
-/** @typedef {{at: number, text: string, name: string, isInline: boolean}} Listed `at`: where it begins; `name`: its own, or the one that it gets */
+const OWN_PROPERTY = /^(["']?)scores\1\s*(?::\s*|$)/;
+/** A type that follows a value, or the start of one that a comma divides. */
+const TYPE_AFTER = /\s+(?:as|satisfies)\s+[\w$.<>[\]|&\s]*$/;
 
 /** Return the calls of `Eval`, from the start of their names to their closing brackets. @param {string} code @returns {{at: number, open: number, end: number}[]} */
 function callsOf(code) {
@@ -23,20 +24,33 @@ function callsOf(code) {
   return [...code.matchAll(EVAL)].map(({ 0: head, index }) => ({ at: index, open: index + head.length - 1, end: skipBracket(code, index + head.length - 1) })).filter((one) => one.end > 0);
 }
 
-/** Return what the code gives to `Eval` as scores. @param {string} code @returns {Listed[]} */
-function listedIn(code) {
-  const lists = new Set(callsOf(code).map(({ open, end }) => {
-    const found = LIST.exec(code.slice(open, end));
-    if (found === null) return -1;
-    if (found[2]) return open + found.index + found[0].length - 1;
-    const name = (found[3] ?? 'scores').replace(/\$/g, '\\$&');
-    const declared = new RegExp(`\\b(?:const|let|var)\\s+${name}\\s*(?::[^=;]{0,200})?=\\s*\\[`).exec(code);
-    return declared === null ? -1 : declared.index + declared[0].length - 1;
-  }));
-  return [...lists].filter((at) => at >= 0).flatMap((at) => elementsOf(code, at)).map(({ at, text }, index) => {
-    const isName = /^[A-Za-z_$][\w$]*$/.test(text);
-    return { at, text, isInline: !isName && !text.startsWith('...'), name: isName ? text : text.startsWith('...') ? '' : `scorer_${index}` };
+/** Return the expression for the scores of each `Eval`. @param {string} code @returns {{at: number, text: string, after: string}[]} `after`: what reads them of its value */
+function scoresIn(code) {
+  return callsOf(code).flatMap(({ open }) => {
+    const config = elementsOf(code, open)[1];
+    if (config === undefined) return [];
+    if (!config.text.startsWith('{')) return [{ ...withoutType(config), after: '.scores' }];
+    const own = elementsOf(code, config.at).findLast(({ text }) => OWN_PROPERTY.test(text));
+    const head = own && /** @type {RegExpExecArray} */ (OWN_PROPERTY.exec(own.text))[0];
+    if (own === undefined || head === undefined) return [];
+    return [{ ...withoutType(head === own.text ? own : { at: own.at + head.length, text: own.text.slice(head.length) }), after: '' }];
   });
+}
+
+/** @template {{text: string}} T @param {T} part @returns {T} */
+function withoutType(part) {
+  return { ...part, text: part.text.replace(TYPE_AFTER, '') };
+}
+
+/** Return what the code gives to `Eval` as scores, as far as it is written in lists. @param {string} code @returns {{name: string, text: string}[]} */
+function listedIn(code) {
+  const parts = scoresIn(code).flatMap(({ at, text, after }) => {
+    if (text.startsWith('[') && skipBracket(text, 0) === text.length) return elementsOf(code, at);
+    const name = after === '' && IDENTIFIER.test(text) ? text.replace(/\$/g, '\\$&') : null;
+    const declared = name && new RegExp(`\\b(?:const|let|var)\\s+${name}\\s*(?::[^=;]{0,200})?=\\s*\\[`).exec(code);
+    return declared ? elementsOf(code, declared.index + declared[0].length - 1) : [{ text: `...${text}${after}` }];
+  });
+  return parts.map(({ text }) => ({ name: IDENTIFIER.test(text) ? text : '', text }));
 }
 
 /** @param {string} code @param {number} open of a list @returns {{at: number, text: string}[]} */
@@ -57,6 +71,11 @@ function takesScored(candidate) {
   return keys === null ? readsRow(candidate) : keys.includes('output') && keys.every((key) => KEYS.has(key));
 }
 
+/** Return a call that reports scores once they are asked for, as what they name may be declared below. @param {{text: string, after: string}} list */
+function reported({ text, after }) {
+  return `__evaluator_host_list__(${/\bawait\b/.test(text) ? '' : '() => '}(${text})${after})`;
+}
+
 /** Return the lines of a text, empty. @param {string} text */
 function blank(text) {
   return text.replace(/[^\n]+/g, '');
@@ -68,28 +87,19 @@ export const dialect = {
   entries: ['handler'],
   takesOneObject: true,
   takesAnyName: new RegExp(`${TYPED.source}|${IMPORTED.source}`),
-  listed: (code) => listedIn(code).map(({ name, text }) => ({ name, text })),
-  /** Name the scorers that have no name, and leave the experiment out. */
+  listed: listedIn,
+  /** Report the scores of the experiment, and leave the rest of it out. */
   source(code) {
+    const lists = scoresIn(code);
     const calls = callsOf(code).filter(({ end }) => !/^\s*\??\./.test(code.slice(end)));
-    const inline = listedIn(code).filter((one) => one.isInline);
-    if (calls.length === 0) return null;
-    const named = (/** @type {Listed} */ { at, text, name }, after = '') => ({ at, end: at + text.length, text: `${name} = ${text}${after}` });
-    const edits = inline.filter(({ at }) => !calls.some((call) => call.at < at && at < call.end)).map((one) => named(one));
-    for (const { at, end } of calls) {
-      let from = at;
-      const kept = inline.filter((one) => at < one.at && one.at < end).map((one) => {
-        const text = blank(code.slice(from, one.at)) + named(one, ',').text;
-        from = one.at + one.text.length;
-        return text;
-      });
-      edits.push({ at, end, text: `void [${kept.join('')}${blank(code.slice(from, end))}]` });
-    }
-    const made = edits.sort((one, other) => other.at - one.at).reduce((text, one) => text.slice(0, one.at) + one.text + text.slice(one.end), code);
-    return inline.length > 0 ? `${made}\n;var ${inline.map((one) => one.name).join(', ')};` : made;
+    return calls.length === 0 ? null : calls.reduceRight((text, { at, end }) => {
+      const list = lists.find((one) => at < one.at && one.at < end);
+      const kept = list ? `${blank(code.slice(at, list.at))}${reported(list)}${blank(code.slice(list.at + list.text.length, end))}` : blank(code.slice(at, end));
+      return `${text.slice(0, at)}void [${kept}]${text.slice(end)}`;
+    }, code);
   },
   infer(candidate, name, code) {
-    if (listedIn(code).some((one) => one.name === name)) return { step: LISTED, reason: `${candidate.label} is among the scores of an Eval` };
+    if (candidate.selector.where === 'listed' || listedIn(code).some((one) => one.name === name)) return { step: LISTED, reason: `${candidate.label} is among the scores of an Eval` };
     const { parameters } = parametersOf(candidate);
     if (name !== 'handler' && !OWN_TYPE.test(code) && [...code.matchAll(new RegExp(TYPED, 'g'))].some((one) => one[1] === name)) return { step: PARAMETERS, reason: `${candidate.label} has the type of a scorer` };
     if (OWN_ENTRY.test(code)) return null;

@@ -1,11 +1,12 @@
 /*
  * Runs the user's module and its entry inside one context, and returns results as strings. User code can reach only
- * `__evaluator_host_entries__` of this file; the accessor at the end of a module reports its names through it.
+ * `__evaluator_host_entries__` and `__evaluator_host_list__` of this file: the accessor at the end of a module reports its
+ * names through the one, and code that gives a platform a list of evaluators reports the list through the other.
  */
 (function (p, bridge, values, errors, globals) {
   'use strict';
   const { setPrototypeOf } = Object;
-  const state = { __proto__: null, declared: undefined, module: undefined };
+  const state = { __proto__: null, declared: undefined, module: undefined, lists: setPrototypeOf([], null), listed: undefined };
   const NEAR = 50;
   const MOST_SAFE = 2 ** 53 - 1;
 
@@ -18,6 +19,7 @@
     if (names.includes('__filename')) hide('__filename', module.filename);
     if (names.includes('__dirname')) hide('__dirname', '/');
     hide('__evaluator_host_entries__', (declared) => { state.declared = declared; });
+    hide('__evaluator_host_list__', (list) => { state.lists[state.lists.length] = list; });
   }
 
   function hide(name, value) {
@@ -54,10 +56,28 @@
     let holder;
     let found;
     if (selector.where === 'declared') found = state.declared?.[selector.name];
+    else if (selector.where === 'listed') found = listed()[selector.name];
     else if (selector.where === 'module') found = state.module.exports;
     else [holder, found] = [state.module.exports, state.module.exports[selector.name]];
     if (selector.method === undefined) return [holder, found];
     return [found, found[selector.method]];
+  }
+
+  /** Return the members of the lists that the code gave to its platform; nothing where one of them cannot be read. */
+  function listed() {
+    if (state.listed !== undefined) return state.listed;
+    state.listed = bareList();
+    const members = bareList();
+    try {
+      for (let i = 0; i < state.lists.length; i++) {
+        const list = typeof state.lists[i] === 'function' ? p.apply(state.lists[i], undefined, []) : state.lists[i];
+        if (!p.isArray(list)) return state.listed;
+        for (let j = 0; j < list.length && members.length < NEAR; j++) members[members.length] = list[j];
+      }
+    } catch {
+      return state.listed;
+    }
+    return state.listed = members;
   }
 
   /** Throw unless the row has all properties of these names. */
@@ -198,7 +218,20 @@
     for (let i = 0; i < exportedNames.length && i < NEAR; i++) addOffer(found, 'exports', exportedNames[i], read(exported, exportedNames[i]));
     const declaredNames = state.declared === undefined ? [] : p.keys(state.declared);
     for (let i = 0; i < declaredNames.length; i++) addOffer(found, 'declared', declaredNames[i], state.declared[declaredNames[i]]);
+    const members = listed();
+    for (let i = 0; i < members.length; i++) {
+      addOffer(found, 'listed', '', members[i]);
+      const offer = found[found.length - 1];
+      offer.at = i;
+      offer.first = placeOf(members, members[i]);
+      for (let j = 0; j < declaredNames.length; j++) if (state.declared[declaredNames[j]] === members[i]) offer.name = declaredNames[j];
+    }
     return found;
+  }
+
+  function placeOf(list, value) {
+    for (let i = 0; i < list.length; i++) if (list[i] === value) return i;
+    return -1;
   }
 
   /** Make an array that inherits nothing, so that it calls neither setters nor a toJSON of the user. */
@@ -220,7 +253,7 @@
 
   function addOffer(found, where, name, value) {
     if (!isObject(value)) {
-      if (value !== undefined) found[found.length] = { __proto__: null, where, name, kind: typeof value, text: '', length: 0, ownName: '', methods: bareList() };
+      if (value !== undefined || where === 'listed') found[found.length] = { __proto__: null, where, name, kind: typeof value, text: '', length: 0, ownName: '', methods: bareList() };
       return;
     }
     const ownName = read(value, 'name');

@@ -6,7 +6,7 @@ Facts: braintrust 0.48.1 (PyPI), 3.35.0 (npm).
 from functools import partial
 from typing import Any
 
-from evaluator_host.types.evaluator import Contract, Language, Row
+from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Language, Row
 from tests.dialects.cases import NativeCase
 
 ROW = Row(variables={"input": {"q": "2+2"}, "output": "4", "expected": "4", "metadata": {"lang": "en"}})
@@ -32,6 +32,14 @@ Eval<string, string>("sums", {{
   task: async (input: string) => input,
   scores: [{}],
 }});
+"""
+
+MADE = """import {{ Eval }} from "braintrust";
+const has = (name) => async ({{ output }}) => ({{ name, score: "a bug, a note".includes(name) && output ? 1 : 0 }});
+const bug = has("bug");
+const priority = has("priority");
+const both = [bug, priority];
+Eval("x", {{ data: () => [{{ input: 1, scores: 2 }}], task: async (input) => input, scores: {} }});
 """
 
 
@@ -85,8 +93,15 @@ CASES = [
     typescript(id="Eval: the contract is declared", code=EVAL.format("exact, near(1)"), contract=Contract("braintrust"), native=[one(1, "exact"), one(0.5, "near")], score=0.75),
     typescript(id="Eval: nothing but an import that is not pinned", recognised=None, code=EVAL.format("Levenshtein"), status="failed", error="load_error", message="Cannot find module 'autoevals'"),
     javascript(id="JavaScript: Eval: nothing but an import that is not pinned", recognised=None, code="import { Eval } from 'braintrust';\nimport { Levenshtein } from 'autoevals';\nEval('sums', { data: () => [], task: (input) => input, scores: [Levenshtein] });\n", status="failed", error="load_error", message="Cannot find module 'autoevals'"),
-    typescript(id="Eval: a spread list", code=EVAL.format("...more, exact"), native=[one(1, "exact")], score=1, warnings=frozenset({"entry_left_out"})),
+    typescript(id="Eval: a spread list", code=EVAL.format("...more, exact"), native=[one(0.25, "near"), one(1, "exact")], score=0.625, metrics={"scorer_0": 0.25, "scorer_0.near": 0.25, "exact": 1.0}, warnings=frozenset({"several_entries"})),
     typescript(id="Eval: a list of its own", code=EVAL.replace("[{}]", "all").format() + "const all = [exact];\n", native=[one(1, "exact")], score=1),
+    typescript(id="Eval: two functions of one factory", code=MADE.format("[bug, priority, has('note')]"), native=[one(1, "bug"), one(0, "priority"), one(1, "note")], score=2 / 3, metrics={"bug": 1.0, "priority": 0.0, "scorer_2": 1.0, "scorer_2.note": 1.0}, warnings=frozenset({"several_entries"})),
+    javascript(id="JavaScript: Eval: two functions of one factory", code=MADE.format("[bug, priority]"), native=[one(1, "bug"), one(0, "priority")], score=0.5, metrics={"bug": 1.0, "priority": 0.0}, warnings=frozenset({"several_entries"})),
+    typescript(id="Eval: a scorer without a name, by the name that it gets", code=MADE.format("[bug, has('priority')]"), settings=EvaluatorSettings(entry="scorer_1"), native=[one(0, "priority")], score=0),
+    typescript(id="Eval: another list, spread", code=MADE.format("[...both] as any"), native=[one(1, "bug"), one(0, "priority")], score=0.5, metrics={"bug": 1.0, "priority": 0.0}, warnings=frozenset({"several_entries"})),
+    typescript(id="Eval: two lists in one", code=MADE.format("[bug].concat([priority])"), native=[one(1, "bug"), one(0, "priority")], score=0.5, metrics={"bug": 1.0, "priority": 0.0}, warnings=frozenset({"several_entries"})),
+    typescript(id="Eval: a list that the code makes", code=MADE.format("['bug', 'priority'].map(has)"), native=[one(1, "bug"), one(0, "priority")], score=0.5, metrics={"scorer_0": 1.0, "scorer_0.bug": 1.0, "scorer_1": 0.0, "scorer_1.priority": 0.0}, warnings=frozenset({"several_entries"})),
+    typescript(id="Eval: in a function, with options of its own", code=MADE.format("[]").split("Eval(")[0] + "const options = { scores: both };\nasync function run() { await Eval('x', options); }\nvoid run();\n", native=[one(1, "bug"), one(0, "priority")], score=0.5, metrics={"bug": 1.0, "priority": 0.0}, warnings=frozenset({"several_entries"})),
     typescript(id="an import of its types", code="import type { Score } from 'autoevals';\nconst plain = (text: string) => text.trim();\nexport function exact({ output, expected }: { output: string; expected?: string }): Score {\n  return { name: 'same', score: plain(output) === expected ? 1 : 0 };\n}\n", native=[one(1, "same")], score=1),
     typescript(id="an import of its types: over 1", code="import type { Score } from 'autoevals';\nexport const exact = ({ output }: { output: string }): Score => ({ name: 'same', score: 2 });\n", status="failed", error="invalid_result"),
     case(id="TypeScript", language=Language.TYPESCRIPT, row=OURS, code="export function handler({ output, expected }: { output: string; expected: string }): { score: number } {\n  return { score: output === expected ? 1 : 0 };\n}", native=[one(1)]),
