@@ -239,7 +239,9 @@ def _first(code: str, note: Note, row: int) -> WarningCount:
 
 
 def doubt(*, rows: int, failed: int, numbers: int, doubted: int, warnings: Sequence[WarningCount] = ()) -> str | None:
-    """Return why no score of these rows can be relied on; None where one can, or where there are no rows.
+    """Return why the scores of these rows cannot be relied on; None where one can, or where there are no rows.
+
+    A score that lacks an evaluator, which failed, is a doubt about all: it would raise their mean.
 
     `numbers` counts rows with a score or another number, `doubted` those of them with a doubtful warning.
     """
@@ -250,7 +252,10 @@ def doubt(*, rows: int, failed: int, numbers: int, doubted: int, warnings: Seque
     if not numbers:
         return f"0 of {rows} rows have a score"
     if doubted < numbers:
-        return None
+        lacking = next((one for one in warnings if one.code == "entry_failed"), None)
+        if lacking is None:
+            return None
+        return f"{lacking.count} of {numbers} scores lack an evaluator, which failed: {lacking.message}"
     why = next((one.message for one in warnings if one.doubtful), "see the warnings")
     return f"{doubted} of {numbers} scores are doubtful: {why}"
 
