@@ -63,7 +63,11 @@ PINS: Final = {"mlflow": CLIENTS / "mlflow.txt"}  # the tests of the wire use th
 UNPINNED: Final = "contracts.md#packages-that-are-not-pinned"
 EXPLAINED: Final[dict[str, dict[str, str]]] = {
     "langsmith": {},
-    "braintrust": {"NaN: .*": "dialects/braintrust.md#different-from-braintrust"},
+    "braintrust": {
+        "NaN: .*": "dialects/braintrust.md#different-from-braintrust",
+        "two of one name: scores": "dialects/braintrust.md#different-from-braintrust",
+        "no score: .*": "dialects/braintrust.md#different-from-braintrust",
+    },
     "opik": {
         # differs because the dialect follows Opik's server, not its SDK
         "missing parameters are None, .*: .*": "dialects/opik.md#the-metric",
