@@ -115,6 +115,14 @@ def test_it_is_said_why_no_score_of_some_rows_can_be_relied_on(
     assert (why or "doubtful ") in shown or (why is None and "doubtful" not in shown)
 
 
+def test_rows_that_failed_are_told_as_the_reason_of_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    summary = Summary()
+    for row, result in enumerate((SCORED, FAILED, FAILED)):
+        summary.add(result, row=row, line=row + 1)
+    assert summary.exit_code(bad_lines=0, fail_under=0.0, strict=False) == 1
+    assert capsys.readouterr().err == "2 rows failed, so the exit code is 1\n"
+
+
 def test_scores_over_all_rows_make_up_for_rows_without_any() -> None:
     summary = Summary()
     summary.add(LABELLED, row=0, line=1)

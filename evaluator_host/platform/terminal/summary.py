@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from evaluator_host.platform.terminal.console import err, facts
+from evaluator_host.platform.terminal.console import counted, err, facts
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.bounds import exceeds
 from evaluator_host.types.errors import InvalidRequest, Problem
@@ -118,6 +118,8 @@ class Summary:
         if under:
             mean = "there is no mean score, which" if self.mean is None else f"the mean score {self.mean:.4g}"
             err.print(f"{mean} is under --fail-under {fail_under:g}")
+        elif self.errors:
+            err.print(f"{counted(self.statuses[Status.FAILED], 'row')} failed, so the exit code is 1")
         return 1 if under or self.errors or self.doubt else 0
 
     def to_json(self, *, bad_lines: int, seconds: float) -> dict[str, Any]:
