@@ -201,7 +201,7 @@ class JobScore:
     ]
     change: Annotated[
         float | None,
-        Doc("The mean minus that of `previous`, failed rows counted as here; None without it, or if rows differ."),
+        Doc("The mean minus that of `previous`; None without it, or if rows differ, or how failed rows count."),
     ]
     warnings: Annotated[
         tuple[WarningCount, ...], Doc("Warnings of its rows, those that make a score doubtful first.")
@@ -217,7 +217,7 @@ class JobScore:
 
     @property
     def not_compared(self) -> bool:
-        """Whether the mean cannot be compared with the previous job's, which is over other rows or doubtful."""
+        """Whether the mean cannot be compared with the previous job's, which is doubtful or over other rows."""
         return self.previous is not None and self.mean is not None and self.change is None
 
 

@@ -182,7 +182,8 @@ class Changed:
     what: Annotated[
         str,
         Doc(
-            "`code`, `settings`, `packages`, `model`, `limits` of the evaluator; `mapping`, `data`, `rows` of the job."
+            "`code`, `settings`, `packages`, `model`, `limits` of the evaluator; `mapping`, `data`, `rows`, "
+            "`failed rows` (how they count) of the job."
         ),
     ]
     before: Annotated[str, Doc("Its value in the earlier job, shortened.")]
@@ -191,7 +192,10 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The comparison of one evaluator in two jobs over the same rows."""
+    """The comparison of one evaluator in two jobs over the same rows.
+
+    Where both jobs count failed rows as 0 (`failures: zero`), failed rows have a score of 0 here and did not pass.
+    """
 
     before: Annotated[str, Doc("Label of the evaluator in the earlier job.")]
     after: Annotated[str, Doc("Its label in the later job.")]
@@ -205,9 +209,9 @@ class Comparison:
     ]
     regressed: Annotated[int, Doc("Number of all regressions.")]
     improved: Annotated[int, Doc("Number of all improvements.")]
-    lost: Annotated[int, Doc("Regressions that fail now; `metrics` leave them out.")] = 0
-    gained: Annotated[int, Doc("Improvements that failed before; `metrics` leave them out.")] = 0
-    judged: Annotated[int, Doc("Rows with `passed` in both jobs.")] = 0
+    lost: Annotated[int, Doc("Regressions that fail now.")] = 0
+    gained: Annotated[int, Doc("Improvements that failed before.")] = 0
+    judged: Annotated[int, Doc("Rows with a verdict in both jobs.")] = 0
     pass_rate_before: Annotated[
         float | None, Doc("Share of these rows that passed in the earlier job, 0 to 1; None without any.")
     ] = None
@@ -217,6 +221,10 @@ class Comparison:
     unscored: Annotated[
         int, Doc("Rows with a score in only one of the jobs, and without a failure: neither better nor worse.")
     ] = 0
+    doubt: Annotated[
+        str | None,
+        Doc("Why the figures do not add up with the means of the jobs: failed rows count as 0 in only one; else None."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

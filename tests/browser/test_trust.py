@@ -96,11 +96,13 @@ async def test_failed_rows_are_never_out_of_sight_of_the_mean(page: Page, seeds:
 @pytest.mark.long
 async def test_failed_rows_that_count_as_0_are_said_to(page: Page, host: Server) -> None:
     code = "def evaluate(inputs, outputs, trace):\n    return 1 / inputs['n']\n"
+    ids = []
     with Client(host.url) as client:
         client.datasets.upload("trust-zero", [{"n": 0}, {"n": 1}])
         client.evaluators.create("trust-halves", Evaluator(code))
         for failures in (Failures.EXCLUDE, Failures.ZERO):
             made = client.jobs.create(["trust-halves"], "trust-zero", name=f"trust {failures}", failures=failures)
+            ids.append(made.id)
             await asyncio.to_thread(client.jobs.wait, made.id)
     await page.goto("/jobs?find=trust")
     rows = page.locator(".job-scores")
@@ -108,3 +110,6 @@ async def test_failed_rows_that_count_as_0_are_said_to(page: Page, host: Server)
     await expect(rows.nth(1)).to_contain_text("over 1 of 2 rows")
     await page.get_by_role("link", name="trust zero").click()
     await expect(page.get_by_role("list", name="Figures of trust-halves@1")).to_contain_text("1 failed, counted as 0")
+    for address in ("/compare/" + "/".join(ids), "/compare?jobs=" + ",".join(ids)):
+        await page.goto(address)
+        await expect(page.get_by_text("job counts failed rows as 0, so 1 row that failed is left out")).to_be_visible()

@@ -76,7 +76,9 @@ def test_a_workbook_becomes_jobs_with_names_and_figures(client: Client, url: str
         None,
     )
     assert (second.mean, second.pass_rate) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
-    assert (second.previous, second.change) == (jobs[0].id, 0)  # failed rows count in the same way in both jobs
+    assert (second.previous, second.change) == (jobs[0].id, None)  # failed rows count in another way
+    told = "not compared by its mean (its last two jobs did not score the same rows, or count failed rows differently"
+    assert told in command(url, "datasets", "scores", "qa")
     shown = [command(url, "jobs", "show", job.id) for job in jobs]
     assert ("mean 0.5 over 2 of 3 rows, " in shown[0], "over 3 of 3 rows (1 failed, counted as 0), " in shown[1]) == (
         True,
@@ -112,6 +114,42 @@ def test_evaluators_over_the_jobs_of_a_data_set(client: Client, url: str) -> Non
     assert f"course-exact fell by 0.5: evaluator-host jobs compare {jobs[1]} {jobs[2]}" in shown
     assert "▁█▁" in shown
     assert "course-late fell" not in shown
+
+
+def test_failed_rows_count_in_a_comparison_as_they_do_in_both_jobs(client: Client, url: str) -> None:
+    rows = [{"gold": "a", "new": "a", "old": ""}, {"gold": "b", "new": "", "old": "b"}, {"gold": "c"}]
+    rows += [{"gold": "d", "new": "d", "old": "d"}, {"gold": "e", "new": "e", "old": ""}, {"gold": "f", "old": "x"}]
+    code = EXACT.code.replace("return", "0 if outputs else 1 / 0; return")
+    client.datasets.upload("zeros", rows)
+    client.evaluators.create("zeros-exact", Evaluator(code, threshold=0.5))
+
+    def score(column: str, failures: Failures) -> str:
+        made = client.jobs.create(["zeros-exact"], "zeros", mapping={"outputs": column}, failures=failures)
+        return client.jobs.wait(made.id).id
+
+    before, after = (score(column, Failures.ZERO) for column in ("old", "new"))
+    (found,) = client.jobs.compare(before, after)
+    was, now = (client.jobs.get(one).scores[0] for one in (before, after))
+    (metric,) = (one for one in found.metrics if one.metric == "score")
+    assert (metric.n, metric.before, metric.after) == (6, pytest.approx(was.mean), pytest.approx(now.mean))
+    assert (metric.difference, metric.better, metric.worse) == (pytest.approx(now.change), 2, 1)
+    assert (found.improved, found.gained, found.regressed, found.lost, found.unscored) == (2, 2, 1, 1, 0)
+    assert (found.judged, found.pass_rate_before, found.pass_rate_after) == (
+        6,
+        pytest.approx(was.pass_rate),
+        pytest.approx(now.pass_rate),
+    )
+    assert (found.doubt, client.jobs.pairs(before, after).n) == (None, 6)
+    assert [one.row for one in client.jobs.changes(before, after)] == [0, 1, 4]
+    plain = score("new", Failures.EXCLUDE)
+    (mixed,) = client.jobs.compare(before, plain)
+    assert mixed.doubt is not None
+    assert mixed.doubt.startswith("only the earlier job counts failed rows as 0, so 5 rows that failed are left out")
+    shown = command(url, "jobs", "compare", before, plain)
+    assert "nothing differs" not in shown
+    assert "failed rows: count as 0 -> left out of the mean" in shown
+    assert "doubtful: only the earlier job counts failed rows as 0" in shown
+    assert [one.change for one in client.jobs.get(plain).scores] == [None]
 
 
 def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: str) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.platform.datasets.table import new_dataset_id
 from evaluator_host.platform.jobs.queue import StoredOutput
+from evaluator_host.platform.jobs.spec import StoredSpec, spec_to_json
 from evaluator_host.platform.jobs.table import DesiredState, Job
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.types.errors import InUse, InvalidRequest, NameTaken, NotFound
-from evaluator_host.types.jobs import JobStatus
+from evaluator_host.types.jobs import Failures, JobConfig, JobStatus
 from evaluator_host.types.outcome import Note
 from tests.store.records import FACTS, WORKSPACE, dataset, evaluators, queued, result
 from tests.tables import tables
@@ -79,11 +81,14 @@ async def test_a_name_that_no_database_takes_is_the_callers_mistake(store: Store
         await tables(store).jobs.list_overviews(WORKSPACE, limit=10**30)
 
 
-async def finished(store: Store, scores: list[float | None], *, name: str | None = None) -> Job:
+async def finished(
+    store: Store, scores: list[float | None], *, name: str | None = None, failures: Failures = Failures.EXCLUDE
+) -> Job:
     """A completed job with one row for each score; a row without one failed."""
+    request = spec_to_json(StoredSpec(config=JobConfig(failures=failures)))
     data = await tables(store).datasets.add_dataset(new_dataset_id(), WORKSPACE, None, FACTS)
     job = await tables(store).jobs.add_job(
-        WORKSPACE, dataset_id=data.id, request="{}", rows=len(scores), evaluators=evaluators(), name=name
+        WORKSPACE, dataset_id=data.id, request=request, rows=len(scores), evaluators=evaluators(), name=name
     )
     assert await tables(store).job_queue.claim_job(job, "host")
     for row, score in enumerate(scores):
@@ -111,7 +116,34 @@ async def test_a_mean_is_compared_with_one_over_the_same_rows(
     job = await finished(store, after)
     [found] = (await tables(store).jobs.get_overview(WORKSPACE, job.id)).evaluators
     assert found.previous is not None
-    assert [found.change(failures_are_zero=one) for one in (False, True)] == [excluded, zero]
+    changes = [replace(found, previous_is_zero=one).change(failures_are_zero=one) for one in (False, True)]
+    assert changes == [excluded, zero]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "to_excluded", "to_zero"),
+    [
+        ([1.0, None], [0.5, None], None, None),
+        ([1.0, None], [0.5, 0.5], pytest.approx(0.0), None),
+        ([1.0, 1.0], [0.5, None], None, pytest.approx(-0.75)),
+        ([1.0, 1.0], [0.5, 0.5], -0.5, -0.5),
+    ],
+)
+async def test_no_change_is_told_between_means_that_count_failed_rows_differently(
+    store: Store,
+    before: list[float | None],
+    after: list[float | None],
+    to_excluded: float | None,
+    to_zero: float | None,
+) -> None:
+    changes = []
+    for old, new in ((Failures.ZERO, Failures.EXCLUDE), (Failures.EXCLUDE, Failures.ZERO)):
+        await finished(store, before, failures=old)
+        job = await finished(store, after, failures=new)
+        [found] = (await tables(store).jobs.get_overview(WORKSPACE, job.id)).evaluators
+        assert found.previous_is_zero is (old is Failures.ZERO)
+        changes.append(found.change(failures_are_zero=new is Failures.ZERO))
+    assert changes == [to_excluded, to_zero]
 
 
 async def test_a_list_of_jobs_tells_what_each_evaluator_scored_and_what_changed(store: Store) -> None:

@@ -240,6 +240,7 @@ export interface components {
             after: string;
             before: string;
             changed: components["schemas"]["Changed"][];
+            doubt: string | null;
             gained: number;
             improved: number;
             improvements: components["schemas"]["Change"][];

@@ -267,13 +267,10 @@ class Tally(Counts):
         """Return the warnings of the rows, those that make scores doubtful first."""
         return read_warnings(self.warnings)
 
-    def averages_same_rows(self, other: "Tally", *, failures_are_zero: bool) -> bool:
-        """Return whether the mean of another job is over the same rows as this one."""
-        marks = [
-            (one.mean_rows(failures_are_zero=failures_are_zero), one.scores_mark + failures_are_zero * one.failed_mark)
-            for one in (self, other)
-        ]
-        return marks[0] == marks[1]
+    def averaged_rows(self, *, failures_are_zero: bool) -> tuple[int, int]:
+        """Return what tells the rows behind the mean from other rows: their number, and the sum of their marks."""
+        marks = self.scores_mark + failures_are_zero * self.failed_mark
+        return self.mean_rows(failures_are_zero=failures_are_zero), marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +287,7 @@ class EvaluatorTally:
     previous: Tally | None  # scores of the same evaluator in that job; None if that job was deleted
     together: bool = False  # whether the evaluator has a score over all rows together
     failed_together: bool = False  # whether that score failed
+    previous_is_zero: bool = False  # whether the previous job counts failed rows as 0
 
     def doubt(self) -> str | None:
         """Return why none of its scores so far can be relied on, or not that over all rows; None for neither."""
@@ -299,12 +297,17 @@ class EvaluatorTally:
         return self._doubt(self.tally) or over_all
 
     def change(self, *, failures_are_zero: bool) -> float | None:
-        """Return the mean minus that of the previous job; None over other rows, or where that one is doubtful."""
+        """Return the mean minus that of the previous job; None over other rows, or where that one is doubtful.
+
+        Each job counts failed rows its own way: if these ways differ and a row failed, the means are over other rows.
+        """
         if self.previous is None or self._doubt(self.previous) is not None:
             return None
-        if not self.tally.averages_same_rows(self.previous, failures_are_zero=failures_are_zero):
+        sides = ((self.tally, failures_are_zero), (self.previous, self.previous_is_zero))
+        now, before = (one.averaged_rows(failures_are_zero=zero) for one, zero in sides)
+        if now != before:
             return None
-        means = [one.mean_score(failures_are_zero=failures_are_zero) for one in (self.tally, self.previous)]
+        means = [one.mean_score(failures_are_zero=zero) for one, zero in sides]
         return None if means[0] is None or means[1] is None else float(f"{means[0] - means[1]:.12g}")
 
     def _doubt(self, counts: Tally) -> str | None:
@@ -619,17 +622,19 @@ def _overviews(chosen: ColumnElement[bool]) -> Select[Any]:
 
 
 _FAILED: Final = '{"status":"failed"'  # beginning of the JSON of a result that failed
+_ZERO: Final = '"failures":"zero"'  # in the JSON of the request of a job that counts failed rows as 0
 
 
 @cache  # takes a millisecond to build, as long as reading a job
 def _tallies() -> Select[Any]:
     """Return the query for evaluators of jobs with their tallies and those of the jobs before."""
-    table, before = JobEvaluatorTable, aliased(JobEvaluatorTable)
+    table, before, job_before = JobEvaluatorTable, aliased(JobEvaluatorTable), aliased(JobTable)
+    zero = exists().where(job_before.id == table.previous_job, job_before.request.contains(_ZERO))
     earlier = [column.label(f"before_{column.key}") for column in columns_of(before, Tally)]
     together = exists().where(TogetherTable.job_id == table.job_id, TogetherTable.position == table.position)
     failed = together.where(TogetherTable.result.startswith(_FAILED))
     names = (table.job_id, table.label, table.name, table.version, table.previous_job)
-    query = select(*names, together.label("together"), failed.label("failed_together"))
+    query = select(*names, together.label("together"), failed.label("failed_together"), zero.label("previous_is_zero"))
     return query.add_columns(*columns_of(table, Tally), *earlier).outerjoin(
         before, (before.job_id == table.previous_job) & (before.position == table.previous_position)
     )
@@ -648,7 +653,8 @@ def _tally(row: Any) -> EvaluatorTally:
     tally = Tally(*(getattr(row, name) for name in names))
     failed = bool(row.failed_together)
     scored = bool(row.together) and not failed
-    return EvaluatorTally(row[0], row[1], row[2], row[3], tally, row.previous_job, before, scored, failed)
+    zero = bool(row.previous_is_zero)
+    return EvaluatorTally(row[0], row[1], row[2], row[3], tally, row.previous_job, before, scored, failed, zero)
 
 
 def _has(column: Any, text: str) -> ColumnElement[bool]:

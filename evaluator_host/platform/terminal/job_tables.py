@@ -130,7 +130,8 @@ def history_table(history: ScoreHistory) -> Text:
         if last.change is not None and last.change < 0:
             made.append(plain(f"\n{name} fell by {-last.change:.4g}: {compare}"))
         elif last.not_compared:
-            why = "its last two jobs did not score the same rows, or the first of them is doubtful"
+            why = "its last two jobs did not score the same rows, or count failed rows differently, or the first of "
+            why += "them is doubtful"
             made.append(plain(f"\n{name} is not compared by its mean ({why}): {compare}"))
     return made
 
@@ -337,6 +338,8 @@ def comparison_table(one: Comparison) -> Text:
         points = f"{(one.pass_rate_after - one.pass_rate_before) * 100:+.1f} points"
         rates = f"{one.pass_rate_before:.1%} -> {one.pass_rate_after:.1%} ({points})"
         made.append(f"passed: {rates}, over {counted(one.judged, 'row')} with a verdict in both\n")
+    if one.doubt is not None:
+        made.append(plain(f"doubtful: {in_options(one.doubt)}\n"))
     for cause in one.changed:
         made.append(plain(f"{cause.what}: {cause.before} -> {cause.after}\n"))
     if not one.changed:

@@ -8,11 +8,13 @@ from typing import Any, Final
 from evaluator_host.platform.jobs.spec import evaluator_of, spec_from_json
 from evaluator_host.platform.jobs.table import Job, JobEvaluator
 from evaluator_host.types.evaluator import Evaluator
+from evaluator_host.types.jobs import Failures
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.results import Changed
 
 _SHOWN: Final = 200  # characters shown of each side
 _SETTINGS: Final = ("language", "contract", "settings", "threshold", "policy", "python", "judge", "network", "secrets")
+_FAILURES: Final = {Failures.EXCLUDE: "left out of the mean", Failures.ZERO: "count as 0"}
 
 
 def changes_of_evaluators(before: JobEvaluator, after: JobEvaluator) -> tuple[Changed, ...]:
@@ -36,11 +38,13 @@ def changes_of_jobs(before: tuple[Job, str], after: tuple[Job, str]) -> tuple[Ch
     old, new = spec_from_json(one.request), spec_from_json(other.request)
     models = [{} if spec.target is None else asdict(spec.target) for spec in (old, new)]
     rows = [{"limit": spec.config.limit_samples, "shard": spec.config.shard} for spec in (old, new)]
+    failures = [_FAILURES[spec.config.failures] for spec in (old, new)]
     found = (
         _changed("mapping", *_fields(old.mapping, new.mapping)),
         _changed("data", data, later_data) if one.dataset_id != other.dataset_id else None,
         _changed("model", *_fields(*models)),
         _changed("rows", *_fields(*rows)),
+        _changed("failed rows", *failures),
     )
     return tuple(change for change in found if change is not None)
 

@@ -113,7 +113,7 @@ class JobResults:
             return known
         evaluators = await self._jobs.evaluators(job_id)
         tallies = (await self._jobs.get_overview(workspace_id, job_id)).evaluators
-        zero = spec_from_json(job.request).config.failures is Failures.ZERO
+        zero = _counts_zero(job)
         made: list[EvaluatorFigures] = []
         for one, tally in zip(evaluators, tallies, strict=True):
             found = await self._of_evaluator(job_id, one, most=NAMES - _names(made), zero=zero)
@@ -144,7 +144,7 @@ class JobResults:
                 await self._gather(job_id, one, values, groups)
         if not some:
             raise await self._no_column(job, column)
-        zero = spec_from_json(job.request).config.failures is Failures.ZERO
+        zero = _counts_zero(job)
         tallies = (await self._jobs.get_overview(workspace_id, job_id)).evaluators
         doubts = {one.label: one.doubt() if job.status.final else None for one in tallies}
         return [replace(groups.figures(one.label, zero=zero), doubt=doubts[one.label]) for one, groups in gathered]
@@ -172,7 +172,7 @@ class JobResults:
         """Compare a job with a later one over the same rows, evaluator by evaluator.
 
         Evaluators of the same name are compared, whatever their versions; with `by_place`, and no such evaluators,
-        those at the same place.
+        those at the same place. Where both jobs count failed rows as 0, so does the comparison.
 
         Raises:
           InvalidRequest: the jobs have different rows, or no evaluator in common.
@@ -181,12 +181,18 @@ class JobResults:
         before, after = [await self._jobs.get_job(workspace_id, one) for one in (job_id, other_id)]
         names = [await self._dataset_name(one) for one in (before, after)]
         of_jobs = changes_of_jobs((before, names[0]), (after, names[1]))
+        zeros = _counts_zero(before), _counts_zero(after)
         return [
             replace(
-                await self._comparison(job_id, other_id, old, new), changed=(*changes_of_evaluators(old, new), *of_jobs)
+                await self._comparison(job_id, other_id, old, new, zeros=zeros),
+                changed=(*changes_of_evaluators(old, new), *of_jobs),
             )
             for old, new in sides
         ]
+
+    async def _both_zero(self, workspace_id: str, *job_ids: str) -> bool:
+        """Return whether every one of these jobs counts failed rows as 0."""
+        return all([_counts_zero(await self._jobs.get_job(workspace_id, one)) for one in job_ids])
 
     async def _dataset_name(self, job: Job) -> str:
         with suppress(NotFound):
@@ -221,11 +227,12 @@ class JobResults:
           InvalidRequest: as for `compare`.
         """
         old, new = (await self._in_common(workspace_id, job_id, other_id, evaluator, by_place=by_place))[0]
+        zero = await self._both_zero(workspace_id, job_id, other_id)
         pairing = Scatter()
         async for one, other in _paired(
             self._results.figures(job_id, old.position), self._results.figures(other_id, new.position)
         ):
-            was, now = _value(one, metric), _value(other, metric)
+            was, now = _value(one, metric, zero=zero), _value(other, metric, zero=zero)
             if was is not None and now is not None:
                 pairing.add_pair(one.row, was, now)
         points, binned = await asyncio.to_thread(pairing.points)
@@ -251,12 +258,13 @@ class JobResults:
           InvalidRequest: as for `compare`.
         """
         old, new = (await self._in_common(workspace_id, job_id, other_id, evaluator, by_place=by_place))[0]
+        zero = await self._both_zero(workspace_id, job_id, other_id)
         found: list[Change] = []
         before = self._results.figures(job_id, old.position, after=after)
         later = self._results.figures(other_id, new.position, after=after)
         async with aclosing(_paired(before, later)) as pairs:
             async for one, other in pairs:
-                gain = _gain(one, other)
+                gain = _gain(one, other, zero=zero)
                 if not gain or better not in (None, gain > 0):
                     continue
                 if len(found) == limit:
@@ -401,10 +409,8 @@ class JobResults:
             gathered = _Gathered(zero=zero)
             async for one in self._results.figures(job_id, evaluator.position):
                 gathered.add(one)
-                if zero and one.status == Status.FAILED:
-                    values.add("score", 0.0)
-                elif one.status != Status.SKIPPED:
-                    for name, value in _metrics(one).items():
+                if one.status != Status.SKIPPED:
+                    for name, value in _metrics(one, zero=zero).items():
                         values.add(name, value)
 
         def figures_of(name: str, values: "array[float]") -> Aggregate:
@@ -422,28 +428,43 @@ class JobResults:
             return found
         return replace(found, metrics=await with_rubrics(found.metrics, rubrics, self._results.every(job_id, scored)))
 
-    async def _comparison(self, job_id: str, other_id: str, old: JobEvaluator, new: JobEvaluator) -> Comparison:
-        fallen, risen, verdicts, unscored = _Changes(), _Changes(), Counter[tuple[bool, bool]](), 0
+    async def _comparison(
+        self, job_id: str, other_id: str, old: JobEvaluator, new: JobEvaluator, *, zeros: tuple[bool, bool]
+    ) -> Comparison:
+        """Compare two evaluators of jobs; `zeros`: whether each of the jobs counts failed rows as 0."""
+        zero = all(zeros)
+        fallen, risen, verdicts, unscored, failed = _Changes(), _Changes(), _Verdicts(zero=zero), 0, 0
 
         async def fill(values: ValuesByName) -> None:
-            nonlocal fallen, risen, verdicts, unscored
-            fallen, risen, verdicts, unscored = _Changes(), _Changes(), Counter(), 0
+            nonlocal fallen, risen, verdicts, unscored, failed
+            fallen, risen, verdicts, unscored, failed = _Changes(), _Changes(), _Verdicts(zero=zero), 0, 0
             async for one, other in _paired(
                 self._results.figures(job_id, old.position), self._results.figures(other_id, new.position)
             ):
-                was, now = _metrics(one), _metrics(other)
+                was, now = _metrics(one, zero=zero), _metrics(other, zero=zero)
                 for name in was:
                     if name in now:
                         values.add(name, was[name], now[name])
-                if one.passed is not None and other.passed is not None:
-                    verdicts[one.passed, other.passed] += 1
+                verdicts.add(one, other)
+                failures = [Status(side.status) is Status.FAILED for side in (one, other)]
+                failed += any(failures)
                 change = Change(one.row, one.score, other.score)
-                if (gain := _gain(one, other)) < 0:
-                    fallen.add(gain, change)
+                if (gain := _gain(one, other, zero=zero)) < 0:
+                    fallen.add(gain, change, failed=failures[1])
                 elif gain > 0:
-                    risen.add(-gain, change)
-                elif (one.score is None) != (other.score is None):
+                    risen.add(-gain, change, failed=failures[0])
+                elif (one.score is None) != (other.score is None) and not any(failures):
                     unscored += 1
+
+        def doubt() -> str | None:
+            if zeros[0] == zeros[1] or not failed:
+                return None
+            job = "earlier" if zeros[0] else "later"
+            rows = "1 row that failed is" if failed == 1 else f"{failed} rows that failed are"
+            return (
+                f"only the {job} job counts failed rows as 0, so {rows} left out here, and these figures do not add up "
+                "with the means of the jobs; score the rows again with the `failures` of the other job"
+            )
 
         metrics = await by_name(fill, lambda name, *pair: paired_difference(name, zip(*pair, strict=True)))
         return Comparison(
@@ -455,14 +476,15 @@ class JobResults:
             improvements=risen.greatest(),
             regressed=fallen.count,
             improved=risen.count,
-            lost=fallen.unscored,
-            gained=risen.unscored,
-            judged=verdicts.total(),
-            pass_rate_before=_share(verdicts[True, True] + verdicts[True, False], verdicts.total()),
-            pass_rate_after=_share(verdicts[True, True] + verdicts[False, True], verdicts.total()),
+            lost=fallen.failed,
+            gained=risen.failed,
+            judged=verdicts.rows,
+            pass_rate_before=verdicts.rate(0),
+            pass_rate_after=verdicts.rate(1),
             warnings_before=await self._jobs.warnings_of(job_id, old.position),
             warnings_after=await self._jobs.warnings_of(other_id, new.position),
             unscored=unscored,
+            doubt=doubt(),
         )
 
 
@@ -476,12 +498,12 @@ class _Changes:
 
     def __init__(self) -> None:
         self.count = 0
-        self.unscored = 0  # rows among these without a score in one of the jobs
+        self.failed = 0  # rows among these that failed where their score is the lower one
         self._most: list[tuple[float, Change]] = []
 
-    def add(self, order: float, change: Change) -> None:
+    def add(self, order: float, change: Change, *, failed: bool) -> None:
         self.count += 1
-        self.unscored += None in (change.before, change.after)
+        self.failed += failed
         self._most.append((order, change))
         if len(self._most) > 10 * CHANGES_SHOWN:
             self._most = self._sorted()
@@ -493,8 +515,36 @@ class _Changes:
         return sorted(self._most, key=lambda pair: pair[0])[:CHANGES_SHOWN]
 
 
-def _share(count: int, rows: int) -> float | None:
-    return count / rows if rows else None
+class _Verdicts:
+    """Counts rows by their verdicts in two jobs; `zero`: a row that failed did not pass, where others have verdicts."""
+
+    def __init__(self, *, zero: bool) -> None:
+        self._zero = zero
+        self._counts: Counter[tuple[bool | Status | None, ...]] = Counter()
+
+    def add(self, *sides: Figures) -> None:
+        failed = Status.FAILED
+        self._counts[tuple(failed if self._zero and one.status == failed else one.passed for one in sides)] += 1
+
+    @property
+    def rows(self) -> int:
+        return self._judged().total()
+
+    def rate(self, side: int) -> float | None:
+        """Return the share of the rows with a verdict in both jobs that passed in one of them; None without any."""
+        judged = self._judged()
+        passed = sum(count for verdicts, count in judged.items() if verdicts[side] is True)
+        return passed / judged.total() if judged else None
+
+    def _judged(self) -> Counter[tuple[bool | Status | None, ...]]:
+        if not all(any(isinstance(verdicts[side], bool) for verdicts in self._counts) for side in (0, 1)):
+            return Counter()
+        return Counter({verdicts: count for verdicts, count in self._counts.items() if None not in verdicts})
+
+
+def _counts_zero(job: Job) -> bool:
+    """Return whether a job counts a failed row as a score of 0 that did not pass."""
+    return spec_from_json(job.request).config.failures is Failures.ZERO
 
 
 async def _usage(results: AsyncIterable[StoredResult]) -> ModelUsage:
@@ -564,26 +614,38 @@ class _Gathered:
         return Latency(*(round(percentile(ordered, p), 3) for p in (50, 90, 99)))
 
 
-def _metrics(one: Figures) -> dict[str, float]:
-    """Return a row's metrics, and its score under the name `score`, unless a metric has this name."""
+def _metrics(one: Figures, *, zero: bool = False) -> dict[str, float]:
+    """Return a row's metrics, and its score under the name `score`, unless a metric has this name.
+
+    With `zero`, a row that failed has a score of 0.
+    """
+    if zero and one.status == Status.FAILED:
+        return {"score": 0.0}
     found: dict[str, Any] = ({} if one.score is None else {"score": one.score}) | orjson.loads(one.metrics)
     return {name: as_float(value) for name, value in found.items()}
 
 
-def _value(one: Figures, metric: str) -> float | None:
-    return one.score if metric == "score" else _metrics(one).get(metric)
+def _value(one: Figures, metric: str, *, zero: bool) -> float | None:
+    return _score(one, zero=zero) if metric == "score" else _metrics(one).get(metric)
 
 
-def _gain(before: Figures, after: Figures) -> float:
+def _score(one: Figures, *, zero: bool) -> float | None:
+    """Return a row's score; with `zero`, 0 for a row that failed."""
+    return 0.0 if zero and one.status == Status.FAILED else one.score
+
+
+def _gain(before: Figures, after: Figures, *, zero: bool) -> float:
     """Return by how much a row's score rose: infinity when it failed before, minus infinity when it fails now.
 
-    It is 0 when a row has no score though it did not fail: that is neither better nor worse.
+    It is 0 when a row has no score though it did not fail: that is neither better nor worse. With `zero`, a row that
+    failed has a score of 0.
     """
-    if before.score is not None and after.score is not None:
-        return after.score - before.score
-    if before.score is None and after.score is None:
+    was, now = _score(before, zero=zero), _score(after, zero=zero)
+    if was is not None and now is not None:
+        return now - was
+    if was is None and now is None:
         return 0.0
-    if before.score is None:
+    if was is None:
         return float("inf") if before.status == Status.FAILED else 0.0
     return float("-inf") if after.status == Status.FAILED else 0.0
 

@@ -1,7 +1,8 @@
 import { ApiError, call } from "../api/http";
-import type { Comparison, Difference, JobReport, JobScore } from "../api/types";
+import type { Comparison, JobReport, JobScore } from "../api/types";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
+import { Prose } from "../components/prose";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
@@ -71,7 +72,7 @@ export default function CompareManyPage({ query }: PageProps) {
               <td>{job.dataset_name ?? <span class="muted">rows of its own</span>}</td>
               {names.map((name) => (
                 <td key={name}>
-                  <Cell job={job} score={scoreOf(job, name)} first={index === 0 ? undefined : scoreOf(jobs[0]!, name)} difference={comparisons[index - 1]?.find((one) => nameOf(one.after) === name)?.metrics.find(({ metric }) => metric === "score")} />
+                  <Cell job={job} score={scoreOf(job, name)} first={index === 0 ? undefined : scoreOf(jobs[0]!, name)} comparison={comparisons[index - 1]?.find((one) => nameOf(one.after) === name)} />
                 </td>
               ))}
               <td class="muted">{changesOf(comparisons[index - 1] ?? []).join("; ")}</td>
@@ -108,15 +109,18 @@ function scoreOf(job: JobReport, name: string): JobScore | undefined {
   return job.scores.find(({ evaluator }) => nameOf(evaluator) === name);
 }
 
-function Cell({ job, score, first, difference }: { job: JobReport; score: JobScore | undefined; first: JobScore | undefined; difference: Difference | undefined }) {
+function Cell({ job, score, first, comparison }: { job: JobReport; score: JobScore | undefined; first: JobScore | undefined; comparison: Comparison | undefined }) {
   if (score === undefined) return <span class="muted">–</span>;
-  const change = score.mean !== null && first?.mean !== null && first?.mean !== undefined ? score.mean - first.mean : null;
+  const difference = comparison?.metrics.find(({ metric }) => metric === "score");
+  const apart = comparison?.doubt ?? null; // why the two means are not compared
+  const change = apart === null && score.mean !== null && first?.mean !== null && first?.mean !== undefined ? score.mean - first.mean : null;
   return (
     <>
       <strong class={score.failed > 0 ? "warn" : ""}>{figure(score.mean)}</strong> {change !== null && change !== 0 && <span class={change > 0 ? "pass" : "fail"}>{signed(change)}</span>}{" "}
       <span class="muted">
         {difference?.interval && `95 % ${signed(difference.interval[0])} to ${signed(difference.interval[1])}, `}
         {difference && `${significance(difference)}; `}
+        {apart !== null && <span class="warn"><Prose text={apart} />; </span>}
         {score.pass_rate !== null && `${percent(score.pass_rate)} passed`} {score.mean !== null && (score.failed > 0 || score.mean_rows < score.rows) && overRows(score, job)} {score.evaluator}
       </span>
     </>

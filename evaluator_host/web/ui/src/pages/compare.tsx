@@ -2,6 +2,7 @@ import { useMemo } from "preact/hooks";
 import { ApiError, call } from "../api/http";
 import { Button } from "../components/button";
 import { ErrorNote } from "../components/error-note";
+import { Prose } from "../components/prose";
 import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
@@ -77,6 +78,7 @@ function Shown({ ids, route, comparison, query }: { ids: Ids; route: string; com
   return (
     <>
       <CompareWarnings ids={ids} comparison={comparison} />
+      {comparison.doubt !== null && <p class="note note-warn"><Prose text={comparison.doubt} /></p>}
       <WhatDiffers changed={comparison.changed} />
       <ul class="tiles">
         {comparison.metrics.filter((one) => one.metric === chosen).map((one) => (

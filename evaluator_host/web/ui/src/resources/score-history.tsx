@@ -55,7 +55,7 @@ export function ScoresOverTime({ dataset, query }: Props) {
             />
             <Select label="Jobs" bare value={limit} onValue={(value) => setQuery({ jobs: value === "10" ? null : value })} options={JOBS.map((value) => ({ value, label: `Last ${value} jobs` }))} />
           </div>
-          {apart > 0 && <p class="muted">{`${counted(apart, "evaluator")} not compared by the mean: the last two jobs did not score the same rows, or the first of them is doubtful. “compare” shows the difference row by row.`}</p>}
+          {apart > 0 && <p class="muted">{`${counted(apart, "evaluator")} not compared by the mean: the last two jobs did not score the same rows, or count failed rows differently, or the first of them is doubtful. “compare” shows the difference row by row.`}</p>}
           {shown.length === 0 ? <Empty title="No score fell in its evaluator’s last job" /> : <Matrix history={history} lines={shown} />}
         </>
       )}
