@@ -66,7 +66,7 @@ def test_the_operator_sees_what_each_workspace_does(url: str, tmp_path: Path) ->
             assert started.status_code == 202, started.text
             jobs[name] = started.json()["id"]
         assert server.client.get("/v1/jobs", headers=bearer("eh_guessed")).status_code == 401
-        eventually(lambda: "were refused: 1 from 127.0.0.1" in (tmp_path / "log").read_text())
+        eventually(lambda: "not valid: 1 from 127.0.0.1" in (tmp_path / "log").read_text())
         everyones = shown("jobs", "list", "--all-workspaces", url=url)
         assert {one["workspace"]: one["job"]["id"] for one in everyones} == jobs
         assert [one["job"]["name"] for one in shown("jobs", "list", "--all-workspaces", "--limit", "1", url=url)] == [

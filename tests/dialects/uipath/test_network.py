@@ -169,4 +169,4 @@ def test_the_agent_has_network_by_the_option_and_evaluators_never(ask: Any) -> N
     assert agent["http"] in NOWHERE
     assert agent["unix"] == "ConnectionRefusedError"
     assert agent["resolver"] is False
-    assert "network" not in warned
+    assert "this machine's network" not in warned
