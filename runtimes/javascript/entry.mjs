@@ -66,7 +66,15 @@ export function findEntry(offers, wish) {
     for (const { name, selector } of answer.selector.every ?? [{ name: answer.entry, selector: answer.selector }]) leaveOptional(selector, name, wish.code);
   }
   const dialect = DIALECTS.find((one) => one.contract === answer.contract);
-  return dialect?.refuse?.(wish.code, wish.language) ?? answer;
+  const refusal = dialect?.refuse?.(wish.code, wish.language);
+  if (refusal) return refusal;
+  const isKnown = wish.entry !== null || offers.some((one) => one.where === 'listed') || answer.notes?.some((one) => one.code === 'entry_left_out');
+  return isKnown ? answer : { ...answer, notes: [...(answer.notes ?? []), ...unread(dialect?.listed?.(wish.code) ?? [])] };
+}
+
+/** Return a warning of each list that the code had not given its platform when it was loaded. @param {{name: string, text: string}[]} listed */
+function unread(listed) {
+  return listed.filter((one) => one.name === '').map(({ text }) => ({ code: 'entry_left_out', message: `the evaluators in ${text.replace(/^\.{3}/, '').slice(0, 80)} are not called: the code does not give them to its platform while it loads` }));
 }
 
 /** Return what the module offers, with a name for each member of a list: the one that the list has for it, that it has itself, or that of its place. @param {Offer[]} offers @param {string} code @returns {Offer[]} */
