@@ -82,10 +82,15 @@ async def test_a_name_that_no_database_takes_is_the_callers_mistake(store: Store
 
 
 async def finished(
-    store: Store, scores: list[float | None], *, name: str | None = None, failures: Failures = Failures.EXCLUDE
+    store: Store,
+    scores: list[float | None],
+    *,
+    name: str | None = None,
+    failures: Failures = Failures.EXCLUDE,
+    request: str | None = None,
 ) -> Job:
     """A completed job with one row for each score; a row without one failed."""
-    request = spec_to_json(StoredSpec(config=JobConfig(failures=failures)))
+    request = request or spec_to_json(StoredSpec(config=JobConfig(failures=failures)))
     data = await tables(store).datasets.add_dataset(new_dataset_id(), WORKSPACE, None, FACTS)
     job = await tables(store).jobs.add_job(
         WORKSPACE, dataset_id=data.id, request=request, rows=len(scores), evaluators=evaluators(), name=name
@@ -144,6 +149,14 @@ async def test_no_change_is_told_between_means_that_count_failed_rows_differentl
         assert found.previous_is_zero is (old is Failures.ZERO)
         changes.append(found.change(failures_are_zero=new is Failures.ZERO))
     assert changes == [to_excluded, to_zero]
+
+
+async def test_a_column_called_zero_does_not_count_failed_rows_as_0(store: Store) -> None:
+    request = spec_to_json(StoredSpec(mapping={"failures": "zero"}))
+    await finished(store, [1.0, None], request=request)
+    job = await finished(store, [1.0, None])
+    [found] = (await tables(store).jobs.get_overview(WORKSPACE, job.id)).evaluators
+    assert found.previous_is_zero is False
 
 
 async def test_a_list_of_jobs_tells_what_each_evaluator_scored_and_what_changed(store: Store) -> None:

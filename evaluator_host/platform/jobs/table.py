@@ -15,6 +15,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, Final
 
+import orjson
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
@@ -42,7 +43,7 @@ from evaluator_host.platform.store.database import Repository, clock, columns_of
 from evaluator_host.platform.store.tables import Size, Table, WorkspaceTable
 from evaluator_host.types.errors import InUse, NotFound
 from evaluator_host.types.groups import Counts
-from evaluator_host.types.jobs import JobStatus
+from evaluator_host.types.jobs import Failures, JobStatus
 from evaluator_host.types.warnings import WarningCount, doubt
 
 
@@ -622,19 +623,20 @@ def _overviews(chosen: ColumnElement[bool]) -> Select[Any]:
 
 
 _FAILED: Final = '{"status":"failed"'  # beginning of the JSON of a result that failed
-_ZERO: Final = '"failures":"zero"'  # in the JSON of the request of a job that counts failed rows as 0
+_ZERO: Final = '"failures":"zero"'  # the request of a job that counts failed rows as 0 has it, some others may, too
 
 
 @cache  # takes a millisecond to build, as long as reading a job
 def _tallies() -> Select[Any]:
     """Return the query for evaluators of jobs with their tallies and those of the jobs before."""
     table, before, job_before = JobEvaluatorTable, aliased(JobEvaluatorTable), aliased(JobTable)
-    zero = exists().where(job_before.id == table.previous_job, job_before.request.contains(_ZERO))
+    chosen = (job_before.id == table.previous_job) & job_before.request.contains(_ZERO)
+    zero = select(job_before.request).where(chosen).scalar_subquery()
     earlier = [column.label(f"before_{column.key}") for column in columns_of(before, Tally)]
     together = exists().where(TogetherTable.job_id == table.job_id, TogetherTable.position == table.position)
     failed = together.where(TogetherTable.result.startswith(_FAILED))
     names = (table.job_id, table.label, table.name, table.version, table.previous_job)
-    query = select(*names, together.label("together"), failed.label("failed_together"), zero.label("previous_is_zero"))
+    query = select(*names, together.label("together"), failed.label("failed_together"), zero.label("maybe_zero"))
     return query.add_columns(*columns_of(table, Tally), *earlier).outerjoin(
         before, (before.job_id == table.previous_job) & (before.position == table.previous_position)
     )
@@ -653,7 +655,8 @@ def _tally(row: Any) -> EvaluatorTally:
     tally = Tally(*(getattr(row, name) for name in names))
     failed = bool(row.failed_together)
     scored = bool(row.together) and not failed
-    zero = bool(row.previous_is_zero)
+    request = None if row.maybe_zero is None else orjson.loads(row.maybe_zero)
+    zero = request is not None and request.get("config", {}).get("failures") == Failures.ZERO
     return EvaluatorTally(row[0], row[1], row[2], row[3], tally, row.previous_job, before, scored, failed, zero)
 
 
