@@ -4,13 +4,11 @@ import asyncio
 import re
 from array import array
 from collections import Counter, OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncIterable, Callable, Collection, Iterable, Iterator
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any, Final, Protocol, runtime_checkable
-
-import orjson
 
 from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.platform.datasets.files import RowsFolder, line_chunks
@@ -20,18 +18,16 @@ from evaluator_host.platform.datasets.table import Dataset, Datasets
 from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.platform.jobs.results.aggregate import (
     NAMES,
-    Scatter,
     ValuesByName,
     aggregate,
-    as_float,
     by_name,
-    paired_difference,
     percentile,
     rubrics_of,
     with_rubrics,
 )
 from evaluator_host.platform.jobs.results.agreement import CLASSES, agreement, judged_as
 from evaluator_host.platform.jobs.results.changed import changes_of_evaluators, changes_of_jobs
+from evaluator_host.platform.jobs.results.comparison import ComparedRows, Side
 from evaluator_host.platform.jobs.results.table import Figures, Filter, Results
 from evaluator_host.platform.jobs.row_source import CHUNK_BYTES, CHUNK_ROWS
 from evaluator_host.platform.jobs.spec import evaluator_of, spec_from_json
@@ -45,7 +41,6 @@ from evaluator_host.types.outcome import EvaluationResult, ModelUsage, Status
 from evaluator_host.types.results import (
     Aggregate,
     Agreement,
-    Change,
     ChangePage,
     ColumnFigures,
     Comparison,
@@ -63,7 +58,6 @@ _EXAMPLES: Final = 5
 _MESSAGE: Final = 300
 _NUMBERS: Final = re.compile(r"\d+")
 
-CHANGES_SHOWN: Final = 100
 _REMEMBERED: Final = 64  # ended jobs, whose figures no longer change
 _read_result: Final = Adapter(EvaluationResult).read_json
 
@@ -152,10 +146,8 @@ class JobResults:
     async def _gather(self, job_id: str, evaluator: JobEvaluator, values: dict[int, Json], groups: Groups) -> None:
         """Count the results of an evaluator for some consecutive rows, given with their values."""
         first, last = min(values), max(values)
-        async with aclosing(self._results.figures(job_id, evaluator.position, after=first - 1)) as figures:
+        async with aclosing(self._results.figures(job_id, evaluator.position, after=first - 1, last=last)) as figures:
             async for one in figures:
-                if one.row > last:
-                    return
                 groups.add(values[one.row], one.status, one.score, passed=one.passed)
 
     async def _no_column(self, job: Job, column: str) -> InvalidRequest:
@@ -177,22 +169,20 @@ class JobResults:
         Raises:
           InvalidRequest: the jobs have different rows, or no evaluator in common.
         """
-        sides = await self._in_common(workspace_id, job_id, other_id, evaluator, by_place=by_place)
-        before, after = [await self._jobs.get_job(workspace_id, one) for one in (job_id, other_id)]
+        before, after, sides = await self._in_common(workspace_id, job_id, other_id, evaluator, by_place=by_place)
         names = [await self._dataset_name(one) for one in (before, after)]
         of_jobs = changes_of_jobs((before, names[0]), (after, names[1]))
-        zeros = _counts_zero(before), _counts_zero(after)
         return [
-            replace(
-                await self._comparison(job_id, other_id, old, new, zeros=zeros),
-                changed=(*changes_of_evaluators(old, new), *of_jobs),
-            )
+            await (await self._rows(before, old, after, new)).comparison((*changes_of_evaluators(old, new), *of_jobs))
             for old, new in sides
         ]
 
-    async def _both_zero(self, workspace_id: str, *job_ids: str) -> bool:
-        """Return whether every one of these jobs counts failed rows as 0."""
-        return all([_counts_zero(await self._jobs.get_job(workspace_id, one)) for one in job_ids])
+    async def _rows(self, before: Job, old: JobEvaluator, after: Job, new: JobEvaluator) -> ComparedRows:
+        return ComparedRows(self._results, await self._side(before, old), await self._side(after, new))
+
+    async def _side(self, job: Job, evaluator: JobEvaluator) -> Side:
+        warnings = await self._jobs.warnings_of(job.id, evaluator.position)
+        return Side(job.id, evaluator.position, evaluator.label, _counts_zero(job), warnings)
 
     async def _dataset_name(self, job: Job) -> str:
         with suppress(NotFound):
@@ -208,7 +198,7 @@ class JobResults:
         Raises:
           InvalidRequest: as for `compare`.
         """
-        old, new = (await self._in_common(workspace_id, job_id, other_id, evaluator, by_place=by_place))[0]
+        _, _, [(old, new), *_] = await self._in_common(workspace_id, job_id, other_id, evaluator, by_place=by_place)
         return old.label, new.label
 
     async def pairs(
@@ -226,17 +216,12 @@ class JobResults:
         Raises:
           InvalidRequest: as for `compare`.
         """
-        old, new = (await self._in_common(workspace_id, job_id, other_id, evaluator, by_place=by_place))[0]
-        zero = await self._both_zero(workspace_id, job_id, other_id)
-        pairing = Scatter()
-        async for one, other in _paired(
-            self._results.figures(job_id, old.position), self._results.figures(other_id, new.position)
-        ):
-            was, now = _value(one, metric, zero=zero), _value(other, metric, zero=zero)
-            if was is not None and now is not None:
-                pairing.add_pair(one.row, was, now)
-        points, binned = await asyncio.to_thread(pairing.points)
-        return Pairs(old.label, new.label, metric, len(pairing), points, binned)
+        before, after, [(old, new), *_] = await self._in_common(
+            workspace_id, job_id, other_id, evaluator, by_place=by_place
+        )
+        scatter = await (await self._rows(before, old, after, new)).scatter(metric)
+        points, binned = await asyncio.to_thread(scatter.points)
+        return Pairs(old.label, new.label, metric, len(scatter), points, binned)
 
     async def changes(
         self,
@@ -257,20 +242,11 @@ class JobResults:
         Raises:
           InvalidRequest: as for `compare`.
         """
-        old, new = (await self._in_common(workspace_id, job_id, other_id, evaluator, by_place=by_place))[0]
-        zero = await self._both_zero(workspace_id, job_id, other_id)
-        found: list[Change] = []
-        before = self._results.figures(job_id, old.position, after=after)
-        later = self._results.figures(other_id, new.position, after=after)
-        async with aclosing(_paired(before, later)) as pairs:
-            async for one, other in pairs:
-                gain = _gain(one, other, zero=zero)
-                if not gain or better not in (None, gain > 0):
-                    continue
-                if len(found) == limit:
-                    return ChangePage(tuple(found), found[-1].row)
-                found.append(Change(one.row, one.score, other.score))
-        return ChangePage(tuple(found), None)
+        before, later, [(old, new), *_] = await self._in_common(
+            workspace_id, job_id, other_id, evaluator, by_place=by_place
+        )
+        rows = await self._rows(before, old, later, new)
+        return await rows.changes(better=better, after=after, limit=limit)
 
     async def failures(self, workspace_id: str, job_id: str, *, evaluator: str | None = None) -> list[FailureGroup]:
         """Return the failed rows of each evaluator, or of one, grouped by kind of failure."""
@@ -370,7 +346,8 @@ class JobResults:
 
     async def _in_common(
         self, workspace_id: str, job_id: str, other_id: str, evaluator: str | None, *, by_place: bool
-    ) -> list[tuple[JobEvaluator, JobEvaluator]]:
+    ) -> tuple[Job, Job, list[tuple[JobEvaluator, JobEvaluator]]]:
+        """Return two jobs, and the pairs of evaluators that they have in common, at least one."""
         before, after = [await self._jobs.get_job(workspace_id, one) for one in (job_id, other_id)]
         await self._require_same_rows(before, after)
         sides = await self._jobs.evaluators(job_id), await self._jobs.evaluators(other_id)
@@ -383,7 +360,7 @@ class JobResults:
         wanted = [(old, new) for old, new in pairs if evaluator in (None, old.label, new.label, old.name)]
         if not wanted:
             raise InvalidRequest("the jobs have no evaluator in common that could be compared")
-        return wanted
+        return before, after, wanted
 
     async def _require_same_rows(self, before: Job, after: Job) -> None:
         if before.dataset_id == after.dataset_id:
@@ -410,7 +387,7 @@ class JobResults:
             async for one in self._results.figures(job_id, evaluator.position):
                 gathered.add(one)
                 if one.status != Status.SKIPPED:
-                    for name, value in _metrics(one, zero=zero).items():
+                    for name, value in one.metrics_with(zero=zero).items():
                         values.add(name, value)
 
         def figures_of(name: str, values: "array[float]") -> Aggregate:
@@ -428,118 +405,10 @@ class JobResults:
             return found
         return replace(found, metrics=await with_rubrics(found.metrics, rubrics, self._results.every(job_id, scored)))
 
-    async def _comparison(
-        self, job_id: str, other_id: str, old: JobEvaluator, new: JobEvaluator, *, zeros: tuple[bool, bool]
-    ) -> Comparison:
-        """Compare two evaluators of jobs; `zeros`: whether each of the jobs counts failed rows as 0."""
-        zero = all(zeros)
-        fallen, risen, verdicts, unscored, failed = _Changes(), _Changes(), _Verdicts(zero=zero), 0, 0
-
-        async def fill(values: ValuesByName) -> None:
-            nonlocal fallen, risen, verdicts, unscored, failed
-            fallen, risen, verdicts, unscored, failed = _Changes(), _Changes(), _Verdicts(zero=zero), 0, 0
-            async for one, other in _paired(
-                self._results.figures(job_id, old.position), self._results.figures(other_id, new.position)
-            ):
-                was, now = _metrics(one, zero=zero), _metrics(other, zero=zero)
-                for name in was:
-                    if name in now:
-                        values.add(name, was[name], now[name])
-                verdicts.add(one, other)
-                failures = [Status(side.status) is Status.FAILED for side in (one, other)]
-                failed += any(failures)
-                change = Change(one.row, one.score, other.score)
-                if (gain := _gain(one, other, zero=zero)) < 0:
-                    fallen.add(gain, change, failed=failures[1])
-                elif gain > 0:
-                    risen.add(-gain, change, failed=failures[0])
-                elif (one.score is None) != (other.score is None) and not any(failures):
-                    unscored += 1
-
-        def doubt() -> str | None:
-            if zeros[0] == zeros[1] or not failed:
-                return None
-            job = "earlier" if zeros[0] else "later"
-            rows = "1 row that failed is" if failed == 1 else f"{failed} rows that failed are"
-            return (
-                f"only the {job} job counts failed rows as 0, so {rows} left out here, and these figures do not add up "
-                "with the means of the jobs; score the rows again with the `failures` of the other job"
-            )
-
-        metrics = await by_name(fill, lambda name, *pair: paired_difference(name, zip(*pair, strict=True)))
-        return Comparison(
-            before=old.label,
-            after=new.label,
-            changed=(),
-            metrics=tuple(metrics[name] for name in sorted(metrics)),
-            regressions=fallen.greatest(),
-            improvements=risen.greatest(),
-            regressed=fallen.count,
-            improved=risen.count,
-            lost=fallen.failed,
-            gained=risen.failed,
-            judged=verdicts.rows,
-            pass_rate_before=verdicts.rate(0),
-            pass_rate_after=verdicts.rate(1),
-            warnings_before=await self._jobs.warnings_of(job_id, old.position),
-            warnings_after=await self._jobs.warnings_of(other_id, new.position),
-            unscored=unscored,
-            doubt=doubt(),
-        )
-
 
 def _names(evaluators: Iterable[EvaluatorFigures]) -> int:
     """Return the number of metrics with figures, of all evaluators."""
     return sum(len(one.metrics) for one in evaluators)
-
-
-class _Changes:
-    """Counts rows whose score changed, and keeps the rows with the largest changes."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.failed = 0  # rows among these that failed where their score is the lower one
-        self._most: list[tuple[float, Change]] = []
-
-    def add(self, order: float, change: Change, *, failed: bool) -> None:
-        self.count += 1
-        self.failed += failed
-        self._most.append((order, change))
-        if len(self._most) > 10 * CHANGES_SHOWN:
-            self._most = self._sorted()
-
-    def greatest(self) -> tuple[Change, ...]:
-        return tuple(change for _, change in self._sorted())
-
-    def _sorted(self) -> list[tuple[float, Change]]:
-        return sorted(self._most, key=lambda pair: pair[0])[:CHANGES_SHOWN]
-
-
-class _Verdicts:
-    """Counts rows by their verdicts in two jobs; `zero`: a row that failed did not pass, where others have verdicts."""
-
-    def __init__(self, *, zero: bool) -> None:
-        self._zero = zero
-        self._counts: Counter[tuple[bool | Status | None, ...]] = Counter()
-
-    def add(self, *sides: Figures) -> None:
-        failed = Status.FAILED
-        self._counts[tuple(failed if self._zero and one.status == failed else one.passed for one in sides)] += 1
-
-    @property
-    def rows(self) -> int:
-        return self._judged().total()
-
-    def rate(self, side: int) -> float | None:
-        """Return the share of the rows with a verdict in both jobs that passed in one of them; None without any."""
-        judged = self._judged()
-        passed = sum(count for verdicts, count in judged.items() if verdicts[side] is True)
-        return passed / judged.total() if judged else None
-
-    def _judged(self) -> Counter[tuple[bool | Status | None, ...]]:
-        if not all(any(isinstance(verdicts[side], bool) for verdicts in self._counts) for side in (0, 1)):
-            return Counter()
-        return Counter({verdicts: count for verdicts, count in self._counts.items() if None not in verdicts})
 
 
 def _counts_zero(job: Job) -> bool:
@@ -612,57 +481,6 @@ class _Gathered:
             return None
         ordered = array("d", sorted(self._run_ms))
         return Latency(*(round(percentile(ordered, p), 3) for p in (50, 90, 99)))
-
-
-def _metrics(one: Figures, *, zero: bool = False) -> dict[str, float]:
-    """Return a row's metrics, and its score under the name `score`, unless a metric has this name.
-
-    With `zero`, a row that failed has a score of 0.
-    """
-    if zero and one.status == Status.FAILED:
-        return {"score": 0.0}
-    found: dict[str, Any] = ({} if one.score is None else {"score": one.score}) | orjson.loads(one.metrics)
-    return {name: as_float(value) for name, value in found.items()}
-
-
-def _value(one: Figures, metric: str, *, zero: bool) -> float | None:
-    return _score(one, zero=zero) if metric == "score" else _metrics(one).get(metric)
-
-
-def _score(one: Figures, *, zero: bool) -> float | None:
-    """Return a row's score; with `zero`, 0 for a row that failed."""
-    return 0.0 if zero and one.status == Status.FAILED else one.score
-
-
-def _gain(before: Figures, after: Figures, *, zero: bool) -> float:
-    """Return by how much a row's score rose: infinity when it failed before, minus infinity when it fails now.
-
-    It is 0 when a row has no score though it did not fail: that is neither better nor worse. With `zero`, a row that
-    failed has a score of 0.
-    """
-    was, now = _score(before, zero=zero), _score(after, zero=zero)
-    if was is not None and now is not None:
-        return now - was
-    if was is None and now is None:
-        return 0.0
-    if was is None:
-        return float("inf") if before.status == Status.FAILED else 0.0
-    return float("-inf") if after.status == Status.FAILED else 0.0
-
-
-async def _paired(
-    earlier: AsyncGenerator[Figures, None], later: AsyncGenerator[Figures, None]
-) -> AsyncGenerator[tuple[Figures, Figures], None]:
-    """Yield the pairs of equal rows from two generators that are sorted by row."""
-    one, other = await anext(earlier, None), await anext(later, None)
-    while one is not None and other is not None:
-        if one.row == other.row:
-            yield one, other
-        behind = one.row <= other.row, other.row <= one.row
-        if behind[0]:
-            one = await anext(earlier, None)
-        if behind[1]:
-            other = await anext(later, None)
 
 
 def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple[JobEvaluator, JobEvaluator]]:

@@ -10,10 +10,11 @@ from itertools import groupby
 from typing import Any, Final
 
 import orjson
-from sqlalchemy import ColumnElement, case, desc, false, func, literal, select, tuple_, union_all
+from sqlalchemy import ColumnElement, case, desc, false, func, literal, select, true, tuple_, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.platform.jobs.queue import StoredResult
+from evaluator_host.platform.jobs.results.aggregate import as_float
 from evaluator_host.platform.jobs.table import JobEvaluatorTable, ResultTable, SharedPartTable, TogetherTable
 from evaluator_host.platform.store.database import Engine, Repository, columns_of
 from evaluator_host.types.errors import InvalidRequest
@@ -59,6 +60,24 @@ class Figures:
     error_code: str | None
     run_ms: float
     metrics: str
+
+    def score_with(self, *, zero: bool) -> float | None:
+        """Return the score; with `zero`, 0 for a row that failed."""
+        return 0.0 if zero and self.status == Status.FAILED else self.score
+
+    def metrics_with(self, *, zero: bool) -> dict[str, float]:
+        """Return the metrics, and the score under the name `score`, unless a metric has this name.
+
+        With `zero`, a row that failed has a score of 0.
+        """
+        if zero and self.status == Status.FAILED:
+            return {"score": 0.0}
+        found: dict[str, Any] = ({} if self.score is None else {"score": self.score}) | orjson.loads(self.metrics)
+        return {name: as_float(value) for name, value in found.items()}
+
+    def value_of(self, metric: str, *, zero: bool) -> float | None:
+        """Return a metric, or the score under the name `score`; None if the row does not have it."""
+        return self.score_with(zero=zero) if metric == "score" else self.metrics_with(zero=False).get(metric)
 
 
 class Results(Repository):
@@ -166,15 +185,18 @@ class Results(Repository):
             if cursor is None:
                 return
 
-    async def figures(self, job_id: str, position: int, *, after: int = -1) -> AsyncGenerator[Figures, None]:
-        """Yield the figures of one evaluator's results, in the order of rows, from the row after `after` on."""
+    async def figures(
+        self, job_id: str, position: int, *, after: int = -1, last: int | None = None
+    ) -> AsyncGenerator[Figures, None]:
+        """Yield the figures of an evaluator's results in the order of rows, from after the row `after` to `last`."""
         table = ResultTable
         chosen = (table.job_id == job_id) & (table.position == position)
+        chosen &= true() if last is None else table.row <= last
         columns = [_unless_long(column) if column is table.metrics else column for column in columns_of(table, Figures)]
         query = select(*columns).where(chosen).order_by(table.row)
-        last = after
+        read = after
         while True:
-            rows = await self._database.fetch_all(query.where(table.row > last).limit(_AT_ONCE))
+            rows = await self._database.fetch_all(query.where(table.row > read).limit(_AT_ONCE))
             page = [Figures(*row) for row in rows]
             for number, one in enumerate(page):
                 if number % _BETWEEN == 0:
@@ -185,7 +207,7 @@ class Results(Repository):
                 yield one
             if len(page) < _AT_ONCE:
                 return
-            last = page[-1].row
+            read = page[-1].row
 
     async def one(self, job_id: str, position: int, row: int) -> StoredResult | None:
         """Return the result of the evaluator at `position` for a row, or None."""

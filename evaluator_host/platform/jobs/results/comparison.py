@@ -1,0 +1,207 @@
+"""Compares the results of an evaluator in two jobs over the same rows."""
+
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final
+
+from evaluator_host.platform.jobs.results.aggregate import Scatter, ValuesByName, by_name, paired_difference
+from evaluator_host.platform.jobs.results.table import Figures, Results
+from evaluator_host.types.outcome import Status
+from evaluator_host.types.results import Change, Changed, ChangePage, Comparison
+from evaluator_host.types.warnings import WarningCount
+
+CHANGES_SHOWN: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """An evaluator in one of two jobs."""
+
+    job_id: str
+    position: int  # place of the evaluator in the job
+    label: str  # name of the evaluator in the job's results
+    zero: bool  # whether the job counts failed rows as 0
+    warnings: tuple[WarningCount, ...] = ()  # warnings of its results
+
+
+class ComparedRows:
+    """The rows for which an evaluator has results in two jobs."""
+
+    def __init__(self, results: Results, before: Side, after: Side) -> None:
+        self._results = results
+        self._before = before
+        self._after = after
+        self._zero = before.zero and after.zero  # whether a row that failed has a score of 0 in both
+
+    async def changes(self, *, better: bool | None, after: int, limit: int) -> ChangePage:
+        """Return a page of rows whose score rose (`better`), fell (false), or either (None), from after a row on."""
+        found: list[Change] = []
+        async with aclosing(self._pairs(after=after)) as pairs:
+            async for one, other in pairs:
+                gain = _gain(one, other, zero=self._zero)
+                if not gain or better not in (None, gain > 0):
+                    continue
+                if len(found) == limit:
+                    return ChangePage(tuple(found), found[-1].row)
+                found.append(Change(one.row, one.score, other.score))
+        return ChangePage(tuple(found), None)
+
+    async def scatter(self, metric: str) -> Scatter:
+        """Return the pairs of values that rows have for a metric."""
+        pairing = Scatter()
+        async for one, other in self._pairs():
+            was, now = (side.value_of(metric, zero=self._zero) for side in (one, other))
+            if was is not None and now is not None:
+                pairing.add_pair(one.row, was, now)
+        return pairing
+
+    async def comparison(self, changed: tuple[Changed, ...]) -> Comparison:
+        """Return the differences of all metrics, and the rows that changed most; `changed`: what else differs."""
+        tally = _Tally(zero=self._zero)
+
+        async def fill(values: ValuesByName) -> None:
+            nonlocal tally
+            tally = _Tally(zero=self._zero)
+            async for one, other in self._pairs():
+                was, now = (side.metrics_with(zero=self._zero) for side in (one, other))
+                for name in was:
+                    if name in now:
+                        values.add(name, was[name], now[name])
+                tally.add(one, other)
+
+        metrics = await by_name(fill, lambda name, *pair: paired_difference(name, zip(*pair, strict=True)))
+        return Comparison(
+            before=self._before.label,
+            after=self._after.label,
+            changed=changed,
+            metrics=tuple(metrics[name] for name in sorted(metrics)),
+            regressions=tally.fallen.greatest(),
+            improvements=tally.risen.greatest(),
+            regressed=tally.fallen.count,
+            improved=tally.risen.count,
+            lost=tally.fallen.failed,
+            gained=tally.risen.failed,
+            judged=tally.verdicts.rows,
+            pass_rate_before=tally.verdicts.rate(0),
+            pass_rate_after=tally.verdicts.rate(1),
+            warnings_before=self._before.warnings,
+            warnings_after=self._after.warnings,
+            unscored=tally.unscored,
+            doubt=self._doubt(tally.failed),
+        )
+
+    def _doubt(self, failed: int) -> str | None:
+        """Return why the figures do not add up with the means of the jobs, if rows failed; None if they do."""
+        if self._before.zero == self._after.zero or not failed:
+            return None
+        job = "earlier" if self._before.zero else "later"
+        rows = "1 row that failed is" if failed == 1 else f"{failed} rows that failed are"
+        return (
+            f"only the {job} job counts failed rows as 0, so {rows} left out here, and these figures do not add up "
+            "with the means of the jobs; score the rows again with the `failures` of the other job"
+        )
+
+    async def _pairs(self, *, after: int = -1) -> AsyncGenerator[tuple[Figures, Figures], None]:
+        """Yield the results of both jobs for each row that both have, in the order of rows, from after a row on."""
+        sides = (self._before, self._after)
+        earlier, later = (self._results.figures(one.job_id, one.position, after=after) for one in sides)
+        async with aclosing(earlier), aclosing(later):
+            one, other = await anext(earlier, None), await anext(later, None)
+            while one is not None and other is not None:
+                if one.row == other.row:
+                    yield one, other
+                behind = one.row <= other.row, other.row <= one.row
+                if behind[0]:
+                    one = await anext(earlier, None)
+                if behind[1]:
+                    other = await anext(later, None)
+
+
+class _Tally:
+    """Counts the rows that two jobs have in common; `zero`: a row that failed has a score of 0."""
+
+    def __init__(self, *, zero: bool) -> None:
+        self._zero = zero
+        self.fallen, self.risen = _Changes(), _Changes()
+        self.verdicts = _Verdicts(zero=zero)
+        self.unscored = 0  # rows that have a score in one job, and neither a score nor an error in the other
+        self.failed = 0  # rows that failed in either job
+
+    def add(self, one: Figures, other: Figures) -> None:
+        self.verdicts.add(one, other)
+        failures = [side.status == Status.FAILED for side in (one, other)]
+        self.failed += any(failures)
+        change = Change(one.row, one.score, other.score)
+        if (gain := _gain(one, other, zero=self._zero)) < 0:
+            self.fallen.add(gain, change, failed=failures[1])
+        elif gain > 0:
+            self.risen.add(-gain, change, failed=failures[0])
+        elif (one.score is None) != (other.score is None) and not any(failures):
+            self.unscored += 1
+
+
+class _Changes:
+    """Counts rows whose score changed, and keeps the rows with the largest changes."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.failed = 0  # rows among these that failed where their score is the lower one
+        self._most: list[tuple[float, Change]] = []
+
+    def add(self, order: float, change: Change, *, failed: bool) -> None:
+        self.count += 1
+        self.failed += failed
+        self._most.append((order, change))
+        if len(self._most) > 10 * CHANGES_SHOWN:
+            self._most = self._sorted()
+
+    def greatest(self) -> tuple[Change, ...]:
+        return tuple(change for _, change in self._sorted())
+
+    def _sorted(self) -> list[tuple[float, Change]]:
+        return sorted(self._most, key=lambda pair: pair[0])[:CHANGES_SHOWN]
+
+
+class _Verdicts:
+    """Counts rows by their verdicts in two jobs; `zero`: a row that failed did not pass, where others have verdicts."""
+
+    def __init__(self, *, zero: bool) -> None:
+        self._zero = zero
+        self._counts: Counter[tuple[bool | Status | None, ...]] = Counter()
+
+    def add(self, *sides: Figures) -> None:
+        failed = Status.FAILED
+        self._counts[tuple(failed if self._zero and one.status == failed else one.passed for one in sides)] += 1
+
+    @property
+    def rows(self) -> int:
+        return self._judged().total()
+
+    def rate(self, side: int) -> float | None:
+        """Return the share of the rows with a verdict in both jobs that passed in one of them; None without any."""
+        judged = self._judged()
+        passed = sum(count for verdicts, count in judged.items() if verdicts[side] is True)
+        return passed / judged.total() if judged else None
+
+    def _judged(self) -> Counter[tuple[bool | Status | None, ...]]:
+        if not all(any(isinstance(verdicts[side], bool) for verdicts in self._counts) for side in (0, 1)):
+            return Counter()
+        return Counter({verdicts: count for verdicts, count in self._counts.items() if None not in verdicts})
+
+
+def _gain(before: Figures, after: Figures, *, zero: bool) -> float:
+    """Return by how much a row's score rose: infinity when it failed before, minus infinity when it fails now.
+
+    It is 0 when a row has no score though it did not fail: that is neither better nor worse. With `zero`, a row that
+    failed has a score of 0.
+    """
+    was, now = before.score_with(zero=zero), after.score_with(zero=zero)
+    if was is not None and now is not None:
+        return now - was
+    if was is None and now is None:
+        return 0.0
+    if was is None:
+        return float("inf") if before.status == Status.FAILED else 0.0
+    return float("-inf") if after.status == Status.FAILED else 0.0
