@@ -14,5 +14,5 @@ def resource_folders() -> tuple[PluginFolder, ...]:
 
 
 def modules(name: str) -> Iterator[str]:
-    """Yield the full names of all modules of this name, such as `table`, that resources have."""
+    """Yield the full names of all modules with this name, such as `table`, that resources have."""
     return (f"{one.package}.{name}" for one in resource_folders() if one.has(name))

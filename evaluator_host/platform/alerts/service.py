@@ -106,7 +106,7 @@ class LiveScores(Protocol):
     """The part of a host that scores live traces."""
 
     async def require_evaluator(self, workspace_id: str, name: str) -> None:
-        """Check that there is an evaluator of this name; raise `NotFound` if there is not."""
+        """Check that there is an evaluator with this name; raise `NotFound` if there is not."""
         ...
 
     async def live_figures(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:
@@ -119,14 +119,14 @@ class MissedRuns(Protocol):
     """The part of a host that makes the jobs of schedules."""
 
     async def require_schedule(self, workspace_id: str, name: str) -> None:
-        """Check that there is a schedule of this name; raise `NotFound` if there is not."""
+        """Check that there is a schedule with this name; raise `NotFound` if there is not."""
         ...
 
     async def missed_run(self, workspace_id: str, name: str) -> tuple[datetime, str] | None:
         """Return the time of the last run, and why it made no job; None when it made one, or none was due yet.
 
         Raises:
-          NotFound: there is no schedule of that name.
+          NotFound: there is no schedule with that name.
         """
         ...
 
@@ -137,7 +137,7 @@ class Alerts:
     For every method that takes the `name` of an alert:
 
     Raises:
-      NotFound: there is no alert of that name.
+      NotFound: there is no alert with that name.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class Alerts:
         Raises:
           InvalidRequest: the name or the rule is not valid, or the webhook may not be called.
           NotFound: there is no such job, schedule, evaluator or secret.
-          NameTaken: there is an alert of that name.
+          NameTaken: there is an alert with that name.
           InUse: the workspace has too many.
         """
         await self._require(workspace_id, rule)

@@ -121,7 +121,7 @@ class FirstRows:
                 raise self.no_outputs(name, report)
 
     def no_outputs(self, name: str, report: CheckReport | None = None) -> InvalidRequest:
-        """Return the error for an evaluator of this name that reads outputs, as its report says."""
+        """Return the error for an evaluator with this name that reads outputs, as its report says."""
         if (empty := self._output_column()) is not None:
             return self._is_empty(empty, name)
         read = () if report is None else report.reads.outputs

@@ -63,11 +63,11 @@ class DatasetService:
     ) -> DatasetReport:
         """Store the rows of a file that arrives in chunks, without the whole file in memory.
 
-        With `replace` it replaces the data set of that name; jobs over the old one keep its rows.
+        With `replace` it replaces the data set with that name; jobs over the old one keep its rows.
 
         Raises:
           InvalidRequest: the name is not valid, or the file has another format or no row.
-          NameTaken: there is a data set of that name, and `replace` is not set.
+          NameTaken: there is a data set with that name, and `replace` is not set.
           TooLarge: the file is over this host's limit.
           LimitExceeded: reading the file takes too much processor time or memory.
           OverQuota: the workspace stores as much as it may.

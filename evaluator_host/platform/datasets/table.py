@@ -119,7 +119,7 @@ class Datasets(Repository):
 
         Raises:
           InvalidRequest: the name is not valid.
-          NameTaken: there is a data set of that name, and `replace` is not set.
+          NameTaken: there is a data set with that name, and `replace` is not set.
         """
         made = Dataset(dataset_id, workspace_id, name, facts, datetime.now(UTC), title=name)
         if name is not None:

@@ -79,7 +79,7 @@ class EvaluatorRegistry:
 
         Raises:
           InvalidRequest: the name is not valid, or the evaluator does not load; the problems say why.
-          NameTaken: there is an evaluator of that name.
+          NameTaken: there is an evaluator with that name.
           OverQuota: the workspace stores as much as it may.
           HostError: the host cannot check it now, see `Service.check`.
         """

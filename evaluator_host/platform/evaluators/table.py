@@ -127,7 +127,7 @@ class Evaluators(Repository):
     For every method that takes the `name` of a stored evaluator:
 
     Raises:
-      NotFound: there is no evaluator of that name.
+      NotFound: there is no evaluator with that name.
     """
 
     async def create_evaluator(
@@ -137,7 +137,7 @@ class Evaluators(Repository):
 
         Raises:
           InvalidRequest: the name is not valid.
-          NameTaken: there is an evaluator of that name.
+          NameTaken: there is an evaluator with that name.
         """
         require_name(name, "evaluator")
         evaluator_id, now = f"ev_{secrets.token_hex(8)}", datetime.now(UTC)

@@ -81,7 +81,7 @@ class JobService:
     For every method that takes a `job_id`:
 
     Raises:
-      NotFound: the workspace has no job of that id.
+      NotFound: the workspace has no job with that id.
     """
 
     service: Service
@@ -226,7 +226,7 @@ class JobService:
         """Return the scores of each stored evaluator in the newest completed jobs over a data set, the oldest first.
 
         Raises:
-          NotFound: there is no such data set, nor a job over one of that name.
+          NotFound: there is no such data set, nor a job over one with that name.
         """
         found = (await self.jobs.list_completed(workspace_id, dataset, limit=limit))[::-1]
         if not found:

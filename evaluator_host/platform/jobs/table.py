@@ -363,7 +363,7 @@ class Jobs(Repository):
     For every method that takes a workspace and a `job_id`:
 
     Raises:
-      NotFound: the workspace has no job of that id.
+      NotFound: the workspace has no job with that id.
     """
 
     async def add_job(

@@ -52,7 +52,7 @@ class LabelQueues:
     For every method that takes the `name` of a queue:
 
     Raises:
-      NotFound: there is no queue of that name.
+      NotFound: there is no queue with that name.
     """
 
     labels: Labels
@@ -82,7 +82,7 @@ class LabelQueues:
         Raises:
           InvalidRequest: a field is not valid, or there are no such rows.
           NotFound: there is no such job, evaluator or data set.
-          NameTaken: there is a queue of that name.
+          NameTaken: there is a queue with that name.
           OverQuota: the workspace has reached its quota.
         """
         _require_task(task)

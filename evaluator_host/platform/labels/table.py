@@ -124,7 +124,7 @@ class Labels(Repository):
 
         Raises:
           InvalidRequest: the name is not valid.
-          NameTaken: there is a queue of that name.
+          NameTaken: there is a queue with that name.
         """
         require_name(name, "label queue")
         made = StoredQueue(f"lq_{secrets.token_hex(8)}", workspace_id, name, created_at=datetime.now(UTC), **given)
@@ -150,7 +150,7 @@ class Labels(Repository):
         """Return a queue.
 
         Raises:
-          NotFound: there is no queue of that name.
+          NotFound: there is no queue with that name.
         """
         table = LabelQueueTable
         query = select(*columns_of(table, StoredQueue)).where(table.workspace_id == workspace_id, table.name == name)

@@ -49,7 +49,7 @@ class ModelService:
 
         Raises:
           InvalidRequest: a field is not valid, the host is not allowed, or the secret exists already.
-          NameTaken: there is a model of that name.
+          NameTaken: there is a model with that name.
           NotFound: there is no such secret.
           InUse: the workspace has 1,000 models.
         """

@@ -60,7 +60,7 @@ class Schedules:
     For every method that takes the `name` of a schedule:
 
     Raises:
-      NotFound: there is no schedule of that name.
+      NotFound: there is no schedule with that name.
     """
 
     def __init__(self, objects: Objects, jobs: JobService) -> None:
@@ -76,7 +76,7 @@ class Schedules:
         Raises:
           InvalidRequest: the name, the expression, the time zone or the job is not valid.
           NotFound: there is no such evaluator or data set.
-          NameTaken: there is a schedule of that name.
+          NameTaken: there is a schedule with that name.
           InUse: the workspace has too many.
         """
         first = next(iter(_times(cron, timezone, datetime.now(UTC))), None)
@@ -113,7 +113,7 @@ class Schedules:
         return _report(await self._objects.get_object(KIND, workspace_id, name))
 
     async def require_schedule(self, workspace_id: str, name: str) -> None:
-        """Check that there is a schedule of this name."""
+        """Check that there is a schedule with this name."""
         await self._objects.get_object(KIND, workspace_id, name)
 
     async def change_schedule(
@@ -146,7 +146,7 @@ class Schedules:
         """Create the job of a schedule now, in addition to its times.
 
         Raises:
-          NotFound: there is no schedule of that name, or its evaluator or data set was deleted.
+          NotFound: there is no schedule with that name, or its evaluator or data set was deleted.
         """
         stored, now = await self._objects.get_object(KIND, workspace_id, name), datetime.now(UTC)
         job = await self._jobs.create_job(_named(stored, _STORED.read_json(stored.content), now), workspace_id)

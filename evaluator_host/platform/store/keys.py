@@ -92,7 +92,7 @@ class Keys(Repository):
 
         Raises:
           InvalidRequest: a name is not valid.
-          NameTaken: the workspace has a key of that name.
+          NameTaken: the workspace has a key with that name.
         """
         require_name(name, "key")
         token = generate_key()
@@ -128,7 +128,7 @@ class Keys(Repository):
 
         Raises:
           NotFound: there is no such key, or it is revoked already.
-          InvalidRequest: several workspaces have a key of that name.
+          InvalidRequest: several workspaces have a key with that name.
         """
         active = ApiKeyTable.revoked_at.is_(None)
         query = _keys().where(active, or_(ApiKeyTable.id == name, ApiKeyTable.name == name))

@@ -34,7 +34,7 @@ class Objects(Repository):
     For every method that takes the `name` of a stored object:
 
     Raises:
-      NotFound: there is no object of that kind and name.
+      NotFound: there is no object of that kind with that name.
     """
 
     def __init__(self, database: Database) -> None:
@@ -47,7 +47,7 @@ class Objects(Repository):
 
         Raises:
           InvalidRequest: the name is not valid.
-          NameTaken: there is an object of that kind and name.
+          NameTaken: there is an object of that kind with that name.
           InUse: the workspace has `most` objects of that kind.
         """
         require_name(name, _noun(kind))

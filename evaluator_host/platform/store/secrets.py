@@ -202,7 +202,7 @@ class Secrets(Repository):
     For every method that takes the `name` of a stored secret:
 
     Raises:
-      NotFound: there is no secret of that name.
+      NotFound: there is no secret with that name.
     """
 
     def __init__(self, database: Database, box: SecretBox) -> None:

@@ -134,10 +134,10 @@ class Traces(Repository):
         return JobScore(name, rows, scored, failed, rows - scored - failed, mean, rate, None, None, mean_rows=scores)
 
     async def require_evaluator(self, workspace_id: str, name: str) -> None:
-        """Check that there is an evaluator of this name.
+        """Check that there is an evaluator with this name.
 
         Raises:
-          NotFound: there is no evaluator of this name.
+          NotFound: there is no evaluator with this name.
         """
         query = select(EvaluatorTable.id).where(named(workspace_id, name))
         if await self._database.fetch_value(query) is None:

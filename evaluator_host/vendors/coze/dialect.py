@@ -49,7 +49,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read `score`, a number or a text with a number, and `reason`; any other score becomes None, without an error."""
+    """Read `reason` and `score`, a number or a string with a number; any other score becomes None, without an error."""
     if (error := unreadable(returned)) is not None:
         return error
     value = returned.value

@@ -2,11 +2,13 @@
 
 A record is only data: each script runs in a warm sandbox of the host that gets the request. All hosts that share a
 database therefore know the same sandboxes, and a restart loses none. A record is deleted a day after its last use, or
-when its workspace has too many. The environment, which may have providers' keys, is encrypted as secrets are.
+when its workspace has too many. The environment, which may contain providers' keys, is encrypted in the same way as
+secrets.
 
-A process that runs a second script in a sandbox leases its record: it then reads the record every quarter of a second
-instead of for each script, and notes this in the record. A request that changes or deletes a record with that note is
-answered only when every lease has ended, so that afterwards no process starts a script with the old record.
+A process that runs a second script in a sandbox leases the sandbox's record: from then on the process reads the record
+at most every quarter of a second, not for each script, and the record says that it is leased. A request that changes or
+deletes a leased record is answered only when every lease has ended, so that afterwards no process starts a script with
+the old record.
 """
 
 import asyncio
@@ -31,14 +33,14 @@ LANGUAGE: Final = "code-toolbox-language"
 _KIND: Final = "daytona sandbox"
 _MOST: Final = 500  # highest number of records in one workspace
 _FORGOTTEN: Final = timedelta(days=1)
-_NOTED: Final = timedelta(minutes=10)  # shortest time between two updates of a last use
+_NOTED: Final = timedelta(minutes=10)  # shortest time between two updates of a record's last use
 _LEASE_S: Final = 0.25
 _LEASES_END_S: Final = _LEASE_S + 0.05  # wait after which all earlier leases have ended
 _LEASES: Final = 500  # highest number of leases that a process remembers
 _LEASED: Final = "leased"  # key of the lease in a record's content
 _NONE: Final = "Sandbox with ID or name {} not found"
 _SMALL: Final = 4096  # characters of the longest content that needs no thread
-_TEXT_CHARS: Final = 64 << 10  # most characters of environment and labels together
+_TEXT_CHARS: Final = 64 << 10  # highest number of characters in environment and labels together
 _INTERVALS: Final = ("autoStopInterval", "autoArchiveInterval", "autoDeleteInterval", "autoPauseInterval")
 
 
@@ -50,8 +52,8 @@ class Record:
       workspace: Id of the workspace that owns it.
       env: Environment variables of its scripts.
       labels: Labels from its creation; `code-toolbox-language` is the language.
-      asked: Other fields of the request that created it, which responses repeat.
-      packages: Pins that were installed in it, by `python` and `javascript`.
+      asked: Other fields of the request that created the sandbox; responses repeat them.
+      packages: Pins that were installed in the sandbox, by language (`python` or `javascript`).
     """
 
     workspace: str
@@ -111,7 +113,7 @@ class Records(Repository):
         """Create and return a sandbox; delete the workspace's least recently used ones if there are too many.
 
         Raises:
-          ValueError: `env` or `labels` are not texts by name, or are too large.
+          ValueError: `env` or `labels` are too large, or are not objects with only strings as values.
           Misconfigured: this host cannot encrypt the environment.
         """
         env, labels = _texts(body.get("env"), "env"), _texts(body.get("labels"), "labels")
@@ -154,7 +156,7 @@ class Records(Repository):
             return held[1]
         text = await self._fetch(workspace, id_or_name)
         record, ends_s = await self._opened(workspace, text), 0.0
-        if held is not None:  # a first script takes no lease: most sandboxes run only one
+        if held is not None:  # the first script takes no lease, since most sandboxes run only one script
             if not decode_json(text.encode()).get(_LEASED) and not await self._change(record, _note_lease):
                 raise NotFound(_NONE.format(id_or_name[:80]))
             ends_s = now_s + _LEASE_S
@@ -183,7 +185,7 @@ class Records(Repository):
         return await asyncio.to_thread(self._record, workspace, text)
 
     async def find(self, workspace: str, labels: dict[str, Json]) -> list[Record]:
-        """Return the sandboxes that have all `labels`, the newest last; an env that cannot be decrypted is left out."""
+        """Return the sandboxes that have all `labels`, newest last, without environments that cannot be decrypted."""
         query = select(EntityTable.content).where(_of(workspace)).order_by(EntityTable.created_at)
         texts = await self._database.fetch_values(query)
 
@@ -224,7 +226,7 @@ class Records(Repository):
         return content
 
     async def _end_leases(self, record: Record, content: dict[str, Any]) -> None:
-        """Wait until every lease that began before a stored change has ended, in all processes."""
+        """Wait until all processes' leases that began before a stored change have ended."""
         if content.get(_LEASED):
             await asyncio.sleep(_LEASES_END_S)
         self._leases.pop((record.workspace, record.id), None)

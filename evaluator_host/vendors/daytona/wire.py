@@ -46,7 +46,7 @@ class _Verbs:
         return json_response(record.told(self._toolbox(request)))  # status 200: the client accepts no other
 
     async def list(self, request: Request) -> Response:
-        """List sandboxes by labels; all are on one page."""
+        """List the sandboxes that have the given labels, all on one page."""
         try:
             labels = decode_json(request.query_params.get("labels", "{}").encode())
         except InvalidJson:
@@ -69,14 +69,14 @@ class _Verbs:
         return json_response({**record.told(self._toolbox(request)), "state": "destroyed"})
 
     async def snapshots(self, request: Request) -> Response:
-        """List the snapshots that the query names, and a few more; a snapshot of any name exists."""
+        """List the snapshots that the query names, and a few more; every name counts as an existing snapshot."""
         names = dict.fromkeys([*request.query_params.getlist("name"), *_SNAPSHOTS])
         own = {one.asked.get("snapshot") for one in await self._records.find(self._workspace(request), {})}
         items = [_snapshot(str(name)) for name in (*names, *sorted(str(name) for name in own - {None}))]
         return json_response({"items": items, "total": len(items), "page": 1, "totalPages": 1})
 
     async def snapshot(self, request: Request) -> Response:
-        """Show a snapshot; a snapshot of any name exists."""
+        """Show a snapshot; every name counts as an existing snapshot."""
         return json_response(_snapshot(request.path_params["name"]))
 
     async def code_run(self, request: Request) -> Response:
@@ -158,7 +158,7 @@ def _language(name: Any) -> Language:
 
 
 def _installs(code: str) -> list[str] | None:
-    """Return the packages that a short script installs by pip or npm, as Phoenix's do; None for any other script."""
+    """Return the packages that a short script installs with pip or npm (Phoenix sends such); None for other scripts."""
     found = _INSTALL.search(code) if len(code) <= _INSTALL_CHARS else None
     if found is None:
         return None
@@ -196,7 +196,7 @@ def refuse(error: HostError, _path: str) -> Response:
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests for `wires check`, as Daytona's client sends them; scripts need an id, and are left out."""
+    """Return requests for `wires check`, as Daytona's client sends them; without scripts, which need a sandbox's id."""
     labels = {LANGUAGE: "python"}
     return (
         Probe("snapshots", "GET", "/api/snapshots", None, lambda got: bool(got.json()["items"])),

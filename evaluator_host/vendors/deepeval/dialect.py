@@ -30,7 +30,7 @@ _PASSED_ON: Final = ("context", "retrieval_context", "tools_called", "expected_t
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return `{"test_case": …}` as argument: the row's `variables`, or else made from its other fields."""
+    """Return the argument `{"test_case": …}`: the row's `variables`, or else one made from its other fields."""
     return bind_native(row, settings, _case, needs="test_case", inner="test_case")
 
 
@@ -47,7 +47,7 @@ def _case(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
 
 
 def _turns(messages: list[Json]) -> list[Json]:
-    """Return the turns of user and assistant; tool calls and their results belong to the assistant."""
+    """Return the turns of user and assistant; tool calls and their results become part of the assistant's turns."""
     turns: list[Json] = []
     calls: dict[str, dict[str, Json]] = {}
     for message in messages:
@@ -85,7 +85,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the attributes that the metric set, `score`, `reason`, `success`; an exception fails the row."""
+    """Read the attributes `score`, `reason` and `success` that the metric set; an exception fails the row."""
     if (error := unreadable(returned)) is not None:
         return error
     found = returned.value if isinstance(returned.value, dict) else {}

@@ -28,7 +28,7 @@ _HINT: Final = "return a number, a bool, a text, or a pair of one of these and a
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return keyword arguments of a scorer: the row's `variables`, or else a `step_object` from its other fields."""
+    """Return keyword arguments for a scorer: the row's `variables`, or else `step_object`, made of its other fields."""
     return bind_native(row, settings, _step, needs="step_object")
 
 

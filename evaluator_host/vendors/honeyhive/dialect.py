@@ -28,7 +28,7 @@ def _row(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
 def interpret(
     returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
 ) -> Scored | EvaluationError:
-    """Read a number, bool or text, or a dict of them; drop other values with a warning, as HoneyHive drops them."""
+    """Read a number, bool or string, or a dict of them; drop other values with a warning (HoneyHive drops them too)."""
     sent = returned.value
     if not isinstance(sent, dict) or "value" not in sent:
         return contradiction()
@@ -54,7 +54,7 @@ def interpret(
 
 
 def _read(value: dict[str, Json], dropped: list[str]) -> dict[str, Json]:
-    """Return score, explanation and extras of a dict."""
+    """Return the score, the explanation and the other usable values of a dict; add the rest to `dropped`."""
     score, explanation = value.get("score"), value.get("explanation")
     if score is not None and not _is_scalar(score):
         dropped.append("`score`")

@@ -54,7 +54,7 @@ _AWS: Final[tuple[tuple[type[HostError], int, str], ...]] = (
 
 
 class _Unsupported(Exception):
-    """A request is not run; the message says why in Langfuse's words."""
+    """The host does not run a request; the message says why in Langfuse's words."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -62,7 +62,7 @@ class _Unsupported(Exception):
 
 
 def routes(calls: WireCalls) -> list[BaseRoute]:
-    """Return the route of the external dispatcher and that of Lambda's `Invoke`."""
+    """Return the two routes: of the external dispatcher, and of Lambda's `Invoke`."""
 
     async def external(request: Request) -> Response:
         found = await _answered(calls, request)

@@ -42,7 +42,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def bind_javascript(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the two arguments of the JavaScript SDK: an object with everything, and the example."""
+    """Return the two arguments that the JavaScript SDK passes: an object with everything, and the example."""
     bound = bind(row, settings)
     if isinstance(bound, EvaluationError):
         return bound
@@ -107,7 +107,7 @@ def interpret(
 
 
 def _of_pages(value: dict[str, Json], native: list[dict[str, Json]]) -> Scored | EvaluationError:
-    """Return the result of an object of feedback by name; it has a score only if one feedback is a number or bool."""
+    """Return the result for feedback by name; it has no score if several are numbers and none is called `score`."""
     comment = value.get("comment")
     found = scored(map(_named, native), native)
     if not isinstance(found, Scored):

@@ -1,4 +1,4 @@
-"""Dialect `maxim`: functions `validate(input, output, expected_output, context)` that return a number, bool or text.
+"""Dialect `maxim`: functions `validate(input, output, expected_output, context)` that return a number, bool or string.
 
 Source of the rules: Maxim's page "Create programmatic evaluators", which names the function and its types of responses.
 """
@@ -53,7 +53,7 @@ def _values(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
 def interpret(
     returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
 ) -> Scored | EvaluationError:
-    """Read a number, a bool, or a text, which is a label."""
+    """Read a number, a bool, or a string, which becomes the label."""
     if (error := unreadable(returned)) is not None:
         return error
     value: Json = None if returned.kind is Kind.MISSING else returned.value

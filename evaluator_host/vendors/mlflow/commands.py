@@ -1,4 +1,4 @@
-"""`mlflow score`: scores the traces of an experiment by its registered scorers, in the sandbox of a host."""
+"""`mlflow score`: scores the traces of an experiment with its registered scorers, in the sandbox of a host."""
 
 import hashlib
 from pathlib import Path
@@ -22,7 +22,7 @@ app = typer.Typer(name="mlflow", no_args_is_help=True)
 
 @app.callback()
 def _mlflow() -> None:
-    """Make `mlflow` a group although it has one command."""
+    """Make `mlflow` a group although it has only one command."""
 
 
 @app.command()
@@ -44,7 +44,7 @@ def score(
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Score traces by registered scorers, and write the feedback to MLflow. Exit 1 when a row failed."""
+    """Score traces with registered scorers, and write the feedback to MLflow. Exit 1 when a row failed."""
     server = TrackingServer(tracking_uri, token)
     experiment_id = server.experiment_id(experiment)
     scorers = _chosen(server.scorers(experiment_id), scorer or [])

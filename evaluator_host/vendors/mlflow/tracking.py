@@ -1,4 +1,4 @@
-"""Reads traces and registered scorers of an MLflow tracking server, and writes feedback back, by its REST API.
+"""Reads traces and registered scorers from an MLflow tracking server, and writes feedback to it, with its REST API.
 
 Source: mlflow 3.17.2, store/tracking/rest_store.py and genai/scorers/base.py (`serialized_scorer`).
 """
@@ -26,7 +26,7 @@ _HEAD: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RegisteredScorer:
-    """A scorer that is registered for an experiment; `code` is the source that MLflow stored, or empty."""
+    """A scorer that is registered for an experiment; `code` is its source as MLflow stored it, or empty."""
 
     name: str
     version: str
@@ -34,13 +34,13 @@ class RegisteredScorer:
 
     @property
     def source_id(self) -> str:
-        """The `source_id` of this scorer's feedback, which shows that a trace already has it."""
+        """The `source_id` in this scorer's feedback; a trace with this id already has such feedback."""
         return SOURCE.format(name=self.name, version=self.version)
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A trace: its root span and people's expectations as a row, and the sources of its feedback."""
+    """A trace: a row made of its root span and people's expectations, and the source ids of its feedback."""
 
     trace_id: str
     row: Row

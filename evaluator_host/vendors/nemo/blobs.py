@@ -24,12 +24,12 @@ class Blob:
 
 
 class BlobFolder(FileFolder):
-    """The folder of the files of filesets.
+    """The folder that holds the files of filesets.
 
     Args:
       path: Path of the folder on this host.
-      max_bytes: Size limit of a file.
-      bucket: Object storage with the files of all hosts of a database; None if this folder has all files.
+      max_bytes: Size limit for one file.
+      bucket: Object storage with the files of all hosts that share a database; None if this folder has all files.
     """
 
     def __init__(self, path: Path, *, max_bytes: int, bucket: Bucket | None = None) -> None:
@@ -38,7 +38,7 @@ class BlobFolder(FileFolder):
         self._bucket = bucket
 
     async def receive(self, chunks: AsyncIterator[bytes]) -> Blob:
-        """Store a file that arrives in chunks.
+        """Store a file that arrives in chunks, and return its description.
 
         Raises:
           TooLarge: the file is over this host's limit.

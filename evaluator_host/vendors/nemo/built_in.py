@@ -64,7 +64,7 @@ def bundle_of(metric: dict[str, Any], *, field: str) -> dict[str, Any]:
 
 
 def levels_of(metric: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the levels of the rubric of each score of a judge metric, by name of the score; `[]` without a rubric."""
+    """Return the rubric's levels for each score of a judge metric, by its name; `[]` for a score without one."""
     scores = metric.get("scores")
     known = [one for one in scores if isinstance(one, dict)] if isinstance(scores, list) else []
     return {str(one.get("name")): list(one.get("rubric") or ()) for one in known}

@@ -20,7 +20,7 @@ from evaluator_host.vendors.nemo.dialect import SDK
 BLOB_BYTES: Final = 10 << 20
 _PYTHON: Final = re.compile(r"(3\.\d{1,2})(?:\.\d{1,3})?\S{0,20}")
 _PROTOCOLS: Final = range(6)
-_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")  # first character after the name of a package
+_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")  # first character that does not belong to a package's name
 _LOCK: Final = RUNTIMES_DIR / "python" / SDK.lock
 _PREFIX: Final = "evaluator_host."
 _METRICS_OF: Final = {
@@ -155,7 +155,7 @@ def _blob(text: str, field: str) -> bytes:
 
 
 def _packages(labels: dict[str, str]) -> tuple[str, ...]:
-    """Return the pins of a metric; with NVIDIA's own package add cloudpickle, which that package does not install."""
+    """Return a metric's pins; add cloudpickle to NVIDIA's own package, which needs it but does not install it."""
     packages = tuple(labels.get(f"{_PREFIX}packages", "").split())
     names = {_NAME.split(package, maxsplit=1)[0].lower().replace("_", "-") for package in packages}
     if "nemo-platform" not in names or "cloudpickle" in names:

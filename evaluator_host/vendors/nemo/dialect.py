@@ -2,8 +2,8 @@
 
 The runner turns a `MetricResult` into
 `{"type", "outputs": [{"name", "value"}], "scores": {name: number | bool | "NaN" | null}, "labels": {name: text},
-"diagnostics": [{"message", "details"}]}`. `outputs` has the values that the metric returned, `scores` and `labels` the
-same in their declared types; an infinity is null.
+"diagnostics": [{"message", "details"}]}`. `outputs` has the values as the metric returned them, `scores` and `labels`
+the same values in their declared types; an infinity becomes null.
 """
 
 from itertools import islice
@@ -23,7 +23,7 @@ _SHOWN: Final = 8
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return data, output, trace, position and model response of a row, for the runner's `MetricInput`."""
+    """Return a row's data, output, trace, position and model response, from which the runner makes a `MetricInput`."""
     trace, notes = convert(row.trace)
     args = [row.inputs, row.outputs, trace, row.index or 0]
     body: dict[str, Json] = {"args": args if row.response is None else [*args, row.response]}
@@ -43,7 +43,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the metric's outputs; the score is the output that the settings name, else the only one."""
+    """Read the metric's outputs; the score is the output that the settings name, else the only output."""
     value = returned.value
     if asks_of(returned):
         return _invalid(

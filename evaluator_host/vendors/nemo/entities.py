@@ -21,7 +21,7 @@ _SHOWN: Final = 120
 
 
 class Kind(StrEnum):
-    """The kind of an entity. Namespaces are entities too, but outside of any namespace."""
+    """The kind of an entity. Namespaces are entities too, but are not in a namespace themselves."""
 
     WORKSPACE = "workspace"
     FILESET = "fileset"
@@ -71,7 +71,7 @@ class Entities(Repository):
         """Add and return a new entity.
 
         Raises:
-          NameTaken: there is an entity of that kind and name.
+          NameTaken: there is an entity of that kind with that name.
         """
         now = datetime.now(UTC)
         made = Entity(f"{place.kind[:3]}-{secrets.token_hex(8)}", place.namespace, name, content, now, now)
@@ -88,7 +88,7 @@ class Entities(Repository):
         """Replace the content of an entity, and return it.
 
         Raises:
-          NotFound: there is no entity of that kind and name.
+          NotFound: there is no entity of that kind with that name.
         """
         values = {"content": encode_json(content).decode(), "updated_at": datetime.now(UTC)}
         if not await self._database.change_rows(update(EntityTable).where(_named(place, name)).values(**values)):
@@ -96,15 +96,15 @@ class Entities(Repository):
         return await self.get_entity(place, name)
 
     async def find_entity(self, place: Place, name: str) -> Entity | None:
-        """Return the entity of a name, or None."""
+        """Return the entity with this name, or None."""
         row = await self._database.fetch_first(_entities().where(_named(place, name)))
         return None if row is None else _entity(row)
 
     async def get_entity(self, place: Place, name: str) -> Entity:
-        """Return the entity of a name; raise if there is none.
+        """Return the entity with this name; raise if there is none.
 
         Raises:
-          NotFound: there is no entity of that kind and name.
+          NotFound: there is no entity of that kind with that name.
         """
         found = await self.find_entity(place, name)
         if found is None:
@@ -114,7 +114,7 @@ class Entities(Repository):
     async def page(
         self, place: Place, *, order: Order = Order.CREATED, first: int = 0, limit: int = 100
     ) -> tuple[list[Entity], int]:
-        """Return `limit` entities from number `first`, counted from 0, and the total number."""
+        """Return at most `limit` entities, beginning with number `first` (counted from 0), and the total number."""
         column = getattr(EntityTable, order.removeprefix("-"))
         by = column.desc() if order.startswith("-") else column.asc()
         query = _entities().where(_at(place)).order_by(by, EntityTable.id).offset(first).limit(limit)
@@ -124,7 +124,7 @@ class Entities(Repository):
             return found, int(await connection.scalar(counting) or 0)
 
     async def below(self, place: Place, prefix: str) -> list[Entity]:
-        """Return the entities whose names start with a prefix, by name."""
+        """Return the entities whose names start with a prefix, sorted by name."""
         query = _entities().where(_at(place), EntityTable.name.startswith(prefix, autoescape=True))
         return [_entity(row) for row in await self._database.fetch_all(query.order_by(EntityTable.name))]
 
@@ -138,7 +138,7 @@ class Entities(Repository):
         """Delete an entity, and return it.
 
         Raises:
-          NotFound: there is no entity of that kind and name.
+          NotFound: there is no entity of that kind with that name.
         """
         found = await self.get_entity(place, name)
         await self._database.change_rows(delete(EntityTable).where(EntityTable.id == found.id))
@@ -178,7 +178,7 @@ def split_ref(reference: str, *, namespace: str, what: str) -> tuple[str, str]:
     """Split `workspace/name`, or `name` alone, into namespace and name.
 
     Raises:
-      InvalidRequest: the text is not a valid reference to a `what`, such as `model`.
+      InvalidRequest: the reference is not valid; the message calls the object `what`, such as `model`.
     """
     before, slash, after = reference.rpartition("/")
     if not slash:

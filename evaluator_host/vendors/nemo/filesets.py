@@ -65,7 +65,7 @@ class Filesets:
         Raises:
           InvalidRequest: the name is not valid.
           NotFound: there is no such namespace.
-          NameTaken: there is a fileset of that name.
+          NameTaken: there is a fileset with that name.
         """
         require_name(name, "fileset")
         await self._namespaces.require(workspace_id, namespace)
@@ -75,7 +75,7 @@ class Filesets:
         """Return a fileset.
 
         Raises:
-          NotFound: there is no fileset of that name.
+          NotFound: there is no fileset with that name.
         """
         return _shown(await self._entities.get_entity(_place(workspace_id, namespace), name))
 
@@ -88,7 +88,7 @@ class Filesets:
         """Change fields of a fileset, such as its description, and return it.
 
         Raises:
-          NotFound: there is no fileset of that name.
+          NotFound: there is no fileset with that name.
         """
         place = _place(workspace_id, namespace)
         content = (await self._entities.get_entity(place, name)).content
@@ -99,7 +99,7 @@ class Filesets:
         """Delete a fileset with its files, and return it. Jobs keep the rows that they copied.
 
         Raises:
-          NotFound: there is no fileset of that name.
+          NotFound: there is no fileset with that name.
         """
         gone = await self._entities.delete_entity(_place(workspace_id, namespace), name)
         files = Place(workspace_id, Kind.FILE, namespace)
@@ -109,7 +109,7 @@ class Filesets:
         return _shown(gone)
 
     async def files(self, workspace_id: str, namespace: str, name: str, *, below: str = "") -> list[dict[str, Any]]:
-        """Return the files of a fileset, by path; with `below`, a path, those in that folder.
+        """Return the files of a fileset, sorted by path; only those in the folder `below`, if it is given.
 
         Raises:
           NotFound: there is no such fileset.
@@ -123,7 +123,7 @@ class Filesets:
     async def upload(
         self, workspace_id: str, namespace: str, name: str, path: str, *, chunks: AsyncIterator[bytes]
     ) -> dict[str, Any]:
-        """Store a file; an existing file of that path is replaced.
+        """Store a file; an existing file with that path is replaced.
 
         Raises:
           InvalidRequest: the path is not valid.
@@ -140,7 +140,7 @@ class Filesets:
         try:
             kept = await (self._entities.change if before else self._entities.add_entity)(place, key, content)
         except Exception as error:
-            # the entity may have been stored despite the error, so a sweep decides about the file
+            # after StoreUnavailable the entity may have been stored, so a later sweep decides whether the file stays
             if not isinstance(error, StoreUnavailable):
                 await asyncio.to_thread(self._blobs.remove, blob.id)
             raise

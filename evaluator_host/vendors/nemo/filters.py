@@ -1,7 +1,7 @@
 """List filters as NeMo's client sends them: `filter[name][$like]=sum`, or one JSON object as `filter`.
 
-The operators and their meanings are NVIDIA's (nemo_platform 0.3.0): `$like` finds a text anywhere and ignores
-case, `%` and `_` stand for themselves; a missing field equals null and nothing else.
+The operators and their meanings are NVIDIA's (nemo_platform 0.3.0): `$like` finds a string anywhere in the value and
+ignores case, `%` and `_` stand for themselves; a missing field equals null and nothing else.
 """
 
 import operator
@@ -27,7 +27,7 @@ _AT_ONCE: Final = 100
 _SHOWN: Final = 60
 _LOGICAL: Final = frozenset({"$and", "$or", "$not"})
 _MANY: Final = frozenset({"$in", "$nin"})
-_SEVERAL: Final = "status"  # field of which the client sends several values with commas between them
+_SEVERAL: Final = "status"  # field for which the client sends several values with commas between them
 
 
 def _known(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
@@ -53,11 +53,11 @@ class Fetch(Protocol):
     """A function that returns one page of a list."""
 
     def __call__(self, *, number: int, size: int) -> Awaitable[dict[str, Any]]:
-        """Return one page, as `names.page`."""
+        """Return one page in the form of `names.page`."""
 
 
 def fields(*names: str, **elsewhere: str) -> Fields:
-    """Return the fields by which a list may be filtered: `names`, those with a path in the object, and the times."""
+    """Return the fields by which a list may be filtered: `names`, `elsewhere` (name and path), and name and times."""
     return {**{name: name for name in ("name", *names, "created_at", "updated_at")}, **elsewhere}
 
 
@@ -171,7 +171,7 @@ def _value(shown: Any, path: list[str]) -> Any:
 
 
 def _comparable(value: Any, where: str, *, as_moment: bool) -> str | datetime | None:
-    """Return a value in the form in which its field is compared: query strings have only texts."""
+    """Return a value in the form in which its field is compared, since a query string contains only strings."""
     if value is None:
         return None
     if isinstance(value, bool):

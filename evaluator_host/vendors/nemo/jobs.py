@@ -31,7 +31,7 @@ from evaluator_host.vendors.nemo.namespaces import Namespaces
 from evaluator_host.vendors.nemo.spec import FieldMappingIn, JobIn, ParamsIn, SpecIn
 from evaluator_host.vendors.nemo.status import JobState, failure_of, state_of
 
-_TRIES: Final = 3  # attempts to create a job whose rows are removed meanwhile
+_TRIES: Final = 3  # attempts to create a job, whose stored rows may be removed meanwhile
 _NO_BLOB: Final = "AA=="  # replaces a pickled metric in lists, because a metric may have megabytes
 
 
@@ -47,8 +47,8 @@ class NemoJobs:
       board: The host's jobs, one behind each NeMo job.
       rows: Reads rows with their results.
       datasets: Stores the rows of each job.
-      max_rows: Most rows that the request for a job may contain.
-      require_python: Raises InvalidRequest for a minor version of Python that evaluators cannot run on.
+      max_rows: Highest number of rows in a request for a job.
+      require_python: Raises InvalidRequest for a minor version of Python on which evaluators cannot run here.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class NemoJobs:
         Raises:
           InvalidRequest: a field of the request is not valid or not supported.
           NotFound: there is no such namespace, metric, fileset or model.
-          NameTaken: there is a job of that name.
+          NameTaken: there is a job with that name.
         """
         from evaluator_host.vendors.nemo.targets import target_of  # noqa: PLC0415 - NeMo's classes: 40 ms
 
@@ -103,10 +103,10 @@ class NemoJobs:
         place = _place(workspace_id, namespace)
         try:
             entity = await self._entities.add_entity(place, name, content)
-        except BaseException:  # the name was taken meanwhile, or the database may not have stored the job
+        except BaseException:  # the name was taken meanwhile, or the database failed and may have stored the job or not
             found = await self._entities.find_entity(place, name)
             if found is None or found.content["job_id"] != job_id:
-                with suppress(InUse):  # the job has ended
+                with suppress(InUse):  # raised when the job has already ended
                     await self._board.set_desired_state(workspace_id, job_id, DesiredState.CANCEL)
             raise
         return _shown(entity, await self.state(workspace_id, entity))
@@ -115,7 +115,7 @@ class NemoJobs:
         """Return a NeMo job.
 
         Raises:
-          NotFound: there is no job of that name.
+          NotFound: there is no job with that name.
         """
         entity = await self.entity(workspace_id, namespace, name)
         return _shown(entity, await self.state(workspace_id, entity))
@@ -131,7 +131,7 @@ class NemoJobs:
         """Return the status of a NeMo job.
 
         Raises:
-          NotFound: there is no job of that name.
+          NotFound: there is no job with that name.
         """
         entity = await self.entity(workspace_id, namespace, name)
         state = await self.state(workspace_id, entity)
@@ -139,10 +139,10 @@ class NemoJobs:
         return {**made, "updated_at": stamp(state.changed_at or entity.updated_at)}
 
     async def want(self, workspace_id: str, namespace: str, name: str, wanted: DesiredState) -> dict[str, Any]:
-        """Request that a job stops, pauses or resumes.
+        """Ask a job to stop, pause or resume.
 
         Raises:
-          NotFound: there is no job of that name.
+          NotFound: there is no job with that name.
           InUse: the job has ended.
         """
         entity = await self.entity(workspace_id, namespace, name)
@@ -153,7 +153,7 @@ class NemoJobs:
         """Delete a job with its results.
 
         Raises:
-          NotFound: there is no job of that name.
+          NotFound: there is no job with that name.
           InUse: the job has not ended.
         """
         entity = await self.entity(workspace_id, namespace, name)
@@ -165,7 +165,7 @@ class NemoJobs:
         """Return the stored object of a NeMo job.
 
         Raises:
-          NotFound: there is no job of that name.
+          NotFound: there is no job with that name.
         """
         return await self._entities.get_entity(_place(workspace_id, namespace), name)
 
@@ -197,7 +197,7 @@ class NemoJobs:
         return found
 
     async def _require_python(self, bundle: dict[str, Any], field: str) -> None:
-        """Check that this host has the minor version of Python that pickled a metric; no other can load it."""
+        """Check that this host has the minor version of Python that pickled a metric; no other version can load it."""
         try:
             await self._python(python_of(bundle))
         except InvalidRequest as error:
@@ -282,7 +282,7 @@ def write_fileset(
 def _rows(
     records: Iterator[dict[str, Any]], mapping: FieldMappingIn | None, *, limit: int | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield rows as the API takes them: a metric sees the whole record, mapped fields included."""
+    """Yield rows in the form that the API takes; a metric sees the whole record, mapped fields included."""
     for number, record in enumerate(records):
         if limit is not None and number >= limit:
             return

@@ -24,7 +24,7 @@ class Metrics:
         Raises:
           InvalidRequest: the name or the bundle is not valid.
           NotFound: there is no such namespace.
-          NameTaken: there is a metric of that name.
+          NameTaken: there is a metric with that name.
         """
         require_name(name, "metric")
         content = {"bundle": checked(bundle, field="metric"), "project": project}
@@ -35,7 +35,7 @@ class Metrics:
         """Return the description of a metric, without its content.
 
         Raises:
-          NotFound: there is no metric of that name.
+          NotFound: there is no metric with that name.
         """
         return _shown(await self._entities.get_entity(_place(workspace_id, namespace), name))
 
@@ -48,7 +48,7 @@ class Metrics:
         """Delete a metric, and return it; jobs keep their own copy.
 
         Raises:
-          NotFound: there is no metric of that name.
+          NotFound: there is no metric with that name.
         """
         return await self._entities.delete_entity(_place(workspace_id, namespace), name)
 

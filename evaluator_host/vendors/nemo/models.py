@@ -39,7 +39,7 @@ class Models:
         Raises:
           InvalidRequest: the name is not valid, or the content contains an API key.
           NotFound: there is no such namespace.
-          NameTaken: there is a model or provider of that name.
+          NameTaken: there is a model or provider with that name.
         """
         require_name(name, kind)
         _refuse_keys(content)
@@ -53,7 +53,7 @@ class Models:
 
         Raises:
           InvalidRequest: the changes contain an API key.
-          NotFound: there is no model or provider of that name.
+          NotFound: there is no model or provider with that name.
         """
         _refuse_keys(changes)
         place = Place(workspace_id, kind, namespace)
@@ -64,7 +64,7 @@ class Models:
         """Return a model or a provider.
 
         Raises:
-          NotFound: there is no model or provider of that name.
+          NotFound: there is no model or provider with that name.
         """
         if kind is Kind.MODEL and f"{namespace}/{name}" in await self._operator.models(workspace_id):
             return _shown(kind, _of_operator(namespace, name))
@@ -92,16 +92,16 @@ class Models:
         """Delete a model or a provider.
 
         Raises:
-          NotFound: there is no model or provider of that name.
+          NotFound: there is no model or provider with that name.
         """
         await self._entities.delete_entity(Place(workspace_id, kind, namespace), name)
 
     async def resolve(self, workspace_id: str, namespace: str, name: str) -> ModelPlace:
-        """Return the endpoint of a model: its URL, its name there, and the secret with its key.
+        """Return the endpoint of a model: its URL, its name there, and the name of the secret with the API key.
 
         Raises:
           NotFound: there is no such model.
-          InvalidRequest: the model has no URL, and no provider with one, or speaks another API.
+          InvalidRequest: neither the model nor its provider has a URL, or the model has another API than OpenAI's.
         """
         configured = (await self._operator.models(workspace_id)).get(f"{namespace}/{name}")
         if configured is not None:
@@ -126,7 +126,7 @@ async def find_model(database: Database, workspace_id: str, namespace: str, name
     """Return the endpoint of a model that a caller registered, None when there is no such model.
 
     Raises:
-      InvalidRequest: the model has no URL and no provider with one, or its provider's name is not valid.
+      InvalidRequest: neither the model nor its provider has a URL, or the provider's name is not valid.
     """
     return await _find(Entities(database), workspace_id, namespace, name)
 

@@ -21,7 +21,7 @@ class Namespaces:
 
         Raises:
           InvalidRequest: the name is not valid.
-          NameTaken: there is a namespace of that name.
+          NameTaken: there is a namespace with that name.
         """
         require_name(name, "workspace")
         if name == DEFAULT:
@@ -32,7 +32,7 @@ class Namespaces:
         """Return a namespace.
 
         Raises:
-          NotFound: there is no namespace of that name.
+          NotFound: there is no namespace with that name.
         """
         found = await self._entities.find_entity(_place(workspace_id), name)
         if found is None and name == DEFAULT:
@@ -40,7 +40,7 @@ class Namespaces:
         return _shown(found or await self._entities.get_entity(_place(workspace_id), name))
 
     async def all(self, workspace_id: str, *, number: int, size: int) -> dict[str, Any]:
-        """Return a page of namespaces, by name."""
+        """Return a page of namespaces, sorted by name."""
         found, _ = await self._entities.page(_place(workspace_id), order=Order.NAME, limit=100_000)
         every = sorted([_default(), *found], key=lambda one: one.name)
         return page_of([_shown(one) for one in every], number=number, size=size)
@@ -49,7 +49,7 @@ class Namespaces:
         """Delete an empty namespace.
 
         Raises:
-          NotFound: there is no namespace of that name.
+          NotFound: there is no namespace with that name.
           InUse: the namespace is not empty.
         """
         if name == DEFAULT:
@@ -63,7 +63,7 @@ class Namespaces:
         """Return the namespace in which an object is to be stored; raise if it does not exist.
 
         Raises:
-          NotFound: there is no namespace of that name.
+          NotFound: there is no namespace with that name.
         """
         if name != DEFAULT and await self._entities.find_entity(_place(workspace_id), name) is None:
             raise NotFound(f"there is no workspace {name[:80]}; create it with client.workspaces.create(name=…)")

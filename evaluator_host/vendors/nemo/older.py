@@ -109,7 +109,7 @@ class OlderVerbs:
 
         Raises:
           InvalidRequest: the name or the metric is not valid.
-          NameTaken: there is a metric of that name.
+          NameTaken: there is a metric with that name.
         """
         bundle = bundle_of(metric, field="metric")
         return _older(await self._metrics.create(workspace_id, namespace, name, bundle, None), metric)
@@ -118,7 +118,7 @@ class OlderVerbs:
         """Return a stored metric.
 
         Raises:
-          NotFound: there is no metric of that name.
+          NotFound: there is no metric with that name.
         """
         bundle = await self._metrics.bundle(workspace_id, namespace, name)
         found = await self._metrics.get(workspace_id, namespace, name)

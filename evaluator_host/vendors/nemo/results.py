@@ -42,11 +42,11 @@ def scores_of(
       key: The metric's name in the result.
       bundle: Metric bundle, which declares the outputs.
       figures: The host's figures of the metric.
-      first: Names of outputs that come first, in this order; the others follow in the order of their declaration.
+      first: Names of outputs that come first, in this order; the others follow in the order in which they are declared.
     """
     found = {one.name: one for one in figures.metrics}
     declared = numeric_outputs(bundle)
-    own = [name for name in found if name != "score" or not declared]  # a declared output has the score too
+    own = [name for name in found if name != "score" or not declared]  # the score repeats a declared output
     names = dict.fromkeys([*(name for name in first if name in declared), *declared, *own])
     rubrics = levels_of(bundle["payload"].get("metric") or {})
     made = [
@@ -133,7 +133,7 @@ class NemoResults:
         return {"scores": [score for key, bundle, one in parts for score in scores_of(key, bundle, one, first)]}
 
     async def _first_outputs(self, workspace_id: str, job_id: str) -> list[str]:
-        """Return the names of a metric's outputs as its first row has them, which is the order of NeMo's figures."""
+        """Return the names of a metric's outputs in the order of the first row, in which NeMo's figures are too."""
         found = (await self._rows.page(workspace_id, job_id, Filter(), limit=1)).rows
         value = found[0].result["value"] if found and found[0].result["status"] == Status.SCORED else None
         return [one["name"] for one in value["outputs"]] if value else []
@@ -243,7 +243,7 @@ class NemoResults:
         return entity
 
     async def _labels(self, workspace_id: str, entity: Entity) -> dict[str, str]:
-        """Return the key of each metric by the label of its evaluator."""
+        """Return the keys of the metrics in NeMo's results, each by the label of its evaluator on this host."""
         figures = await self._figures.figures(workspace_id, entity.content["job_id"])
         return dict(zip((one.evaluator for one in figures.evaluators), keys_of(entity), strict=True))
 
@@ -303,7 +303,7 @@ def generated_sample(row: JobRow) -> tuple[dict[str, Any], list[dict[str, Any]]]
 
 
 def logged_request(one: dict[str, Any]) -> dict[str, Any]:
-    """Return `{"request", "response"}` as NeMo logs it: the response has all fields of OpenAI's type, null if unset."""
+    """Return `{"request", "response"}` as NeMo logs them: the response has all of OpenAI's fields, null if unset."""
     from evaluator_host.sdk.openai_types import completed  # noqa: PLC0415 - as in `_begun`
 
     request = one["request"]

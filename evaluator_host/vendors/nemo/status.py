@@ -27,9 +27,9 @@ class JobState:
     Attributes:
       status: NeMo's name of the status.
       details: Progress: `{"rows", "done", "failed", "generated"?, "job"}`.
-      error: Reason of a failure, `{"message", "code"?}`; None without one.
-      changed_at: Time at which the job ended, else at which it began; None before that.
-      lost: Whether the host's job behind it was deleted.
+      error: Reason for a failure, `{"message", "code"?}`; None if the job did not fail.
+      changed_at: When the job ended, or else when it began; None before it begins.
+      lost: Whether the job of this host behind the NeMo job was deleted.
     """
 
     status: str

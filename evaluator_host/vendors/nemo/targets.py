@@ -1,4 +1,4 @@
-"""Converts a model of NeMo's client to the model that a job of this host calls: its address and prompts."""
+"""Converts a model from NeMo's client to the model that a job of this host calls: its address and prompts."""
 
 from typing import Any, Final
 
@@ -13,8 +13,8 @@ from evaluator_host.vendors.nemo.models import Models
 from evaluator_host.vendors.nemo.spec import GenericAgentIn, ModelIn, NatAgentIn, ParamsIn, SpecIn
 
 _TIMEOUT_S: Final = 60.0
-_AGENT_S: Final = 120.0  # the client's own default
-_NIM_TOKENS: Final = 4096  # the client's own default for a NIM
+_AGENT_S: Final = 120.0  # time limit of NeMo's client for an agent
+_NIM_TOKENS: Final = 4096  # token limit that NeMo's client sets for a NIM
 
 
 async def target_of(models: Models, workspace_id: str, namespace: str, spec: SpecIn) -> Target | None:
@@ -43,8 +43,8 @@ def make_target(endpoint: ModelPlace, params: ParamsIn, template: str | dict[str
     Args:
       endpoint: URL, name and secret of the model.
       params: Parameters of the run.
-      template: The prompt: a text, or an object with `messages`.
-      nim: Whether it is an NVIDIA NIM, which takes a JSON schema in another field and gets a token limit.
+      template: The prompt: a string, or an object with `messages`.
+      nim: Whether the model is an NVIDIA NIM, which takes a JSON schema in another field and gets a token limit.
 
     Raises:
       InvalidRequest: the prompt or a parameter is not valid or not supported.
@@ -59,7 +59,7 @@ def make_target(endpoint: ModelPlace, params: ParamsIn, template: str | dict[str
     system = params.system_prompt
     if (
         prompt is not None and system is not None
-    ):  # a template without messages has the system prompt in front, as in NeMo
+    ):  # NeMo too puts the system prompt in front of a template without messages
         prompt, system = f"{system} {prompt}", None
     return Target(
         base_url=endpoint.base_url,
@@ -137,7 +137,7 @@ def _template(spec: SpecIn) -> str | dict[str, Any] | None:
 
 
 def template_of(row: dict[str, Any], url: str) -> str | dict[str, Any] | None:
-    """Return the prompt template that NeMo infers from a row for the model at `url`; None when it infers none."""
+    """Return the prompt template that NeMo infers from a row for the model at `url`, or None if NeMo infers none."""
     try:
         template = inferred_template(row, url)
     except ValueError:
@@ -146,7 +146,7 @@ def template_of(row: dict[str, Any], url: str) -> str | dict[str, Any] | None:
 
 
 def _prompt(template: str | dict[str, Any] | None) -> tuple[str | None, tuple[dict[str, Any], ...], dict[str, Any]]:
-    """Return the one prompt or the messages of a template, and its other fields."""
+    """Return a template's prompt (or None), its messages, and its other fields."""
     if isinstance(template, str):
         return template, (), {}
     if template is None or not isinstance(template.get("messages"), list) or not template["messages"]:
@@ -163,7 +163,7 @@ def _prompt(template: str | dict[str, Any] | None) -> tuple[str | None, tuple[di
 
 
 def _inference(params: ParamsIn, asked: dict[str, Any], *, nim: bool) -> dict[str, Any]:
-    """Return the fields of a request beside its prompt; parameters of the run override those of the template."""
+    """Return a request's fields other than the prompt; parameters of the run override those of the template."""
     own = {key: value for key, value in (params.inference or {}).items() if value is not None}
     sent = {**asked, **own}
     if nim and not {"max_tokens", "max_completion_tokens"} & set(sent):

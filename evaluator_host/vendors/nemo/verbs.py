@@ -36,7 +36,7 @@ class Nemo:
 
 
 def nemo_verbs(host: Host) -> Nemo:
-    """Return the services that NeMo's client calls, made of those of a host."""
+    """Return the services that NeMo's client calls, built on the services of a host."""
     service, settings, store, jobs_of_host = host.service, host.settings, host.store, host.resource(JobResource)
 
     async def require_python(minor: str | None) -> None:

@@ -36,7 +36,7 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
 
 
 class GraderError(Exception):
-    """A grader failed; has the name of OpenAI's error and details."""
+    """A grader failed; `name` is OpenAI's name for the error, and the message has the details."""
 
     def __init__(self, name: str, details: str) -> None:
         super().__init__(details)
@@ -44,7 +44,7 @@ class GraderError(Exception):
 
 
 def evaluate(inputs: dict[str, Any], outputs: Any, trace: Any) -> dict[str, Any]:  # noqa: ARG001
-    """Return the score of a grader, or of a formula over scores."""
+    """Return a grader's score, or the value of a formula that combines scores."""
     try:
         score = calculate(inputs) if inputs["action"] == "calculate" else grade(inputs)
     except GraderError as error:
@@ -63,12 +63,12 @@ def grade(inputs: dict[str, Any]) -> float:
 
 
 def rendered(text: str, names: dict[str, Any]) -> str:
-    """Return a text with `{{item.a.b[0]}}` and `{{sample.output_text}}` replaced."""
+    """Return a template with placeholders such as `{{item.a.b[0]}}` and `{{sample.output_text}}` replaced."""
     return _TEMPLATE.sub(lambda match: found(match.group(1), names), text)
 
 
 def found(path: str, names: dict[str, Any]) -> str:
-    """Return the value at a path as text; JSON for anything but text."""
+    """Return the value at a path: a string as it is, anything else as JSON."""
     value: Any = names
     for name, index in _STEP.findall(path):
         try:
@@ -87,7 +87,7 @@ _CHECKS: dict[str, Callable[[str, str], bool]] = {
 
 
 def fuzzy_match(given: str, wanted: str) -> float:
-    """Return the share of characters in the longest common subsequence, as `ratio` of rapidfuzz."""
+    """Return the share of characters in the longest common subsequence, like `ratio` in rapidfuzz."""
     whole = len(given) + len(wanted)
     return 2 * common(given, wanted) / whole if whole else 1.0
 
@@ -172,7 +172,7 @@ _SIMILARITIES: dict[str, Callable[[str, str], float]] = {
 
 
 def calculate(inputs: dict[str, Any]) -> float:
-    """Return the value of a formula over scores by name."""
+    """Return the value of a formula, in which scores are named."""
     try:
         tree = ast.parse(inputs["formula"].replace("^", "**").strip(), mode="eval").body
         value = computed(tree, inputs["scores"])

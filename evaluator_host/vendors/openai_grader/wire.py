@@ -24,7 +24,7 @@ from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, Evaluatio
 
 _GRADERS: Final = "/v1/fine_tuning/alpha/graders"
 _IMAGE: Final = "2025-05-08"
-_PINS: Final = {  # packages of OpenAI's image, of which those are installed that the code imports
+_PINS: Final = {  # packages in OpenAI's image; the host installs those that the code imports
     "numpy": "numpy==2.2.4",
     "scipy": "scipy==1.15.2",
     "sympy": "sympy==1.13.3",
@@ -81,7 +81,7 @@ class Graded:
 
     Attributes:
       reward: The grader's score; 0 if it failed.
-      errors: Details of errors, by OpenAI's name of the error.
+      errors: Details of each error, by OpenAI's name for the error.
     """
 
     reward: float
@@ -143,7 +143,7 @@ def _grader(given: Any, path: str, *, inner: bool = False) -> dict[str, Any]:
 
 
 def _parts(multi: dict[str, Any], path: str) -> dict[str, dict[str, Any]]:
-    """Return the graders of a multi-grader by name; it has them as an object by name, a list, or a single grader."""
+    """Return the graders in a multi-grader by name; they may be given as an object, a list, or a single grader."""
     given = multi.get("graders")
     if isinstance(given, dict) and isinstance(given.get("type"), str):
         given = [given]

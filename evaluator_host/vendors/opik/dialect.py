@@ -28,7 +28,7 @@ _TRUTH: Final = ("reference", "expected_output", "expected", "expected_answer")
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return Opik's row: the row's `variables`, or else `data`, and `more` arguments that metrics may name."""
+    """Return Opik's row: the row's `variables`, or else `data`, with arguments that a metric may name in `more`."""
     return bind_native(row, settings, _data, needs="data", inner="data", beside=("type", "more"))
 
 

@@ -1,7 +1,7 @@
 """The wire `opik`: Opik's Python backend (`PYTHON_EVALUATOR_URL`), as far as it runs custom metrics.
 
-Sources: comet-ml/opik@02b630c0, apps/opik-python-backend: evaluator.py, process_worker.py and its tests, which pin the
-texts of errors; score_validation.py at 5147e990; the Java class PythonEvaluatorService for what is retried.
+Sources: comet-ml/opik@02b630c0, apps/opik-python-backend: evaluator.py, process_worker.py and its tests, which fix the
+error messages; score_validation.py at 5147e990; the Java class PythonEvaluatorService, which decides what is retried.
 """
 
 import re
@@ -30,7 +30,7 @@ _NO_SCORE: Final = "The provided 'code' field didn't return any 'opik.evaluation
 _NOT_EVALUATED: Final = "The provided 'code' and 'data' fields can't be evaluated"
 _NOT_PYTHON: Final = "Field 'code' contains invalid Python code"
 _NOT_JSON: Final = "The browser (or proxy) sent a request that this server could not understand."
-_NAMED: Final = 10  # unusable scores named in a text
+_NAMED: Final = 10  # highest number of unusable scores that a message lists
 _NAME_CHARS: Final = 100
 _FRAME: Final = re.compile(r'^(\s*File )"[^"\n]*"', re.MULTILINE)
 

@@ -58,7 +58,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the value by the output configuration (`settings.config`), or the scores of the package."""
+    """Read the value by the output configuration (`settings.config`), or the scores that phoenix.evals returned."""
     if (error := unreadable(returned)) is not None:
         return error
     value = returned.value
@@ -76,7 +76,7 @@ def interpret(
 
 
 def _of_package(found: list[dict[str, Json]]) -> Scored | EvaluationError:
-    """Read the scores of the package; a label beside a score is the label of the result."""
+    """Read the scores that phoenix.evals returned; the first label in them becomes the label of the result."""
     kept = [{name: one for name, one in score.items() if one is not None} for score in found]
     read = scored([_named(one) for one in found], kept)
     if isinstance(read, EvaluationError) or not found:
@@ -114,7 +114,7 @@ def _routed(value: Json, configs: dict[str, Json]) -> Scored | EvaluationError:
 
 
 def _config(given: Json) -> dict[str, Json]:
-    """Return an output configuration: `{"type", …}`, or the text `none`, `continuous`, `continuous 0..1`."""
+    """Return an output configuration as `{"type", …}`; it may be given as a string such as `continuous 0..1`."""
     if given is None or given == "none":
         return {"type": "none"}
     if isinstance(given, str):
@@ -130,7 +130,7 @@ def _config(given: Json) -> dict[str, Json]:
 
 
 def _coerce(value: Json, config: dict[str, Json]) -> dict[str, Json]:
-    """Return label, score and explanation of a value."""
+    """Convert a returned value to label, score and explanation, as Phoenix does for this output configuration."""
     kind = config["type"]
     if kind not in {"none", "continuous", "categorical"}:
         raise _Refused(f"the output configuration {shown(kind)} is not one of none, continuous and categorical")
@@ -151,7 +151,7 @@ def _coerce(value: Json, config: dict[str, Json]) -> dict[str, Json]:
 
 
 def _from_dict(value: dict[str, Json], config: dict[str, Json]) -> dict[str, Json]:
-    """Read a dict of label, score and explanation."""
+    """Read a returned dict with label, score and explanation; refuse other keys, as Phoenix does."""
     if unknown := [key for key in value if key not in _KEYS]:
         raise _Refused(f"the dict has the keys {shown(unknown)}; Phoenix takes only label, score and explanation")
     label, score, explanation = (value.get(name) for name in ("label", "score", "explanation"))
@@ -172,7 +172,7 @@ def _from_dict(value: dict[str, Json], config: dict[str, Json]) -> dict[str, Jso
 
 
 def _bounded(value: Json, config: dict[str, Json]) -> float:
-    """Return the score of a continuous output."""
+    """Return the score of a continuous output, if it lies within the configured bounds."""
     if not is_number(value):
         raise _Refused(f"a continuous output needs a number, not {shown(value)}")
     low, high = config.get("lower_bound"), config.get("upper_bound")
@@ -184,7 +184,7 @@ def _bounded(value: Json, config: dict[str, Json]) -> float:
 
 
 def _of_label(label: Json, config: dict[str, Json]) -> Json:
-    """Return the score of a configured label."""
+    """Return the score that is configured for a label."""
     values = config.get("values")
     if isinstance(values, list):
         values = {one.get("label"): one.get("score") for one in values if isinstance(one, dict)}

@@ -1,6 +1,6 @@
 """Asserts of promptfoo that compare the output with a value and have no code of their own, as Python programs.
 
-Each reads its value from `context["config"]["value"]`, so that one evaluator serves all tests of a configuration.
+Each program reads the value from `context["config"]["value"]`, so that one evaluator serves all tests.
 Source of the rules: promptfoo 0.121.20, src/assertions.
 """
 
@@ -117,13 +117,13 @@ _CONDITIONS: Final = {
     "contains-json": ("has_json(text)", _HAS_JSON),
 }
 WITHOUT_VALUE: Final = frozenset({"is-json", "contains-json"})
-"""Types with a schema as value, which only a package could check."""
+"""Types that run only without a value: it would be a schema, and checking that takes a package."""
 WITH_THRESHOLD: Final = frozenset({"levenshtein"})
 """Types whose threshold does not apply to the score."""
 
 
 def program(type_: str) -> str | None:
-    """Return the Python program for an assert type, `contains` or negated `not-contains`; None if there is none."""
+    """Return the Python program for an assert type such as `contains` or `not-contains`; None if there is none."""
     plain = type_.removeprefix(NEGATION)
     if plain not in _CONDITIONS:
         return None

@@ -25,7 +25,7 @@ from evaluator_host.vendors.promptfoo import asserts, judged
 _FILE: Final = "file://"
 _CODE: Final = {"python": Language.PYTHON, "javascript": Language.JAVASCRIPT}
 _MOST_ROWS: Final = 100_000
-_DEEPEST: Final = 20  # most levels of files that refer to files
+_DEEPEST: Final = 20  # highest number of levels in which files refer to further files
 _USED: Final = frozenset({"tests", "defaultTest", "scenarios", "assertionTemplates", "description", "$schema", "tags"})
 _REASONS: Final = {
     "prompts": "the host does not fill in promptfoo's prompts: give a job a target, or rows with outputs",
@@ -62,8 +62,8 @@ class _Group:
 
     Attributes:
       evaluator: The evaluator, without its name and the value.
-      label: Text from which its name is made.
-      configs: The value of each row that has it, by the row's number; empty for asserts with code.
+      label: Text from which the evaluator's name is made.
+      configs: The assert's value in each row that has the assert, by row number; empty values for asserts with code.
     """
 
     evaluator: FoundEvaluator
@@ -72,7 +72,7 @@ class _Group:
 
     @property
     def has_one_config(self) -> bool:
-        """Whether all rows have the same value."""
+        """Whether the assert has the same value in all rows."""
         return len({json.dumps(one, sort_keys=True) for one in self.configs.values()}) == 1
 
 
@@ -121,7 +121,7 @@ class _Reader:
         self._name_groups()
         return self._found
 
-    # Tests of a configuration
+    # Reading the tests of a configuration
 
     def _tests(self, given: Json, where: str, depth: int = 0) -> Iterator[tuple[str, dict[str, Json]]]:
         """Yield each test with its path in the configuration."""
@@ -214,7 +214,7 @@ class _Reader:
             return value
         return _decoded(text, path) if suffix in (".json", ".yaml", ".yml") else text.strip()
 
-    # Asserts of a test
+    # Reading the asserts of a test
 
     def _add_asserts(self, given: Json, where: str, rows: list[int]) -> None:
         taken: dict[str, int] = {}
@@ -222,7 +222,7 @@ class _Reader:
             self._add_assert(one, place, rows, taken)
 
     def _asserts(self, given: Json, where: str, depth: int = 0) -> Iterator[tuple[str, dict[str, Json]]]:
-        """Yield each assert, also those in sets, with templates in place of references to them."""
+        """Yield each assert, including those in sets; a reference to a template is replaced by the template."""
         for index, written in enumerate(_list(given)):
             place, one = f"{where}[{index}]", written
             if isinstance(written, dict) and isinstance(written.get("$ref"), str):
@@ -326,7 +326,7 @@ class _Reader:
 
         return {key: filled(value) for key, value in values.items()}
 
-    # Names
+    # Naming the evaluators
 
     def _name_groups(self) -> None:
         """Name the evaluators; record the asserts of each row, unless all rows have the same."""
@@ -404,7 +404,7 @@ def _metric(columns: dict[str, str]) -> dict[str, Json]:
 
 
 def _csv_assert(text: str) -> dict[str, Json]:
-    """Return the assert that a cell stands for: `contains: Paris`, `similar(0.8): hello`; a plain text is `equals`."""
+    """Return the assert that a cell stands for: `contains: Paris`, `similar(0.8): hello`; other text means `equals`."""
     match = _PREFIXED.fullmatch(text.strip())
     if match is None:
         return {"type": "equals", "value": text}

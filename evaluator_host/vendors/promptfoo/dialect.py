@@ -1,7 +1,7 @@
 """Dialect `promptfoo`: asserts in Python and JavaScript, as files, functions, one-liners and bodies.
 
 An assert gets `(output, context)`. Source of the rules: promptfoo 0.121.20, its assertions and python/wrapper.py.
-After an exception promptfoo stores a failed result; `native` has this result.
+After an exception promptfoo stores a failed result; `failed` and `failed_javascript` return it.
 """
 
 import json
@@ -33,9 +33,9 @@ _HINT: Final = "return a bool, a number, or an object with all of pass, score an
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return output and context; `variables` are `{"output", "context"}` as promptfoo passes them.
+    """Return output and context: the row's `variables`, in promptfoo's form, or else made from its other fields.
 
-    Criteria of a row are further fields of the context, as `{"config": {"value": …}}`.
+    A row's criteria, such as `{"config": {"value": …}}`, are added to the context as further fields.
     """
     if row.variables is not None:
         if "output" not in row.variables:
@@ -83,7 +83,7 @@ def interpret(
 
 
 def _from_text(text: str) -> Json:
-    """Return what promptfoo reads in a text: true, false, an object, or the number at its beginning; else None."""
+    """Return what promptfoo reads in a string: true, false, an object, or the number at its beginning; else None."""
     if text.strip().lower() in ("true", "false"):
         return text.strip().lower() == "true"
     if text.strip().startswith("{"):

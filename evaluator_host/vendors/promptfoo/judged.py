@@ -1,8 +1,8 @@
 """Asserts of promptfoo that call a model, as Python programs that call the models granted to them.
 
-Each asks for JSON and computes promptfoo's score from it; the prompts are this host's own. A program asks the model
-`judge`, and for embeddings `embedding`: an import grants the registered models that stand for them.
-Source of the rules of scores: promptfoo 0.121.20, src/matchers.
+Each program asks a model for JSON and computes promptfoo's score from it; the prompts are this host's own. The model is
+called `judge`, or `embedding` for embeddings: an import grants the program registered models for these two names.
+Source of the scoring rules: promptfoo 0.121.20, src/matchers.
 """
 
 from string import Template
@@ -242,7 +242,7 @@ _BOTH_WAYS: Final = "    score, passed = 1 - score, not passed\n"
 
 
 def judge_program(type_: str) -> str | None:
-    """Return the Python program for an assert type that calls a model, also negated; None if there is none."""
+    """Return the Python program for an assert type, plain or negated, that calls a model; None if there is none."""
     plain = type_.removeprefix(NEGATION)
     if plain not in _GRADES:
         return None

@@ -26,7 +26,7 @@ _VERDICTS: Final = ({"pass": True, "fail": False}, {"yes": True, "no": False})
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return arguments by name: the row's `variables`, or else made from its other fields."""
+    """Return arguments by name: the row's `variables`, or else values from its other fields."""
     return bind_native(row, settings, _arguments, needs="")
 
 

@@ -1,9 +1,9 @@
 """Dialect `rewards`: reward functions of reinforcement learning, as verl, TRL and verifiers call them.
 
 The runner sends `{"rewards": [{"name", "weight", "values": one for each row, "nan": number of NaN}], "logged": {name:
-number}, "extra": {…}}`, or `{"refused": why}`; for rows scored together their positions as `rows`, and as `grouped`
-one with another reward alone. Source of the rules: verl 0.9.1 (workers/reward_manager), trl 1.16.0
-(trainer/grpo_trainer.py) and verifiers 0.1.14 (rubrics/rubric.py).
+number}, "extra": {…}}`, or `{"refused": why}`. For rows scored together it adds `rows`, their positions, and `grouped`,
+a row whose reward differs when it is scored alone (or null). Source of the rules: verl 0.9.1
+(workers/reward_manager), trl 1.16.0 (trainer/grpo_trainer.py) and verifiers 0.1.14 (rubrics/rubric.py).
 """
 
 from typing import Any, Final
@@ -122,7 +122,7 @@ def _nan(one: dict[str, Any]) -> Note:
 
 
 def _sum(rewards: list[dict[str, Any]], at: int) -> float | int | None:
-    """Return the weighted sum of a row's rewards; rewards of None are left out; None if all are."""
+    """Return the weighted sum of a row's rewards, without those that are None; None if all rewards are None."""
     found = [(one["weight"], _number(one["values"][at])) for one in rewards]
     known = [(weight, number) for weight, number in found if number is not None]
     if len(known) == 1 and known[0][0] == 1:
@@ -148,7 +148,7 @@ def _native(one: dict[str, Any], count: int, rows: Json) -> dict[str, Json]:
 
 
 def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return warnings about a row without what the code reads and the platform always has."""
+    """Return warnings about a row that lacks a value which the code reads and which the platforms always provide."""
     notes = []
     if row.variables is None and "data_source" not in row.inputs and reads_untested(loaded, "data_source"):
         kind = DIALECT.warnings["no_data_source"]
@@ -166,7 +166,7 @@ def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...
 
 
 def _is_absent(value: Json, row: Row) -> bool:
-    """Return whether a ground truth is missing, or one of those of a group."""
+    """Return whether a ground truth is missing or empty; for a group of rows, whether that of any row is."""
     if isinstance(value, list) and row.variables is not None:
         return any(one is None or (isinstance(one, str) and not one.strip()) for one in value)
     return value is None or (isinstance(value, str) and not value.strip())

@@ -98,10 +98,10 @@ def register(
 
 
 def _evaluator_word(words: Sequence[str], command: str, what: str) -> str:
-    """Return the name or file in the words after a command; UiPath's commands have the word `evaluator` before it.
+    """Return the name or file in the words after a command; UiPath's own commands put the word `evaluator` before it.
 
     Raises:
-      InvalidRequest: the words are neither.
+      InvalidRequest: the words are neither the name or file alone, nor `evaluator` and then the name or file.
     """
     if len(words) == 1 and words[0] != _KIND:
         return words[0]

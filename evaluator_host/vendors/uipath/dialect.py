@@ -1,8 +1,8 @@
 """Dialect `uipath`: subclasses of UiPath's `BaseEvaluator`, called as `evaluate(execution, criteria)`.
 
 The runner turns a result into `{"score": number | bool, "score_type": 0 | 1 | 2, "details":
-text | object | null, "evaluation_time": seconds}`. A boolean is 1 or 0 here, where UiPath has 100; an error is a failed
-row. `"ignored"` names criteria that the class does not have.
+string | object | null, "evaluation_time": seconds}`. A boolean becomes 1 or 0 here, but 100 or 0 in UiPath; an error
+fails the row. `"ignored"` names criteria that the class does not have.
 """
 
 import json
@@ -27,7 +27,7 @@ _MORE: Final = {
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return a row's input, output, spans and criteria, for the runner's UiPath execution object."""
+    """Return a row's input, output, spans and criteria, from which the runner makes UiPath's execution object."""
     output = {} if row.outputs is None else row.outputs
     if not isinstance(output, dict | str):
         return _unfit(f"outputs is {output!r:.60}; the output of an agent must be an object or a text")

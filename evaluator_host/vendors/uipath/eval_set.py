@@ -33,8 +33,8 @@ class EvalItem:
       name: Name to show; the id for a test case without name.
       inputs: Inputs of the agent.
       criteria: Criteria by evaluator id, None for the evaluator's default. Evaluators without an entry are not run.
-      expected_agent_behavior: Text for evaluators.
-      simulation_instructions: Text for evaluators.
+      expected_agent_behavior: Text that evaluators can read.
+      simulation_instructions: Text that evaluators can read.
       mocks: Results of simulated functions of the agent: `{"function", "arguments"?, "then": [{"type", "value"}]}`.
       unsimulated: Why the agent cannot run here: the test case asks a model to simulate; empty if the agent can run.
     """
@@ -95,7 +95,7 @@ def parse_eval_set(value: Json, *, named: str = "the eval set") -> EvalSet:
 
 
 class _Reading:
-    """Reads an eval set to its end, and collects all faults."""
+    """Reads an eval set to its end even if it has faults, and collects them all."""
 
     def __init__(self, named: str) -> None:
         self._named = named
@@ -132,7 +132,7 @@ class _Reading:
         )
 
     def _refs(self, value: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, float]]:
-        """Read which evaluators score; `evaluatorConfigs` wins, as it does in UiPath."""
+        """Return the ids of the evaluators and their weights; `evaluatorConfigs` takes precedence, as in UiPath."""
         for name in ("evaluatorConfigs", "evaluator_configs", "evaluatorRefs", "evaluator_refs"):
             if value.get(name):
                 entries = self._list(value[name], f"$.{name}")

@@ -26,7 +26,7 @@ class EvalRun:
     """The result of running an eval set.
 
     Attributes:
-      executions: Executions by id of the test case; a missing one was not recorded.
+      executions: Executions by id of the test case; a test case without a recorded execution is missing.
       results: Results by ids of test case and evaluator.
       notes: Messages for the user about an otherwise successful run.
       job: Id of the job that scored on a host; None for a run on this machine.
@@ -51,7 +51,7 @@ class EvalRun:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorScore:
-    """The results of an evaluator over an eval set. `mean` is the mean of the existing scores, on the scale 0..1."""
+    """The results of an evaluator over an eval set. `mean` is the mean of the existing scores, from 0 to 1."""
 
     id: str
     name: str
@@ -98,7 +98,7 @@ async def score(
 
 
 def scores(run: EvalRun) -> list[EvaluatorScore]:
-    """Return each evaluator's counts and mean. A test case whose agent failed counts as failed, not in the mean."""
+    """Return each evaluator's counts and mean. If the agent failed, the test case counts as failed, not in the mean."""
     return [_score(run, one) for one in run.evaluators]
 
 

@@ -30,7 +30,7 @@ class Execution:
     """A recorded run of an agent on one test case.
 
     Attributes:
-      item: Id of the test case, or its name.
+      item: Id or name of the test case.
       output: The agent's output; `has_output` is false if no output was recorded.
       trace: `{"spans": [...]}`, OTLP/JSON or a trace in the documented shape; None without one.
       error: Why the agent failed; None if it did not.
@@ -159,7 +159,7 @@ def _of_output(name: str, execution: dict[str, Any]) -> Execution:
 
 
 def _of_trace_file(spans: list[Any], named: str) -> list[Execution]:
-    """Sort the spans of `--trace-file` by test case; leave out those of the evaluation itself."""
+    """Group the spans of `--trace-file` by test case, without those of the evaluation itself."""
     by_item: dict[str, list[Json]] = {}
     for span in spans:
         attributes = span["attributes"] if isinstance(span["attributes"], dict) else {}

@@ -1,7 +1,7 @@
 """Writes the results of an eval set as UiPath's own command line does (--output-file), and prints them.
 
 UiPath's format has one number per result: 100 or 0 for a boolean, 0 for an error, a number unchanged. Ours has a score
-on the scale 0..1, null where there is none, beside the raw value.
+from 0 to 1, or null, and the raw value beside it.
 """
 
 from typing import Any
@@ -116,7 +116,7 @@ def _agent(execution: Execution | None) -> dict[str, Json] | None:
 
 
 def _spans(spans: Json) -> list[dict[str, Json]]:
-    """Return spans as UiPath's output has them: by name, without ids and times."""
+    """Return spans as in UiPath's output: without ids and times, each with the name of its parent."""
     flat = [span for span in spans if isinstance(span, dict)] if isinstance(spans, list) else []
     names = {str(span_id): span.get("name") for span in flat if (span_id := _context(span).get("span_id")) is not None}
     return [

@@ -10,10 +10,10 @@ from evaluator_host.types.json_values import InvalidJson, decode_json
 from evaluator_host.types.names import nearest_name
 
 FOLDERS: Final = ("evaluations", "evals")
-"""Names of the folder: the first is the one that UiPath's own command line reads, the second the documented one."""
+"""Names that the folder may have: UiPath's own command line reads the first, its documentation names the second."""
 
 EVAL_SETS: Final = ("eval_sets", "eval-sets")
-"""Names of the folder in it that has the eval sets."""
+"""Names that the folder with the eval sets, inside one of `FOLDERS`, may have."""
 
 _FILE_BYTES: Final = 32 << 20
 _SHOWN: Final = 8
@@ -77,7 +77,7 @@ def find_code(layout: Layout, file: str) -> Path:
     """Return the path of an evaluator's code; `file` is its name in the custom folder, or its path.
 
     Raises:
-      InvalidRequest: there is no such file; the message has similar names.
+      InvalidRequest: there is no such file; the message lists similar names.
     """
     name = file if file.endswith(".py") else f"{file}.py"
     found = layout.custom / Path(name).name
@@ -122,7 +122,7 @@ def read_text(file: Path, most: int, *, instead: str = "") -> bytes:
 
     Args:
       file: The file to read.
-      most: Most bytes that it may have.
+      most: Size limit in bytes.
       instead: End of the error message for a larger file: what to do instead.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Converts an eval set, with or without executions, to rows of a data set; each row has all evaluators' criteria."""
+"""Converts an eval set, with or without executions, to rows of a data set; a row has all evaluators' criteria."""
 
 from collections.abc import Iterable
 from typing import Any, Final

@@ -17,7 +17,7 @@ from evaluator_host.vendors.uipath.project import Layout, read_json, write_file
 from evaluator_host.vendors.uipath.template import kebab
 
 _PREFIX: Final = "file://"
-_NAME: Final = 80  # most characters of the name of a class
+_NAME: Final = 80  # highest number of characters in the name of a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Registered:
       types: Path of the file with its schemas.
       file: Path of the file with its settings.
       content: Content of `file`.
-      kept: Settings of an existing file that differ from those of the code.
+      kept: Settings in an existing file that differ from those in the code.
     """
 
     name: str
@@ -75,7 +75,7 @@ def register(layout: Layout, file: Path, classes: Sequence[EvaluatorClass], *, r
       layout: Layout of the project.
       file: The file with the evaluators' code.
       classes: The classes to register, from `usable_classes`.
-      reset: Whether to overwrite settings in existing files by those of the code.
+      reset: Whether to overwrite settings in existing files with those from the code.
 
     Raises:
       InvalidRequest: another evaluator of the project has the same id, or a file cannot be written.
@@ -107,7 +107,7 @@ def _registered(layout: Layout, file: Path, found: EvaluatorClass, *, reset: boo
 
 
 def _config(code: dict[str, Json], file: Json) -> tuple[dict[str, Json], list[str]]:
-    """Return the settings of the code with the values from the file, and the names of those that differ."""
+    """Return the code's settings with the values from the file, and the names of the settings that differ."""
     if not isinstance(file, dict):
         return dict(code), []
     kept = [name for name, value in code.items() if name in file and file[name] != value]
@@ -115,7 +115,7 @@ def _config(code: dict[str, Json], file: Json) -> tuple[dict[str, Json], list[st
 
 
 def _name_problems(classes: Iterable[EvaluatorClass]) -> list[Problem]:
-    """Check the names of classes: files are named after them, and the code may contain anything."""
+    """Check the names of classes, since files are named after them and the code may contain any name."""
     seen: dict[str, str] = {}
     problems = []
     for one in classes:

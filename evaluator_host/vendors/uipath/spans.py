@@ -25,7 +25,7 @@ from evaluator_host.types.evaluator import Json
 _HEX: Final = re.compile(r"(?:0x)?([0-9a-fA-F]{1,32})")
 _STATUS: Final = {"UNSET": 0, "OK": 1, "ERROR": 2}
 _KINDS: Final = ("INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
-_DEPTH: Final = 64  # most levels of spans below spans
+_DEPTH: Final = 64  # deepest level of nested spans
 _MOST_NS: Final = 1 << 63
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TREES: Final = ("children", "spans")
@@ -66,7 +66,7 @@ def _found(trace: Json) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _below(spans: Json, where: str, depth: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the spans of a list, or of an object that has them by id or name; each before the spans below it."""
+    """Yield the spans of a list, or of an object that has them by id or name; parents come before their children."""
     if depth == 0:
         raise NotATrace(f"{where} nests deeper than {_DEPTH} spans")
     if not isinstance(spans, list | dict):
@@ -136,7 +136,7 @@ def _with_tool(attributes: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _id(value: Any, otherwise: int, *, bits: int) -> str:
-    """Return an id as hex digits; any other text becomes hex digits of its hash, the same every time."""
+    """Return an id as hex digits; a string of any other form becomes the hex digits of its hash."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return f"{value % (1 << bits):x}"
     if not isinstance(value, str) or not value.strip("0="):

@@ -48,7 +48,7 @@ _NAMES: Final = {"STRING": "str", "NUMBER": "float"}
 
 
 class _Refused(Exception):
-    """A returned value is not of the output type; the message says why."""
+    """A returned value does not have the output type; the message says why."""
 
 
 def routes(calls: WireCalls) -> list[BaseRoute]:
@@ -113,10 +113,10 @@ def _answer(found: EvaluationResult | EvaluationError, kind: str) -> Response:
 
 
 def _converted(value: Json, kind: str) -> Json:
-    """Convert a value to an output type; None becomes the default of the type.
+    """Convert a value to an output type; None becomes the type's default.
 
     Raises:
-      _Refused: the value is of another type.
+      _Refused: the value has another type.
     """
     if value is None:
         return _EMPTY[kind]

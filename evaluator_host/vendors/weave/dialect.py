@@ -78,7 +78,7 @@ def _ranked(leaves: list[tuple[str, Json]]) -> str | None:
 
 
 def _leaves(value: dict[str, Json], prefix: str = "") -> Iterator[tuple[str, Json]]:
-    """Yield numbers, bools and texts by their dotted names."""
+    """Yield numbers, bools and strings, each with its dotted name."""
     for key, one in value.items():
         if isinstance(one, dict):
             yield from _leaves(one, f"{prefix}{key}.")
@@ -87,7 +87,7 @@ def _leaves(value: dict[str, Json], prefix: str = "") -> Iterator[tuple[str, Jso
 
 
 def _summary(value: Json) -> Json:
-    """Return Weave's summary of one result: counts of bools, means of numbers, per key."""
+    """Return Weave's summary of one result: for each key, counts of bools and means of numbers."""
     if isinstance(value, bool):
         return {"true_count": int(value), "true_fraction": float(value)}
     if is_number(value):

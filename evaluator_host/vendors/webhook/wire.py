@@ -1,4 +1,4 @@
-"""The wire `webhook`: a stored evaluator as the endpoint that other platforms call to score one row.
+"""The wire `webhook`: makes a stored evaluator an endpoint that other platforms call to score one row.
 
 Sources: promptfoo 0.121.20 (assertion `webhook`), agenta 0.125.1 (`auto_webhook_test`), azure-ai-projects 2.10.0
 (`EndpointBasedEvaluatorDefinition`), Maxim's page on API based evaluators.

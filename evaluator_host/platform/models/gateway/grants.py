@@ -61,7 +61,7 @@ class ModelDirectory:
 
         Raises:
           InvalidRequest: name or URL is not valid, or the operator allows no such host.
-          NameTaken: there is a model of that name.
+          NameTaken: there is a model with that name.
           NotFound: there is no such secret.
           InUse: the workspace has 1,000 models.
         """

@@ -120,7 +120,7 @@ def files_api(filesets: Filesets, access: Access) -> APIRouter:
 
     @router.put("/{name}/-/{path:path}", response_model=parts.Described, responses=refused, openapi_extra=_FILE)
     async def upload(workspace: parts.Namespace, name: parts.Name, path: str, request: Request) -> Response:
-        """Store a file; an existing file of that path is replaced."""
+        """Store a file; an existing file with that path is replaced."""
         with AuditedCall(access, caller_of(request.scope), "nemo.files.upload") as caller:
             kept = await filesets.upload(caller.workspace, workspace, name, path, chunks=request.stream())
         return json_response(kept)

@@ -40,7 +40,7 @@ def jobs_api(jobs: NemoJobs, results: NemoResults, access: Access, *, prefix: st
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_job(workspace: parts.Namespace, body: JobIn, request: Request) -> Response:
-        """Queue a job: metrics over rows. `/v1/jobs` lists it too, and it survives a restart of the host."""
+        """Queue a job that scores rows with metrics. `/v1/jobs` lists it too, and it survives a restart of the host."""
         with AuditedCall(access, caller_of(request.scope), "nemo.jobs.create") as caller:
             return json_response(await jobs.create(caller.workspace, workspace, body), 201)
 

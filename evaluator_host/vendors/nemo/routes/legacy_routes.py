@@ -20,7 +20,7 @@ from evaluator_host.vendors.nemo.spec import EvaluateIn, OlderJobIn
 from evaluator_host.vendors.nemo.verbs import Nemo
 
 OLDER: Final = (
-    "/apis/evaluation/v2/workspaces/{workspace}",  # the prefix that the OpenAPI document has
+    "/apis/evaluation/v2/workspaces/{workspace}",  # the prefix that appears in the OpenAPI document
     "/v2/workspaces/{workspace}/evaluation",
     "/v2/workspaces/{workspace}",
 )
@@ -67,7 +67,7 @@ def _add_evaluate(router: APIRouter, older: OlderVerbs, access: Access) -> None:
 def _add_create(router: APIRouter, older: OlderVerbs, jobs: NemoJobs, access: Access) -> None:
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_metric_job(workspace: parts.Namespace, body: OlderJobIn, request: Request) -> Response:
-        """Queue a job of one metric; the current job routes show it in their own format."""
+        """Queue a job with one metric; the current job routes show it in their own format."""
         with AuditedCall(access, caller_of(request.scope), "nemo.jobs.create") as caller:
             try:
                 order = await older.job(caller.workspace, workspace, body)

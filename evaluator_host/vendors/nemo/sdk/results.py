@@ -44,7 +44,7 @@ def evaluation_result(
     together: dict[str, Any] | None = None,
     in_declared_order: bool = False,
 ) -> EvaluationResult:
-    """Return NeMo's result of a metric over rows.
+    """Return NeMo's result for a metric that scored rows.
 
     Args:
       metric: A NeMo metric, whose `output_spec()` declares its outputs.
@@ -102,7 +102,7 @@ def _result(one: Answered, declared: list[MetricOutputSpec]) -> MetricResult:
 
 
 def _outputs(value: dict[str, Any], declared: list[MetricOutputSpec]) -> list[MetricOutput]:
-    """Return outputs as the metric gave them; JSON has neither NaN nor infinities, which are NaN here."""
+    """Return outputs as the metric gave them; NaN and infinities, which JSON does not have, both become NaN."""
     numeric = {spec.name for spec in declared if is_aggregateable_output_spec(spec)}
     return [
         MetricOutput(name=one["name"], value=_number(one["value"]) if one["name"] in numeric else one["value"])

@@ -50,16 +50,16 @@ class Evaluator(LocalEvaluator):  # type: ignore[misc]
 
         Args:
           metrics: A NeMo metric, or a list of them.
-          dataset: Rows as objects, or the path of a file of them.
+          dataset: Rows as objects, or the path of a file with rows.
           url: The host's address.
           key: API key from `evaluator-host keys create`; None for a host without keys.
-          name: The name under which the host stores them; by default the metric's own.
-          config: `RunConfig` with `limit_samples`, or with a target its `RunConfigOnlineModel`.
-          target: A `Model` that the host calls for the outputs first; its key is a secret stored there.
-          prompt_template: The prompt: a text, or the messages of a chat.
-          field_mapping: Columns of the rows by NeMo's field names.
+          name: The name under which the host stores the metric; by default the metric's own name.
+          config: `RunConfig` with `limit_samples`; if there is a target, a `RunConfigOnlineModel`.
+          target: A `Model` that the host first calls to get the outputs; its key is the name of a secret on the host.
+          prompt_template: The prompt: a string, or the messages of a chat.
+          field_mapping: For each of NeMo's field names, the column of the rows that holds it.
           packages: Exact pins of packages that the metric imports besides the SDK.
-          row_timeout_s: Seconds for the scores of a row.
+          row_timeout_s: Time limit in seconds for scoring one row.
 
         Raises:
           NoSource: the code of a metric cannot be sent to a host.

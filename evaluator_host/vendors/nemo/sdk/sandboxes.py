@@ -35,9 +35,9 @@ class Sandboxes:
 
     Args:
       packages: Exact pins of packages that the metric imports besides the SDK.
-      isolation: `row` starts a process for each row; with `batch` the rows of a sandbox share one, which is faster.
+      isolation: `row` starts a process for each row; with `batch`, which is faster, a sandbox has one process for all.
       memory_mb: Memory of a sandbox, in MB.
-      timeout_s: Seconds for the scores of a row, unless `row_timeout_s` is given.
+      timeout_s: Time limit in seconds for scoring one row, unless `row_timeout_s` is given.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Sandboxes:
         postprocess_hooks: Any = None,
         **_others: Any,
     ) -> tuple[list[dict[str, Any]], list[Sample]]:
-        """Return rows, and the samples that a target makes in this process."""
+        """Return the rows, with the samples that a target generated for them in this process."""
         rows = prepare_rows(dataset, limit=params.limit_samples, mapping=field_mapping)
         hooks = preprocess_hooks, postprocess_hooks
         return rows, await self._local._samples(rows, target, params, prompt_template, hooks, key=key)  # noqa: SLF001
@@ -183,7 +183,7 @@ def _response(sample: Sample, target: Any) -> Json:
 
 
 class _OwnModels:
-    """Asks the model of a judge, and no other, from this process."""
+    """Asks a judge's model from this process, and no other model."""
 
     def __init__(self, metric: Any) -> None:
         own = getattr(metric, "model", None)

@@ -169,4 +169,4 @@ def _names_used(statement: ast.stmt) -> Iterator[str]:
         if isinstance(node, ast.Name):
             yield node.id
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
-            yield node.value  # an annotation in quotes
+            yield node.value  # an annotation written as a string

@@ -187,7 +187,7 @@ def submit(
 
 
 def _kept(client: Client, name: str, metric: Any, packages: tuple[str, ...], limits: Limits) -> str:
-    """Store a metric, as the next version if its name exists, and return the reference to it."""
+    """Store a metric, as the next version if its name already exists, and return a reference to it."""
     evaluator = HostEvaluator(
         metric_code(metric),
         contract=Contract("nemo"),
@@ -203,7 +203,7 @@ def _kept(client: Client, name: str, metric: Any, packages: tuple[str, ...], lim
 
 
 def _kept_rows(client: Client, name: str, rows: Sequence[dict[str, Any]]) -> str:
-    """Store rows under a name that is made of their content: the same rows are the same data set."""
+    """Store rows under a name made from their content, so that the same rows become the same data set."""
     records = [{"inputs": row} for row in rows]
     digest = hashlib.sha256(b"\n".join(encode(record) for record in records)).hexdigest()[:12]
     kept = f"{name}-{digest}"
@@ -218,7 +218,7 @@ def _name(given: str | None, key: str, *, several: bool = False) -> str:
 
 
 def _target(target: Any, prompt_template: str | dict[str, Any] | None, config: Any, rows: Rows) -> Target:
-    """Return a target of jobs.
+    """Return the target that a job calls, made from NeMo's `Model`.
 
     Raises:
       InvalidRequest: there is no prompt, or a parameter is not valid.

@@ -176,7 +176,7 @@ def _require_own_agent(url: str | None, executions: list[Path] | None) -> None:
 
 
 def _eval_set(project: Path, folder: str | None, named: str, items: list[str] | None) -> tuple[Layout, EvalSet]:
-    """Return an eval set and the layout that its evaluators are in."""
+    """Return an eval set, and the layout of the project that has its evaluators."""
     path = Path(named)
     layout = layout_of_eval_set(path) if path.is_file() and folder is None and project == Path() else None
     layout = layout or find_layout(project, folder=folder)

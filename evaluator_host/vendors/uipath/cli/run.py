@@ -28,7 +28,7 @@ from evaluator_host.vendors.uipath.evaluators import ProjectEvaluator
 from evaluator_host.vendors.uipath.executions import Execution
 from evaluator_host.vendors.uipath.records import eval_set_rows
 
-_ROWS_WORTH_A_SANDBOX: Final = 8  # rows that take about as long as the start of a sandbox
+_ROWS_WORTH_A_SANDBOX: Final = 8  # number of rows that take about as long as the start of a sandbox
 _read_result: Final = Adapter(EvaluationResult).read
 
 
@@ -37,7 +37,7 @@ class Plan:
     """The options of one `uipath eval` command. Without `agent`, recorded executions are scored.
 
     Attributes:
-      network: Whether the agent's sandbox has network; evaluators' sandboxes never have.
+      network: Whether the agent's sandbox has network access; evaluators' sandboxes never have it.
     """
 
     eval_set: EvalSet
@@ -61,7 +61,7 @@ def run_plan(plan: Plan, settings: Settings, url: str | None, *, shown: bool) ->
 
 
 async def _run(plan: Plan, settings: Settings, url: str | None, *, shown: bool) -> EvalRun:
-    """Run the agent, and in this process the evaluators too."""
+    """Run the agent, and the evaluators too unless they will run as a job on a host."""
     run = EvalRun(plan.eval_set, plan.evaluators, plan.executions, notes=plan.notes)
     if url is not None and plan.agent is None:
         return run
@@ -99,7 +99,7 @@ async def _evaluate(
 
 
 def _as_job(run: EvalRun, plan: Plan, url: str, *, shown: bool) -> EvalRun:
-    """Score the executions as a job of a host, which stores it."""
+    """Score the executions as a job on a host, which stores the job."""
     rows = eval_set_rows(run.eval_set, run.executions)
     with host(url) as client:
         evaluators = [given.evaluator for given in plan.given]
