@@ -36,7 +36,7 @@ from evaluator_host.types.evaluator import Language
 _log = logging.getLogger(__name__)
 
 PASSING: Final = (SandboxSlow, SandboxLost, MachineExhausted)  # errors after which a later start may work
-_TRIES: Final = 2  # most tries to start a sandbox in this module; `open_engine` tries a third time
+_TRIES: Final = 2  # how often this module tries to start a sandbox; `open_engine` tries once more
 _NO_BACKEND: Final = (
     "no sandbox backend works on this machine, and user code never runs without one. "
     "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap) "
@@ -46,7 +46,9 @@ _NO_BACKEND: Final = (
 
 
 async def make_backend(choice: SandboxChoice, settings: Settings, supervisor: Supervisor | None = None) -> Backend:
-    """Create the chosen backend, without starting a sandbox. `supervisor` runs the backend's tasks; None for a new one.
+    """Create the chosen backend, without starting a sandbox.
+
+    `supervisor` runs the backend's tasks; with None, a new one does.
 
     Raises:
       HostError: the tools of the backend cannot be prepared.
@@ -93,10 +95,10 @@ def machine_pythons(settings: Settings) -> Pythons:
 
 
 async def choose_backend(settings: Settings, supervisor: Supervisor | None = None) -> Backend:
-    """Return the first backend of the settings that starts a sandbox, or fails only because the machine is busy.
+    """Return the first backend in the settings that starts a sandbox, or that fails only because the machine is busy.
 
     Raises:
-      SandboxUnavailable: no backend can; the detail says what to install.
+      SandboxUnavailable: no backend works; the detail says what to install.
     """
     if settings.sandbox is SandboxChoice.NONE:
         _log.warning(
@@ -159,7 +161,7 @@ async def build_images(settings: Settings, *, base: str | None, progress: Callab
     """Build the Docker runtime image and return its tag.
 
     Raises:
-      SandboxUnavailable: the engine does not answer, or the base can be neither pulled nor bootstrapped.
+      SandboxUnavailable: Docker does not answer, or the base image can be neither pulled nor built.
     """
     require_glibc()
     with extra("docker", "the runtime image", SandboxUnavailable):

@@ -1,4 +1,4 @@
-"""Stores the data files of evaluators by digest, for each workspace apart, and lays them out by path for sandboxes.
+"""Stores the data files of evaluators by digest, separately for each workspace, and arranges them for sandboxes.
 
 A layout is a folder of hard links, named by the digest of its paths and contents. A sandbox mounts it read-only.
 """
@@ -29,7 +29,7 @@ _PARTIAL: Final = "partial-"
 _LOCK: Final = "lock"  # file that is locked while a data file is counted and moved to its place
 _ABANDONED_S: Final = 3600.0  # age, in seconds, at which an unfinished upload or layout counts as abandoned
 _READ_BYTES: Final = 1 << 20
-_FOR_ALL, _FOLDER_FOR_ALL = 0o444, 0o755  # modes that let every user read, because sandboxes have users of their own
+_FOR_ALL, _FOLDER_FOR_ALL = 0o444, 0o755  # every user may read, because each sandbox has a user of its own
 
 
 class DataFiles:
@@ -63,7 +63,7 @@ class DataFiles:
                 await asyncio.to_thread(partial.unlink, missing_ok=True)
 
     async def add(self, workspace: str, path: Path) -> DataFile:
-        """Store a file of this machine; one that is there already is not copied again.
+        """Store a file of this machine, unless it is stored already.
 
         Raises:
           HostError: as in `receive`.
@@ -94,7 +94,7 @@ class DataFiles:
             raise NotFound(f"there is no data file {digest[:80]}; {listed}") from None
 
     def delete_file(self, workspace: str, digest: str) -> None:
-        """Remove a file, and every layout that has it. Blocking.
+        """Remove a file, and every layout that contains it. Blocking.
 
         Raises:
           NotFound: the workspace has no such file.
@@ -111,7 +111,7 @@ class DataFiles:
         """Return a folder with files of a workspace, given as digests by path; the paths are valid. Blocking.
 
         Raises:
-          InvalidRequest: the workspace has no file of a digest.
+          InvalidRequest: the workspace has no file with one of the digests.
           MachineExhausted: the disk is full.
         """
         paths = json.dumps(data, sort_keys=True).encode()

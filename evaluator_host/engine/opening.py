@@ -43,13 +43,13 @@ async def open_engine(
     settings: Settings | None = None,  # settings of the host; None for those of the environment, `EVALUATOR_HOST_…`
     *,
     prewarm: bool = False,  # whether to start a Python sandbox, and prepare for JavaScript, before the first call
-    models: "Models | None" = None,  # answers the model requests of evaluators; None: such requests fail
+    models: "Models | None" = None,  # answers the model requests of evaluators; with None, such requests fail
     on_set_used: SetUsed | None = None,  # called with a workspace and the digest of a package set that it uses
     supervisor: Supervisor | None = None,  # runs the tasks of the host; None for a new one
-    # backend that another process of this host has tried; None to try those of the settings
+    # backend that another process of this host has tried; None to try those in the settings
     backend: SandboxChoice | None = None,
-    parts: int = 1,  # number of processes of the host that divide the limits of sandboxes
-    peers: Peers | None = None,  # the other processes of the host; None for a host of one
+    parts: int = 1,  # number of the host's processes, which divide the limits of sandboxes among themselves
+    peers: Peers | None = None,  # the other processes of the host; None if there are none
 ) -> AsyncIterator[Service]:
     """Open the engine; at the end of the `with` block, end everything that it started.
 
@@ -120,8 +120,8 @@ def _metrics(pool: Pool, supervisor: Supervisor, peers: Peers) -> Metrics:
 class _FirstSandbox:
     """Starts a Python sandbox before the first call, and tries again while the machine is too busy.
 
-    It also installs what JavaScript needs in `data_dir`, None where an image has it. No sandbox of JavaScript waits
-    before its first call, because it would take six times the memory of Python's.
+    It also installs what JavaScript needs in `data_dir`, which is None if an image has all that. No JavaScript sandbox
+    is started ahead of its first call, because it would take six times the memory of one for Python.
     """
 
     def __init__(self, pool: Pool, data_dir: Path | None) -> None:
@@ -130,7 +130,7 @@ class _FirstSandbox:
         self._error: HostError | None = None
 
     async def has_started(self) -> bool:
-        """Try once to start the sandbox; return whether that worked. The host starts without it, too.
+        """Try once to start the sandbox; return whether that worked. The host starts even if it did not.
 
         Raises:
           SandboxUnavailable: the sandbox cannot be started for a reason that lasts.
@@ -156,7 +156,7 @@ class _FirstSandbox:
             _log.warning("JavaScript and TypeScript wait for esbuild, Python does not: %s", error.detail)
 
     async def run(self) -> None:
-        """Try until the sandbox has started, with pauses that grow to half a minute."""
+        """Try to start the sandbox until it has started, with pauses that grow to half a minute."""
         pause_s = _PAUSE_S
         while self._error is not None:
             _log.warning("no sandbox has started yet, next try in %g s: %s", pause_s, self._error.detail)

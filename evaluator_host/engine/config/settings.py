@@ -27,7 +27,7 @@ _IDLE_HOST_MB: Final = 192
 _IDLE_SANDBOX_MB: Final = 8  # measured memory of an idle Python sandbox without packages
 FEWEST_SANDBOXES: Final = 16
 SANDBOX_DESCRIPTORS: Final = 6
-_FEW_DESCRIPTORS: Final = 1024  # descriptors for everything but sandboxes, such as connections
+_FEW_DESCRIPTORS: Final = 1024  # file descriptors for everything but sandboxes, such as connections
 _SANDBOX_PROCESSES: Final = 8  # processes of an idle sandbox: 5 for Python, 13 for JavaScript, threads included
 _MOST_DESCRIPTORS: Final = 65_536
 _RUNNING_PER_PROCESSOR: Final = 4
@@ -84,7 +84,7 @@ def python_homes() -> tuple[Path, ...]:
 
 
 def usable_memory_mb(proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Return how many MB this process may use: the machine's memory, or less by a cgroup or a resource limit."""
+    """Return how many MB this process may use: the machine's memory, or what a cgroup or a resource limit leaves."""
     known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     soft = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
     known += [limit for limit in soft if limit != resource.RLIM_INFINITY]
@@ -97,14 +97,14 @@ def usable_memory_mb(proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys
 def _own_cgroups(
     controller: str, proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys/fs/cgroup")
 ) -> Iterator[Path]:
-    """Yield the folder of this process's cgroup with a controller, and those above it."""
+    """Yield the folder of the cgroup in which this process has a controller, then the folders above it."""
     for line in (proc / "cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "" or controller in controllers.split(","):
             mount = cgroups / controllers
             group = mount / path.lstrip("/")
             yield from (group, *group.parents)[: len(Path(path).parts)]
-            yield mount  # inside a container, the path may be that of the machine outside
+            yield mount  # the folders above may not exist in a container, whose path may be that of the machine outside
 
 
 def _memory_limits(group: Path) -> Iterator[int]:
@@ -150,7 +150,7 @@ def _processes(proc: Path = Path("/proc")) -> int:
 
 
 def memory_for_requests_mb() -> int:
-    """Return the MB of memory for requests: half of what an idle host leaves to this process, at least 96."""
+    """Return the MB of memory for requests: half of the memory that an idle host does not need, at least 96."""
     return max(96, (usable_memory_mb() - _IDLE_HOST_MB) // 2)
 
 
@@ -171,14 +171,14 @@ class ModelEndpoint(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     base_url: str  # `https://host/v1`
-    model: str | None = None  # the model's name at the provider; None if it is the name of the reference
+    model: str | None = None  # the provider's name of the model; None if callers use the same name
     secret: str | None = None  # name of the secret in the caller's workspace that holds the model's key
     key: SecretStr | None = None  # the model's key, when the operator pays for it
     kind: ModelKind = ModelKind.OPENAI  # the API of the provider
     input_price: float | None = Field(None, ge=0)  # price of a million tokens in requests
     output_price: float | None = Field(None, ge=0)  # price of a million tokens in answers
     timeout_s: float = Field(60.0, gt=0, le=3600)  # longest time to wait for one answer, in seconds
-    retries: int = Field(2, ge=0, le=10)  # most tries after the first one
+    retries: int = Field(2, ge=0, le=10)  # maximum number of retries
     workspaces: tuple[str, ...] = ()  # names or ids of the workspaces that may use the model; empty for all
 
 
@@ -186,10 +186,12 @@ class WireOptions(BaseModel):
     """Settings of one wire: routes by which another platform calls this host as one of its own evaluators.
 
     Attributes:
-      secret: Text that the platform sends as its key, or signs bodies with; without it a key of this host is needed.
+      secret: Key that the platform sends, or with which it signs bodies; without a secret, callers need a key of this
+        host.
       signature_header: Name of the header with the signature, if the platform uses another one than the wire expects.
       workspace: Workspace to which calls with the secret belong.
-      tenants: Workspaces by the platform's own tenants: `{"org/project": "team-a", "org/*": "team-b", "*": "default"}`.
+      tenants: Which workspace each tenant of the platform uses:
+        `{"org/project": "team-a", "org/*": "team-b", "*": "default"}`.
       packages: Pins for code without pins of its own, by `python` or `javascript`.
       timeout_s: Time limit of a row; shortened where needed, so that the host answers before the platform gives up.
       memory_mb: Memory limit of the sandboxes.
@@ -455,5 +457,5 @@ class Settings(BaseSettings):
 
 
 def revealed(secret: SecretStr | None) -> str | None:
-    """Return the text of a secret setting."""
+    """Return a secret setting as a plain string; None if it is not set."""
     return secret.get_secret_value() if secret is not None else None

@@ -25,7 +25,7 @@ class Interpret(Protocol):
     def __call__(
         self, returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
     ) -> Scored | EvaluationError:
-        """Read the value."""
+        """Return the score that the value means, or an error."""
         ...
 
 
@@ -71,13 +71,14 @@ class Dialect:
       positions: Meanings of positional arguments, if parameters may have any names; misleading names get a warning.
       languages: Languages in which its evaluators may be written.
       unread: Fields of a row that `bind` passes on without reading them; in a large row they stay JSON text.
-      takes: Further fields that it uses, for which the workbench shows inputs: `config`, `correct_answer_key` and
-        `score_output` of the settings, `variables`, `criteria` and `messages` of a row.
+      takes: Further fields that the dialect uses, for which the workbench shows inputs: `config`, `correct_answer_key`
+        and `score_output` of the settings, `variables`, `criteria` and `messages` of a row.
       truth: Names by which its evaluators get the ground truth, and never a column of the same name. `example.outputs`
         is a key of the parameter `example`.
       truth_or_column: Names by which its evaluators get the ground truth, or else a column of the same name.
-      config_keys: Keys of `settings.config` that it reads; None if evaluators may read any, as classes do.
-      warnings: Warnings of its own, by code. Its page lists them; none of them makes a score doubtful.
+      config_keys: Keys of `settings.config` that the dialect reads; None if evaluators may read any, as classes do.
+      warnings: The dialect's own warnings, by code. The page on the dialect lists them; none of them makes a score
+        doubtful.
       native_row: An example of the platform's own row, for a row's `variables`; empty if there is none.
       asks_models: Whether its evaluators may request model answers; the host gets them, and calls the row again.
       numbers_rows: Whether its evaluators get the position of a row.
@@ -117,7 +118,7 @@ class Dialect:
         return [] if self.config_keys is None else [key for key in config if key not in self.config_keys]
 
     def explain(self, note: Note) -> Note:
-        """Return a runner's note, with what to do about it if it is one of the dialect's own warnings."""
+        """Return a runner's note; if the note is one of the dialect's own warnings, add what to do about it."""
         own = self.warnings.get(note.code)
         return note if own is None else replace(note, remedy=own.remedy)
 

@@ -11,7 +11,7 @@ from evaluator_host.types.json_values import nests_within
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Note
 
 DEFAULTS: Final = EvaluatorSettings()
-ROW_DEPTH: Final = 200  # most levels of nesting in a row; decoders recurse, and CPython's fails before a thousand
+ROW_DEPTH: Final = 200  # maximum nesting of a row; decoders recurse, and CPython's fails before a thousand levels
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def messages_of(row: Row) -> list[Json] | None:
 def messages_of_trace(trace: dict[str, Json]) -> list[_Message]:
     """Return the conversation in the model calls of a trace, or of several traces of one session.
 
-    The messages of a call that begins with all earlier messages replace them; of other calls, new messages are added.
+    A model call that repeats all earlier messages replaces them; any other call only adds its new messages.
     """
     spans = sorted(_spans(convert(trace)[0] or {}), key=lambda span: str(span.get("start_time") or ""))
     told: list[_Message] = []
@@ -50,7 +50,7 @@ def messages_of_trace(trace: dict[str, Json]) -> list[_Message]:
 
 
 def _spans(trace: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the spans of a trace in the documented shape, roots marked by `is_root`."""
+    """Yield the spans of a trace in the documented shape, with `is_root` in those that are roots."""
     roots = trace.get("spans")
     left = [(span, True) for span in reversed(list(roots.values() if isinstance(roots, dict) else []))]
     count = 0
@@ -65,7 +65,7 @@ def _spans(trace: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _said(attributes: dict[str, Any]) -> list[_Message]:
-    """Return the messages of a span that called a model, prompt and answer; none for any other span."""
+    """Return the prompt and the answer of a span that called a model; an empty list for any other span."""
     for told, answered in _LISTS:
         if told in attributes or answered in attributes:
             return [*_listed(attributes.get(told)), *_listed(attributes.get(answered))]
@@ -86,7 +86,7 @@ def _listed(value: Any) -> list[_Message]:
 
 
 def _plain(message: _Message) -> _Message:
-    """Return a message of OpenTelemetry, whose content is in parts, with `content` and `tool_calls`."""
+    """Return an OpenTelemetry message, whose content is in parts, as a message with `content` and `tool_calls`."""
     parts = message.get("parts")
     if not isinstance(parts, list):
         return {key: message[key] for key in ("role", "content", "tool_calls", "tool_call_id") if key in message}
@@ -104,7 +104,7 @@ def _plain(message: _Message) -> _Message:
 
 
 def first(value: dict[str, Any], *names: str) -> Any:
-    """Return the first value under one of these keys that is not None; otherwise None."""
+    """Return the first value under these keys that is not None, or None."""
     return next((value[name] for name in names if name in value), None)
 
 

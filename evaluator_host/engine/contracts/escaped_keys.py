@@ -1,4 +1,4 @@
-"""Replaces row keys that JSON escapes by aliases for JavaScript, because V8 may confuse two of them.
+"""Replaces row keys that JSON escapes with aliases for JavaScript, because V8 may confuse two of them.
 
 After an object with a backslash in a key, `JSON.parse` may read a later key that needs an escape (for `"` or a line
 break) as that earlier key.
@@ -12,17 +12,17 @@ from typing import Any, Final
 from evaluator_host.types.evaluator import Language
 from evaluator_host.types.json_texts import Octets
 
-_ESCAPED_KEY: Final = re.compile(rb'\\.[^"\\]*+"[ \t\r\n]*+:', re.DOTALL)  # the last escape of a key, up to its colon
+_ESCAPED_KEY: Final = re.compile(rb'\\.[^"\\]*+"[ \t\r\n]*+:', re.DOTALL)  # from the last escape in a key to the colon
 _UNESCAPED: Final = re.compile(r"[ !#-\[\]-~]*")  # keys that no encoder escapes
 
 
 def may_have_escaped_key(text: Octets, language: Language) -> bool:
-    """Whether JSON may have an escaped key, for a language in which that matters."""
+    """Return whether JSON may have an escaped key; always false for a language in which that does no harm."""
     return language is not Language.PYTHON and _ESCAPED_KEY.search(text) is not None
 
 
 def with_aliases(body: Any) -> Any:
-    """Return the body of a call with aliases for its escaped keys, and a table of them (runtimes/PROTOCOL.md, call)."""
+    """Return the body of a call with aliases in place of escaped keys, and a table of them (runtimes/PROTOCOL.md)."""
     names = dict.fromkeys(_escaped_keys(body))
     mark = hashlib.sha256(json.dumps([*names]).encode()).hexdigest()[:16]  # a prefix that no other key has
     aliases = {name: f"{mark}-{number}" for number, name in enumerate(names)}

@@ -1,4 +1,4 @@
-"""Reads one call of all evaluators in a file as one result, with a metric for each."""
+"""Turns what all evaluators in a file returned for a row into one result, with a metric for each evaluator."""
 
 import math
 from dataclasses import replace

@@ -1,6 +1,7 @@
 """Evaluators and rows in another platform's files, and the tables by which dialects read their platform's exports.
 
-This module does no I/O: files are given as texts, and missing ones are reported by path. It runs in a limited process.
+This module does no I/O: callers pass the contents of files, and it reports the paths of missing ones. It runs in a
+limited process.
 """
 
 import posixpath
@@ -22,7 +23,7 @@ SUFFIXES: Final = {
 ANSWER: Final = "correct_answer"
 """The input that holds the ground truth of an imported row."""
 
-_NAME_CHARACTERS: Final = 56  # longest name; a number may be added to it, and 63 characters are allowed
+_NAME_CHARACTERS: Final = 56  # maximum length of a name; a number may be added to it, and 63 characters are allowed
 _SHOWN_BYTES: Final = 2000
 
 
@@ -57,7 +58,7 @@ class FoundEvaluator:
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """Rows in a file of another platform, converted to rows of the API; `where` is their place in the file."""
+    """Rows in a file of another platform, converted to the API's rows; `where` is their place in the file."""
 
     name: str
     records: list[dict[str, Json]]
@@ -107,9 +108,9 @@ class SentFiles:
     """The files of an import, by their paths from a common root.
 
     Args:
-      texts: Texts of the files, by path.
+      texts: Contents of the files, by path.
       folder: Folder to which relative paths refer.
-      missing: Set to which the paths of files are added that are needed and were not sent.
+      missing: Set that collects the paths of files that are needed but were not sent.
     """
 
     def __init__(self, texts: Mapping[str, str], folder: str, missing: set[str]) -> None:
@@ -123,7 +124,7 @@ class SentFiles:
         return None if path.startswith(("/", "..")) else path
 
     def text(self, relative: str) -> str | None:
-        """Return the text of a file; None when it was not sent."""
+        """Return the content of a file; None when it was not sent."""
         path = self.path(relative)
         if path is None:
             return None
@@ -147,7 +148,7 @@ class ImportFormat(Protocol):
     """Reads one platform's document: a decoded JSON or YAML file."""
 
     def recognises(self, document: Json) -> bool:
-        """Whether a document is of this platform."""
+        """Return whether a document comes from this platform."""
         ...
 
     def read(self, document: Json, files: SentFiles, name: str) -> Found:
@@ -182,7 +183,7 @@ class Names:
 
 
 def slug(text: str) -> str:
-    """Return a text with all but letters, digits, dots, dashes and underscores replaced, as part of a name."""
+    """Return a string as part of a name: all but letters, digits, dots, dashes and underscores is replaced."""
     made = re.sub(r"[^A-Za-z0-9._-]+", "-", str(text)).strip("-._")
     return made[:_NAME_CHARACTERS].strip("-._")
 
@@ -300,7 +301,7 @@ _PAGES: Final = ("data", "content", "objects", "items", "results", "rows")
 
 
 def objects(document: Json) -> Iterator[dict[str, Json]]:
-    """Yield the objects of a list, of a page of an API (`{"data": […]}`), of several pages, or the only object."""
+    """Yield the objects of a list, of a page of an API (`{"data": […]}`), of several pages, or one single object."""
     if isinstance(document, dict):
         page = next((document[name] for name in _PAGES if _is_page(document.get(name))), None)
         yield from [document] if page is None else objects(page)

@@ -27,7 +27,8 @@ _RESERVED: Final = frozenset(("score", "label", "details", *REASON_KEYS))
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NON_FINITE: Final = frozenset(sign + word for sign in ("", "+", "-") for word in ("nan", "inf", "infinity"))
 _SHOWN: Final = 60
-_SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")  # sent instead of a type
+# what runners send for such a value, in place of its type
+_SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class _Refused(Exception):
 
 
 def read(returned: Returned, language: Language, *, needs_score: bool = False) -> Scored | EvaluationError:
-    """Read a returned value as a score, a label or an error; dialects read text themselves.
+    """Read a returned value as a score, a label or an error; dialects read strings themselves.
 
     Args:
       returned: The value and its kind.
@@ -91,14 +92,14 @@ def read(returned: Returned, language: Language, *, needs_score: bool = False) -
 
 
 def _is_score_and_reason(value: Json) -> TypeGuard[list[Json]]:
-    """Say whether a value is what `return 0.7, "because"` gives: a number or bool, and a text."""
+    """Return whether a value is what `return 0.7, "because"` gives: a number or bool, and a string."""
     return (
         isinstance(value, list) and len(value) == 2 and isinstance(value[0], float | int) and isinstance(value[1], str)
     )
 
 
 def contradiction() -> EvaluationError:
-    """Return the error for a message that contradicts itself, so that the guest, not the runner, must have sent it."""
+    """Return the error for a message that contradicts itself; the guest must have sent it, not the runner."""
     return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
 
 
@@ -150,7 +151,7 @@ def _no_score(value: dict[str, Json], language: Language) -> Note:
 
 
 def labelled(text: str) -> Scored:
-    """Return a text as a label without a score."""
+    """Return a result that has this label and no score."""
     remedy = (
         "return the object itself, not its JSON as text" if text.lstrip().startswith("{") else remedy_of("no_score")
     )
@@ -159,16 +160,17 @@ def labelled(text: str) -> Scored:
 
 
 def parsed(text: str) -> float | None:
-    """Return the number in a text, in the notation that all languages share; None when there is none.
+    """Return the number that a string holds, in the notation that all languages share; None when there is none.
 
-    Rejected: hexadecimal (JavaScript only), digit groups (Python only), an empty text (0 in JavaScript), `nan`, `inf`.
+    Rejected: hexadecimal (JavaScript only), digit groups (Python only), an empty string (0 in JavaScript), `nan`,
+    `inf`.
     """
     stripped = text.strip()
     return float(stripped) if _DECIMAL.fullmatch(stripped) else None
 
 
 def text_as_number(text: str, path: str, language: Language) -> Scored | EvaluationError | None:
-    """Read a text as a score, for dialects that accept numbers as text; None when it is not a number."""
+    """Read a string as a score, for dialects that accept numbers in strings; None when it is not a number."""
     score = parsed(text)
     if score is None:
         return _non_finite((path,), language) if text.strip().lower() in _NON_FINITE else None
@@ -179,7 +181,7 @@ def text_as_number(text: str, path: str, language: Language) -> Scored | Evaluat
 
 
 def numeric_text(text: str, language: Language) -> EvaluationError:
-    """Return the error for a returned text that is a number, which the author forgot to convert."""
+    """Return the error for a returned string that holds a number, which the author forgot to convert."""
     call = terms(language).to_number
     return EvaluationError(
         ErrorCode.INVALID_RESULT,
@@ -189,14 +191,14 @@ def numeric_text(text: str, language: Language) -> EvaluationError:
 
 
 def invalid_text(text: str, language: Language, *, needs_score: bool = False) -> EvaluationError:
-    """Return the error for text that has no meaning in a dialect."""
+    """Return the error for a string that has no meaning in a dialect."""
     return _invalid(f"the evaluator returned the text {text[:_SHOWN]!r}", language, needs_score=needs_score)
 
 
 def _score(
     value: dict[str, Json], language: Language, said: Verdict, notes: list[Note], *, needs_score: bool
 ) -> tuple[float | int | None, bool | None]:
-    """Return score and pass of an object: an explicit pass wins over a bool score, and makes up for a missing one."""
+    """Return score and verdict of an object; the verdict wins over a bool score, and stands in for a missing score."""
     score = value.get("score")
     if isinstance(score, bool):
         return float(score), score if said.passed is None else said.passed

@@ -1,4 +1,4 @@
-"""Words for error messages in the author's language: its names for an object, for null, for a valid result."""
+"""Words for error messages in the author's programming language: for an object, for null, for a valid result."""
 
 from dataclasses import dataclass
 from typing import Final

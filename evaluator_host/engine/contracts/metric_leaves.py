@@ -59,7 +59,7 @@ def add_leaves(
     """
     found = _Metrics(metrics, notes)
     levels: list[tuple[Iterator[tuple[Any, Json]], str | None]] = [(iter(value.items()), "")]
-    path: list[Any] = []  # keys of the levels; the prefix of a level is None if its numbers are not metrics
+    path: list[Any] = []  # keys down to the current level; the prefix of a level is None if its numbers are not metrics
     while levels:
         items, prefix = levels[-1]
         for key, item in items:
@@ -114,7 +114,7 @@ class _Metrics:
 
 
 def too_many_metrics(left_out: int) -> Note:
-    """Return the note that `left_out` numbers of a result are only in its `value`, not in its metrics."""
+    """Return the note that this many numbers are only in `value`, because a result has no room for more metrics."""
     return Note(
         "too_many_metrics",
         f"{left_out} numbers are in value only: a result has at most {MOST_METRICS} metrics, with names of at most "

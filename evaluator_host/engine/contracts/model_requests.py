@@ -21,7 +21,7 @@ class Ask:
       name: Key of the answer in the row, when the row is called again.
       url: URL of the endpoint, with or without `/chat/completions`; `ref://workspace/name` is a registered model.
       model: Name of the model at the endpoint.
-      secret: Name of the secret that is its API key; None for none.
+      secret: Name of the secret that holds the API key; None if the request needs no key.
       request: Body of the request: a chat if it has `messages`, else a completion.
       retries: Number of tries after the first one.
       timeout_s: Seconds for one answer.

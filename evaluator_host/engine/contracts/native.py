@@ -1,4 +1,4 @@
-"""Helpers for dialects of other platforms: rows in the platform's own form, and its named scores as one score."""
+"""Helps dialects of other platforms: builds rows in a platform's own form, and makes one score of its named scores."""
 
 import json
 import math
@@ -23,7 +23,7 @@ class NamedScore:
 
     Attributes:
       name: Name of the score on the platform.
-      value: A number or bool is a score, a text is a label, None is neither.
+      value: A number or bool is a score, a string is a label, None is neither.
       reason: Explanation of the score.
       passed: Verdict, if the platform has one; a bool as `value` is a verdict too.
     """
@@ -35,7 +35,7 @@ class NamedScore:
 
 
 def without_truth(row: Row, settings: EvaluatorSettings) -> tuple[dict[str, Json], Json]:
-    """Return the inputs without the ground truth, and the ground truth; all inputs and None if they have none.
+    """Return the inputs without the ground truth, and the ground truth; without a ground truth, all inputs and None.
 
     A column that is the ground truth only by its name, not by the settings, also stays among the inputs.
     """
@@ -74,7 +74,7 @@ def truth_column(inputs: dict[str, Json], settings: EvaluatorSettings) -> str | 
 
 
 def question(inputs: dict[str, Json]) -> Json:
-    """Return the user's question: the input with a usual name, else the only input, else all inputs."""
+    """Return the user's question: the input whose name means a question, else the only input, else all inputs."""
     for name in ("user_input", "question", "input", "query", "prompt"):
         if name in inputs:
             return inputs[name]
@@ -139,7 +139,7 @@ def _read_in_two_ways(inner: str, others: list[str]) -> EvaluationError:
 def scored(
     named: Iterable[NamedScore], native: Iterable[dict[str, Json]], *, notes: tuple[Note, ...] = ()
 ) -> Scored | EvaluationError:
-    """Return a platform's scores as one result: the first number or bool is the score, the first text the label."""
+    """Return a platform's scores as one result: the first number or bool is the score, the first string the label."""
     found = list(named)
     metrics: dict[str, float | int] = {}
     first: NamedScore | None = None
@@ -213,10 +213,10 @@ def object_sent(returned: Returned) -> dict[str, Json] | EvaluationError:
 
 
 def text_of(value: Json) -> str:
-    """Return a text as it is, and any other value as JSON."""
+    """Return a string as it is, and any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def shown(value: Json) -> str:
-    """Return a value as short JSON text, for messages."""
+    """Return a value as JSON, cut to a length that fits into a message."""
     return json.dumps(value, ensure_ascii=False)[:_SHOWN]

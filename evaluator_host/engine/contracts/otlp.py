@@ -57,7 +57,7 @@ def with_spans(trace: Any) -> Any:
 
 
 def first_of(raw: dict[str, Any], *keys: str) -> Any:
-    """Return the first non-null value among the fields of these names, or None."""
+    """Return the first non-null value among the fields with these names, or None."""
     return next((raw[key] for key in keys if raw.get(key) is not None), None)
 
 
@@ -235,7 +235,7 @@ def _copied(value: Any, depth: int) -> Any:
 
 
 def _decoded(value: Any) -> Any:
-    """Return the JSON object, array or string in a text; anything else stays as it is (`"70"` stays text)."""
+    """Decode a string that holds a JSON object, array or string; return anything else as it is, such as `"70"`."""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[", '"')):
         return value
     try:

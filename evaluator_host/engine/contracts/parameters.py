@@ -69,7 +69,7 @@ def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
 
 
 def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return warnings on a row: variables that the contract does not pass, missing outputs, a misnamed answer."""
+    """Return warnings on a row: variables that the contract does not pass, no outputs, a misplaced answer."""
     if unread := _unread_variables(loaded.contract, row):
         message = f"contract {loaded.contract} does not pass `variables`: {_quoted(unread)} are not read"
         return (Note("unused_variables", message, "put them into `inputs`"),)
@@ -94,7 +94,7 @@ def _unread_variables(contract: Contract, row: Row) -> list[str]:
 
 
 def _unasked(loaded: Loaded) -> str | None:
-    """Return the parameter that gets the outputs, if the code reads it and never asks whether there are any."""
+    """Return the parameter that gets the outputs, if the code reads it without asking whether there are any outputs."""
     read = [one for one in outputs_read(loaded) if _is_plain(one.name)]
     asked = loaded.entry != "*" and any(one.tested for one in read)
     return None if asked else next((one.name for one in read if not one.tested), None)
@@ -202,7 +202,7 @@ def _rewrite(
 def _taken(
     language: Language, key: str, parameters: tuple[str, ...], places: tuple[str, ...], wrong: dict[str, str]
 ) -> dict[str, str]:
-    """Return the code for the value of each misleading name, once the parameters are named after their arguments."""
+    """Return, for each misleading name, code that gives its value by the names that the parameters will have."""
     python = language is Language.PYTHON
     given = {place: wrong.get(name, name) for name, place in zip(parameters, places, strict=False)}
     keys = {"inputs": f"[{key!r}]", "context": '["vars"]["expected"]' if python else ".vars.expected"}
@@ -215,7 +215,7 @@ def _taken(
 
 
 def _head_of(function: FunctionFacts, entry: str, code: str, *, python: bool) -> re.Match[str] | None:
-    """Return the parameters of the entry (group 1), and all up to the first character of its body."""
+    """Match the entry from the start of its head to the start of its body; group 1 is its list of parameters."""
     lines = code.split("\n")
     if function.line is None or function.line > len(lines) or len(code) > _MOST_CHARS:
         return None

@@ -47,10 +47,10 @@ def remembered(read: Callable[P, T]) -> Callable[P, T]:
 
 @remembered
 def functions(loaded: Loaded) -> tuple[FunctionFacts, ...]:
-    """Return the facts of the functions that a row calls, with their parameters as they are bound.
+    """Return the facts about the functions that a row calls, with the parameters that a call fills.
 
-    A bound or partial function has other parameters than its code; there are no facts of parameters that its code
-    lacks.
+    A bound method or a partial function has fewer parameters than its code. A parameter that the code does not name has
+    no facts.
     """
     if loaded.entry == _EVERY or len(loaded.facts) != 1 or not loaded.parameters:
         return loaded.facts
@@ -66,7 +66,7 @@ def _bound(facts: FunctionFacts, names: tuple[str, ...]) -> FunctionFacts:
 
 @remembered
 def fields_not_read(loaded: Loaded) -> frozenset[str]:
-    """Return the fields of a row that no function of the code reads, as far as facts tell."""
+    """Return the fields of a row that no function of the code reads, as far as the facts about the code tell."""
     return _fields_not_read(loaded.contract, functions(loaded))
 
 
@@ -147,7 +147,7 @@ def _fields_read(contract: Contract, function: FunctionFacts) -> list[str]:
 
 
 def has_outputs(row: Row, contract: Contract, language: Language, names: Iterable[str]) -> bool:
-    """Whether a row has what code reads as its outputs, by these names (`Reads.outputs`).
+    """Return whether a row has the outputs that code reads by these names (`Reads.outputs`).
 
     A conversation counts as outputs. So do the caller's variables, and a column with the parameter's name, for
     contracts that pass them.
@@ -169,7 +169,7 @@ def truths_read(loaded: Loaded, language: Language) -> tuple[str, ...]:
 
 
 def keys_read(loaded: Loaded, language: Language) -> tuple[str, ...]:
-    """Return the keys that the code reads of the inputs, or of the variables of `main`."""
+    """Return the keys that the code reads from the inputs, or from the variables of `main`."""
     found = functions(loaded)
     parameters = found[0].parameters if found else ()
     if loaded.entry == _EVERY:

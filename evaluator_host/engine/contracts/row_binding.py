@@ -18,12 +18,13 @@ from evaluator_host.types.json_texts import Octets
 from evaluator_host.types.json_values import decode_json, encode_json, is_small
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Note
 
-# most values in a row that this process converts, in about a millisecond; a child process converts larger rows
+# maximum number of values in a row that this process converts, in about a millisecond; a child process converts larger
+# rows
 _VALUES: Final = 5000
 _TRACE_VALUES: Final = 400  # the same limit for a trace; lower, since converting a span of ten values takes 30 µs
 _CHARACTERS: Final = 256 << 10
 _ENCODED_BYTES: Final = 8 << 10
-_HEAD: Final = 4  # bytes that hold the length of the head
+_HEAD: Final = 4  # size of the number, in bytes, that says how long the head is
 
 Shaped: TypeAlias = tuple[bytes | EvaluationError, tuple[Note, ...]]
 """The JSON body of a row's call or an error, and notes for the row's result."""
@@ -41,12 +42,12 @@ def shaped_at_once(row: Row | EncodedRow) -> Row | None:
 
 
 def decoded_row(row: EncodedRow) -> Row:
-    """Return the decoded row."""
+    """Decode a row's JSON."""
     return Row(**{**decode_json(row.body), "index": row.index, "answers": row.answers})
 
 
 def encoded_row(row: Row) -> EncodedRow | EvaluationError:
-    """Return a row as JSON, or the error for a row that cannot be JSON."""
+    """Return a row as JSON, or the error for a row that JSON cannot express."""
     made = encoded_fields(row.fields)
     if isinstance(made, EvaluationError):
         return made
@@ -54,7 +55,7 @@ def encoded_row(row: Row) -> EncodedRow | EvaluationError:
 
 
 def encoded_fields(row: dict[str, Any]) -> dict[str, bytes] | EvaluationError:
-    """Return the fields of a row as JSON, by name, or the error for one that cannot be JSON."""
+    """Return the fields of a row as JSON, by name, or the error for a field that JSON cannot express."""
     texts = dict[str, bytes]()
     for name, value in row.items():
         text = encode(Binding(value))
@@ -71,7 +72,7 @@ def shape_unread(
     language: Language,
     not_read: AbstractSet[str] = frozenset(),
 ) -> tuple[tuple[Octets, ...], tuple[Note, ...]] | None:
-    """Return a call's body, in parts, for a row whose large fields the dialect passes on unread; None for others."""
+    """Return a call's body, in parts, for a row whose large fields the dialect passes on unread; otherwise None."""
     unread = dialect_of(contract).unread
     if len(row.fields.get("messages", b"")) > len(b"null"):
         return None
@@ -89,7 +90,7 @@ def shape_unread(
 
 
 def _filled(shaped: bytes, texts: list[Octets]) -> tuple[Octets, ...]:
-    """Return JSON in parts, in which texts replace the control characters that stand for them."""
+    """Return JSON in parts, with each control character replaced by the JSON text that it stands for."""
     # only placeholders match, because encoders escape control characters in data
     parts = re.split(rb"([\x00-\x1f])", shaped)
     return tuple(texts[part[0]] if number % 2 else part for number, part in enumerate(parts))

@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 from evaluator_host.types.evaluator import Json
 
 CRITERIA: Final = "criteria_by_evaluator"
-"""Column with the criteria of each evaluator, by its name. An evaluator that is not in it skips the row."""
+"""Column with the criteria for each evaluator, by the evaluator's name. Evaluators without criteria skip the row."""
 
 AGENT_ERROR: Final = "agent_error"
 """Column with the reason why there is no output to score."""

@@ -22,7 +22,7 @@ def all_dialects() -> tuple[Dialect, ...]:
 
 
 def has_corpus_scores(contract: Contract | None) -> bool:
-    """Whether evaluators of a contract may score all rows together; false for None, an unknown contract."""
+    """Whether evaluators of a contract may score all rows together; false if the contract is not known yet."""
     return contract is not None and dialect_of(contract).bind_one_of_many is not None
 
 

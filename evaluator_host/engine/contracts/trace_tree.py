@@ -1,9 +1,9 @@
 """Converts a trace to the documented shape, so that one evaluator can read traces of three shapes.
 
-Documented: `{"spans": {"<span id>": {"name", "start_time", "end_time", "status_code", "attributes": {"ag": {"data",
-"metrics": {"unit": {"costs", "tokens", "duration": {"total" in seconds}}}}}, "children": […]}}}`. An OTLP/JSON export
-and a flat list of spans are converted to it; to the shape that Agenta stores (spans keyed by name, nested `spans`,
-milliseconds) the documented paths are added: without them, a latency check reads 0 seconds and scores 1.0.
+The documented shape is `{"spans": {"<span id>": {"name", "start_time", "end_time", "status_code", "attributes": {"ag":
+{"data", "metrics": {"unit": {"costs", "tokens", "duration": {"total" in seconds}}}}}, "children": […]}}}`. An OTLP/JSON
+export and a flat list of spans are converted to this shape. A trace as Agenta stores it (spans keyed by name, nested
+`spans`, milliseconds) also gets the documented paths: without them, a latency check would read 0 seconds and score 1.0.
 """
 
 from collections import defaultdict, deque
@@ -72,7 +72,7 @@ def _rebuilt(
     return converted, (Note("trace_converted", f"the trace came as {shape} and was converted to the documented shape"),)
 
 
-# Flat lists
+# Flat lists of spans
 
 
 def _flat_records(spans: list[Any]) -> list[SpanRecord]:
@@ -98,8 +98,8 @@ def _span_id(span: _Span) -> str | None:
 def _nested(records: list[SpanRecord]) -> dict[str, _Span]:
     """Return the roots by id, every span under its parent, and the root without any parent in front.
 
-    Whatever the parent ids say, every span comes out once: an unknown parent makes a root, a cycle is cut at its
-    earliest span, and spans too deep become siblings of their parent.
+    Every span comes out once, even if the parent ids make no sense: an unknown parent makes a root, a cycle is cut at
+    its earliest span, and spans too deep become siblings of their parent.
     """
     ordered = sorted(records, key=lambda record: (record.parent is not None, record.start_ns))
     by_id: dict[str, SpanRecord] = {}
@@ -146,7 +146,7 @@ def _own_children(span: _Span) -> list[_Span]:
 
 
 def _sum_up(by_id: dict[str, SpanRecord], placed: dict[str, str | None]) -> None:
-    """Give a span without tokens or costs the sums of the spans below it, which a documented root has."""
+    """Give a span that has no tokens or costs the sums of the spans below it, as in a root of the documented shape."""
     sums: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
     for key in reversed(placed):  # parents were placed before their children
         span, parent = by_id[key].span, placed[key]
@@ -161,7 +161,7 @@ def _sum_up(by_id: dict[str, SpanRecord], placed: dict[str, str | None]) -> None
                         total[name] = total.get(name, 0) + count
 
 
-# The stored shape
+# Traces in the shape that Agenta stores
 
 
 def _from_stored(trace: dict[str, Json], spans: dict[str, Any]) -> tuple[dict[str, Json], tuple[Note, ...]]:
@@ -187,7 +187,7 @@ def _lacks_documented_paths(span: _Span) -> bool:
 
 
 def _stored_spans(spans: Any, depth: int) -> Any:
-    """Return a copy of the stored tree with the paths added; `children` only at roots, as it doubles a level's size."""
+    """Return a copy of the stored tree with the paths added; only roots get `children`, which double a level's size."""
     if depth == _DEPTH:
         return spans
     if isinstance(spans, list):
@@ -233,7 +233,7 @@ def _each(spans: Any) -> Iterator[tuple[str, _Span]]:
                 yield str(name), span
 
 
-# Paths that the documentation names, for one span
+# Paths that the documentation promises for each span
 
 
 def _documented(span: _Span, name: str) -> _Span:

@@ -23,7 +23,7 @@ class Verdict:
 
     Attributes:
       passed: The verdict; None when the object has none.
-      keys: Keys that were read as a verdict, and are not metrics.
+      keys: Keys that were read as a verdict, so that they are not metrics.
       notes: Remarks on how it was read.
     """
 
@@ -63,7 +63,7 @@ def disagreement(first: str, other: str, *, passed: bool, language: Language) ->
 
 
 def reason(value: dict[str, Json]) -> str | None:
-    """Return the reason of an object as text: the first text, else the first list, number or object."""
+    """Return the reason of an object as text: the first string, else the first list, number or object."""
     given = [value[key] for key in REASON_KEYS if value.get(key) not in (None, [], {})]
     text = next((one for one in given if isinstance(one, str)), None)
     return text if text is not None or not given else _as_text(given[0])

@@ -1,4 +1,4 @@
-"""Integers of rows that JavaScript's numbers cannot hold: a warning, or the exact value as the settings ask for it."""
+"""Warns about integers in a row that JavaScript cannot hold, or passes them exactly if the settings ask for that."""
 
 import re
 from collections.abc import Set as AbstractSet

@@ -1,4 +1,4 @@
-"""Reads YAML and JSON as the platforms' own programs do: YAML 1.2, by PyYAML's safe loader; bounded.
+"""Reads YAML and JSON as the platforms' own programs do: YAML 1.2, by PyYAML's safe loader, up to a limit.
 
 PyYAML by default reads YAML 1.1, in which `no` is false, `1:30` is 90 and `2024-01-01` is a date.
 """
@@ -46,7 +46,7 @@ def _integer(loader: Any, node: Any) -> int:
 
 
 def read_yaml(text: str) -> Json:
-    """Return the value of a YAML or JSON text.
+    """Return the value that YAML or JSON text stands for.
 
     Raises:
       InvalidRequest: the text is not valid, has several documents, a programming language's tag, or too many values.
@@ -66,7 +66,7 @@ def read_yaml(text: str) -> Json:
 
 
 def _require_shallow(events: Iterable[Any]) -> None:
-    """Check, from a parser's events, that the values in a text do not nest too deeply."""
+    """Check, from a parser's events, that the values in a document do not nest too deeply."""
     import yaml  # noqa: PLC0415 - few processes read YAML
 
     depth = 0

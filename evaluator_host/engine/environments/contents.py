@@ -16,14 +16,14 @@ from evaluator_host.types.errors import PackagesFailed
 
 _MODULES_OF_ONE: Final = 3
 _ENTRIES: Final = 1_000_000
-# longest path inside a set, in bytes; the data directory before it must leave it below the kernel's 4,096
+# longest path inside a set, in bytes; with the path of the data directory it must stay below the kernel's 4,096
 _PATH_BYTES: Final = 1024
 _RECORD_BYTES: Final = 16 * 1024 * 1024  # largest list of files, in bytes: enough for 270,000 files, a line for each
 _SUFFIXES: Final = (".py", ".so")
 
 
 def digests(root: Path) -> dict[str, str]:
-    """Return `sha256:…` (or `link:target`) of every file in a folder, by path; make all readable to any user."""
+    """Return `sha256:…` (or `link:target`) of every file in a folder, by path; also let every user read the files."""
     root.chmod(0o755)
     found: dict[str, str] = {}
     with closing(walk(root)) as entries:
@@ -36,7 +36,7 @@ def digests(root: Path) -> dict[str, str]:
 
 
 def differences(root: Path, recorded: dict[str, str]) -> list[str]:
-    """Return the paths of files in `root` that are changed, missing or new, against `recorded` from `digests`."""
+    """Return the paths of files in `root` that are changed, missing or new since `digests` returned `recorded`."""
     try:
         present = digests(root)
     except OSError:
@@ -70,7 +70,7 @@ def _settle_one(entry: Entry, home: Path) -> None:
         )
     if entry.is_folder:
         entry.chmod(0o755)
-    elif entry.is_file:  # the mode of a file that is hard-linked to a download changes there too
+    elif entry.is_file:  # a file that is hard-linked to a download has the same mode there
         entry.chmod(0o755 if entry.stat.st_mode & 0o111 else 0o644)
     elif not entry.is_link:
         raise PackagesFailed(
@@ -81,7 +81,7 @@ def _settle_one(entry: Entry, home: Path) -> None:
 
 
 def outward_links(root: Path) -> list[str]:
-    """Return the symbolic links that lead out of a set, or nowhere; in a sandbox they would lead to other files."""
+    """Return the symbolic links that lead out of a set or nowhere; in a sandbox they would reach other files."""
     home = root.resolve()
     return [entry.path for entry in walk(root) if entry.is_link and not _stays(entry, home)]
 
@@ -98,7 +98,7 @@ def _stays(link: Entry, home: Path) -> bool:
 
 
 def python_modules(site: Path, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the importable modules of each distribution in `names`, by the lists of files in the folder `site`."""
+    """Return the importable modules of each distribution in `names`, read from the lists of files in `site`."""
     wanted = set(names)
     found: dict[str, tuple[str, ...]] = {}
     for folder in sorted(site.glob("*.dist-info")):

@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 _PREFIX: Final = "sha256:"
 _HEX: Final = 64  # digits of a digest
 _USED_EVERY_S: Final = 60.0
-# shortest time to keep a set after its last use, in seconds: a caller may have found it but have no sandbox yet
+# time for which a set stays after its last use, in seconds: a caller may have found it but have no sandbox yet
 _RECENT_S: Final = 120.0
 
 
@@ -113,7 +113,7 @@ class EnvironmentFolder:
         return [record for record in found if record is not None]
 
     def environment(self, record: Record) -> Environment:
-        """Return the environment with which sandboxes on this installation start."""
+        """Return the environment with which sandboxes start on this installation."""
         return Environment(
             record.digest,
             record.language,
@@ -124,14 +124,14 @@ class EnvironmentFolder:
         )
 
     def used(self, digest: str) -> None:
-        """Update the time of last use of an installation, at most once a minute."""
+        """Update the time at which an installation was last used, at most once a minute."""
         home = self._home(digest)
         if time.time() - _mtime(home) > _USED_EVERY_S:
             with contextlib.suppress(OSError):
                 os.utime(home)
 
     def new_stage(self, key: str) -> Path:
-        """Return an empty folder to install into; remove those left by earlier builds of this set.
+        """Return an empty folder to install into; remove the folders that earlier builds of this set left.
 
         The caller holds the build lock.
         """
@@ -152,7 +152,7 @@ class EnvironmentFolder:
         os.utime(home)
 
     def broken(self, digest: str) -> list[str]:
-        """Return the files that differ from the recorded ones; `env.json` when there is no record."""
+        """Return the files whose digests differ from the recorded ones; only `env.json` if there is no record."""
         home = self._home(digest)
         try:
             recorded = json.loads((home / "contents.json").read_text("utf-8"))
@@ -190,7 +190,7 @@ class EnvironmentFolder:
         return self._sweep(self._removed, "use")
 
     def _sweep(self, folder: Path, kind: str) -> int:
-        """Remove the folders `<hex>.…` whose lock nobody holds; one that cannot be removed stays, and is logged."""
+        """Remove the folders `<hex>.…` whose lock nobody holds; log those that cannot be removed."""
         count = 0
         for dead in list(folder.iterdir()):
             lock = FileLock(self._locks / f"{kind}-{dead.name.partition('.')[0]}")
@@ -205,14 +205,14 @@ class EnvironmentFolder:
 
     @asynccontextmanager
     async def using_downloads(self) -> AsyncIterator[None]:
-        """Keep the downloads from deletion in the `with` block; first wait for a host that wants to delete them."""
+        """Protect the downloads from deletion in the `with` block; first wait for a host that is deleting them."""
         async with AsyncExitStack() as held:
             async with hold_lock(self._locks / "downloads-turn"):
                 await held.enter_async_context(hold_lock(self._locks / "downloads", shared=True))
             yield
 
     async def trim_downloads(self, most_bytes: int) -> None:
-        """Once no build uses the downloads, delete all, if over `most_bytes` of them belong to no installed set."""
+        """Once no build uses the downloads, delete them all if those of no installed set exceed `most_bytes`."""
         if await asyncio.to_thread(self._unshared_bytes) > most_bytes:
             async with hold_lock(self._locks / "downloads-turn"), hold_lock(self._locks / "downloads"):
                 await asyncio.to_thread(self.drop_downloads)
@@ -255,7 +255,7 @@ class Usage:
         return True
 
     def touch(self, digest: str) -> None:
-        """Note a use of an installation; its time of last use on disk changes at most once a minute."""
+        """Note that an installation is used; this changes its time of last use on disk at most once a minute."""
         now = time.monotonic()
         if now - self._used_at.get(digest, -_RECENT_S) > _RECENT_S / 2:
             self._folder.used(digest)
@@ -304,7 +304,7 @@ class Usage:
 
 
 def _hex(name: str) -> str:
-    """Return the hexadecimal part of a digest; refuse a text that could name a path elsewhere."""
+    """Return the hexadecimal part of a digest; refuse a string that could lead to another folder."""
     text = name.removeprefix(_PREFIX)
     if len(text) != 64 or not set(text) <= set("0123456789abcdef"):
         raise ValueError(f"{name[:80]!r} is not the digest of a package set")
@@ -317,7 +317,7 @@ def engine_owner(data_dir: Path) -> str:
 
 
 def is_digest(name: str) -> bool:
-    """Whether a text is `sha256:…`, the prefix being optional."""
+    """Return whether a string is a digest, `sha256:…` with or without the prefix."""
     try:
         _hex(name)
     except ValueError:
@@ -326,7 +326,7 @@ def is_digest(name: str) -> bool:
 
 
 def digest_of(name: str) -> str | None:
-    """Return `sha256:…` for a digest with or without prefix; None when the text is not a digest."""
+    """Return `sha256:…` for a digest with or without prefix; None when the string is not a digest."""
     return _PREFIX + name.removeprefix(_PREFIX) if is_digest(name) else None
 
 

@@ -23,11 +23,11 @@ from evaluator_host.types.evaluator import Language
 
 
 class PackageQueries:
-    """Parses pins, and asks the package index for suggestions: three processes at a time, workspaces in turn."""
+    """Parses pins, and asks the package index for suggestions: with up to three processes, workspaces in turn."""
 
     def __init__(self, index: IndexSettings, backend: Backend) -> None:
-        # The downloads of builds are in another folder: they may belong to another user, whose tools refuse files of
-        # this one.
+        # The downloads of builds are in another folder: those may belong to another user, and tools refuse files of a
+        # user other than their own.
         self._index = replace(index, cache_dir=index.cache_dir.with_name("lookups"))
         self._backend = backend
         self._turns = Turns(LOOKUPS_AT_ONCE)
@@ -39,7 +39,7 @@ class PackageQueries:
         return await anyio.to_thread.run_sync(self._backend.python_versions)
 
     async def python(self, asked: str | None, *, field: str = "evaluator.python") -> str | None:
-        """Return `asked`, a minor version of Python (`3.13`), if it can run here; None if it is the backend's own.
+        """Return `asked`, a minor version of Python (`3.13`), if it can run here; None if it is the backend's own one.
 
         Raises:
           InvalidRequest: this host has no such version; the error names `field`, and says how to get it.
@@ -55,7 +55,7 @@ class PackageQueries:
         raise InvalidRequest(f"{message}; {hint}", problems=(Problem(field, message, hint),))
 
     async def python_of_set(self, asked: str | None, language: Language) -> str | None:
-        """Return `asked`, a package set's minor version of Python, if it can run here; None for the backend's own.
+        """Return `asked`, a package set's minor version of Python, if it can run here; None for the backend's own one.
 
         Raises:
           InvalidRequest: this host has no such version, or the language is not Python.
@@ -84,7 +84,7 @@ class PackageQueries:
     async def providers(
         self, modules: Sequence[ImportedModule], language: Language, python: str | None, *, workspace: str = ""
     ) -> list[Provider]:
-        """Return the package that provides each module, at its newest version for a runtime; asks the index."""
+        """Return the package that provides each module, in the newest version that fits the runtime; asks the index."""
         resolver = self._resolver(language, python, workspace)
         return await find_providers(modules, language, resolver=resolver, programs=self._programs)
 
@@ -96,7 +96,7 @@ class PackageQueries:
     async def pins_together(
         self, pins: Sequence[str], new: Sequence[str], language: Language, python: str | None, *, workspace: str = ""
     ) -> list[str]:
-        """Return the pins `new` at the newest versions that fit each other, `pins` and their dependencies.
+        """Return the pins `new` with the newest versions that fit each other, `pins` and all dependencies.
 
         If no versions fit, return `new` unchanged: their installation then reports the conflict.
         """
@@ -126,7 +126,7 @@ class PackageQueries:
         return target_for(self._backend.platform, language, python)
 
     async def target_of(self, lock: Lock) -> LockTarget:
-        """Return the runtime on this host for a lock: with the lock's Python if installed, else with the host's."""
+        """Return the runtime on this host for a lock: with the lock's Python if that is installed, else the host's."""
         if lock.language is Language.PYTHON:
             with suppress(InvalidRequest):
                 return self.target(lock.language, await self.python(lock.target.runtime))

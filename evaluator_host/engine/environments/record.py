@@ -81,7 +81,7 @@ class Record:
       digest: Digest of its lock, `sha256:…`.
       lock: Lock file of pip or npm, as in `EnvironmentReport`; in a registry, `Lock.to_json`.
       import_ms: Milliseconds of the first import of each module that could be imported.
-      notes: Facts for the user: a module that cannot be imported, an extra that does not exist.
+      notes: What users should know: a module that cannot be imported, an extra that does not exist.
     """
 
     key: str
@@ -111,7 +111,7 @@ class Record:
         """Parse a stored record.
 
         Raises:
-          ValueError: the text is not a record, or one of another version.
+          ValueError: the text is not a record, or is a record of another version.
         """
         try:
             stored: dict[str, Any] = json.loads(text)
@@ -148,7 +148,7 @@ def now() -> str:
 
 
 def target_for(platform: Platform, language: Language, python: str | None = None) -> LockTarget:
-    """Return the runtime for which sets of a language are resolved; `python` None is the platform's own version."""
+    """Return the runtime for which sets of a language are resolved; `python` is None for the platform's own version."""
     runtime = (python or platform.python) if language is Language.PYTHON else platform.node
     return LockTarget(runtime, platform.machine, platform.glibc)
 
@@ -173,7 +173,7 @@ def _described(language: Language, target: LockTarget) -> str:
 
 
 def empty_environment(language: Language, python: str | None = None) -> Environment:
-    """Return the environment without packages; `python` None is the backend's own version."""
+    """Return the environment without packages; if `python` is None, with the backend's own version."""
     shared = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
     key = f"{shared}\n{sys.platform}-{machine.machine()}\n"
     if python is not None:

@@ -51,7 +51,7 @@ class Environments:
       context: Folders, tools and settings for installing sets.
       queries: Parses pins, and asks the index for versions.
       in_use: Returns the digests of environments that sandboxes of this process use.
-      on_changed: Called with the digest of an installation whose files were removed or replaced.
+      on_changed: Called with an installation's digest when its files were removed or replaced.
       release_elsewhere: Has the other processes of this host call `release` with a digest.
     """
 
@@ -84,7 +84,7 @@ class Environments:
         return known
 
     def lock_of(self, digest: str) -> str | None:
-        """Return an installed package set's lock as JSON text, to install the same files later; None without one."""
+        """Return the lock of an installed set as JSON, to install the same files later; None without a lock."""
         record = self._folder.record(digest)
         lock = self._folder.lock_of(record.key) if record is not None else None
         return None if lock is None or lock.digest != digest else lock.to_json()
@@ -111,7 +111,7 @@ class Environments:
         return known
 
     async def require_locked(self, lock: Lock, *, workspace: str = "") -> InstalledSet:
-        """Return the package set that a lock describes; install it if it is new. `workspace` is the caller's.
+        """Return the package set that a lock describes; install it if it is new. `workspace` is that of the caller.
 
         Raises:
           PackagesFailed: the set is for another runtime or platform, or cannot be installed.
@@ -128,7 +128,7 @@ class Environments:
         return known
 
     async def _ensure_locked(self, lock: Lock, workspace: str) -> Environment:
-        """Install a lock under its own digest as key, so that nothing is resolved anew."""
+        """Install a lock with its own digest as the key, so that nothing is resolved again."""
         if await asyncio.to_thread(self._folder.record, lock.digest) is None:
             repository = self._context.packages_from
             if repository is not None and await self.transfer.pull_locked(lock, repository):
@@ -163,7 +163,7 @@ class Environments:
     async def request(
         self, raw: Sequence[RawPin], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> EnvironmentReport:
-        """Return a package set's current state, and start its build if it is new. `workspace` is the caller's.
+        """Return a package set's current state, and start its build if it is new. `workspace` is that of the caller.
 
         Raises:
           InvalidPin: a pin is not exact; each hint is the pin that was probably meant.
@@ -235,7 +235,7 @@ class Environments:
 
         Raises:
           NotFound: there is no such set.
-          InUse: the set is being built, or another process uses it, of this host or of another.
+          InUse: the set is being built, or another process of this host or of another one uses it.
         """
         if self._builds.find_running(name) is not None:
             raise InUse("the set is being built; wait until it is ready")
@@ -254,7 +254,8 @@ class Environments:
     async def prune(self, *, ceiling_mb: int | None = None) -> list[Record]:
         """Remove unused package sets, least recently used first, until the rest fits; return the removed ones.
 
-        Their locks stay, so that a later build installs the same files. `ceiling_mb` None is the operator's setting.
+        Their locks stay, so that a later build installs the same files. If `ceiling_mb` is None, the operator's setting
+        applies.
         """
         ceiling = (self._context.ceiling_mb if ceiling_mb is None else ceiling_mb) << 20
         records = await asyncio.to_thread(self._folder.records)
@@ -284,7 +285,7 @@ class Environments:
             raise error
 
     async def _remove_unused(self, records: Sequence[Record], fits: Callable[[int], Awaitable[bool]]) -> list[Record]:
-        """Remove unused package sets, least recently used first, until `fits(freed bytes)`; return these sets."""
+        """Remove unused sets, least recently used first, until `fits` accepts the bytes freed; return these sets."""
         removed: list[Record] = []
         freed_bytes = 0
         for record in reversed(records):
@@ -300,7 +301,7 @@ class Environments:
         """Compare every installed file with its recorded digest, and reinstall the package sets that differ.
 
         Raises:
-          NotFound: there is no set of that name.
+          NotFound: there is no set with that key or digest.
         """
         wanted = [record.digest for record in await asyncio.to_thread(self._folder.records)]
         wanted += await asyncio.to_thread(self._folder.half_written)
@@ -315,7 +316,7 @@ class Environments:
     async def release(self, digest: str) -> None:
         """End this process's idle sandboxes on a set, and let other processes remove it unless a row here uses it."""
         self._forget(digest)
-        for _ in range(_LOOKS):  # idle sandboxes end in milliseconds
+        for _ in range(_LOOKS):  # idle sandboxes need some milliseconds to end
             if self._usage.release(digest):
                 return
             await asyncio.sleep(_LOOK_EVERY_S)
@@ -354,7 +355,10 @@ class Environments:
         return Verified(digest, tuple(strange), mended=True)
 
     async def _repair(self, digest: str, broken: Sequence[str]) -> Verified:
-        """Install again from the lock. Downloads are removed first: they may be hard links to the same broken files."""
+        """Install a set again from its lock.
+
+        Delete the downloads first, since they may be hard links to the same broken files.
+        """
         record = self._folder.record(digest)
         key = record.key if record else await asyncio.to_thread(self._folder.key_of, digest)
         lock = self._folder.lock_of(key) if key else None

@@ -40,7 +40,8 @@ _SHELL: Final = "shell-"
 _DIGEST: Final = "digest"  # name of the file with the digest of the other files of a built runner
 _KEPT: Final[dict[Path, FileLock]] = {}
 _PYTHON_PACKAGES: Final = ("RestrictedPython", "jedi", "parso", "pyflakes")
-_LEFT_OUT: Final = ("__pycache__", "tests", "test", "stubs", "django-stubs")  # `stubs` are typeshed's
+# folders that are not copied; `stubs` are typeshed's
+_LEFT_OUT: Final = ("__pycache__", "tests", "test", "stubs", "django-stubs")
 _INSTALL_TIMEOUT_S: Final = 300.0
 _OUTPUT_CHARS: Final = 1500
 _MACHINES: Final = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
@@ -115,14 +116,14 @@ async def ensure_javascript_runner(data_dir: Path) -> Path:
 def _keep(folder: Path) -> None:
     """Keep other hosts from removing a folder of tools (`remove_old_tools`) until this process ends."""
     lock = _KEPT.setdefault(folder, FileLock(folder.with_name(f"{folder.name}.lock")))
-    with suppress(OSError):  # the folder may be one that this process can only read
+    with suppress(OSError):  # this process may only be able to read the folder
         lock.acquire(shared=True, wait=True)
 
 
 def remove_old_tools(data_dir: Path) -> int:
     """Remove JavaScript runners and shells of other versions that no process uses; return how many.
 
-    A folder without a lock file stays, because an old version of the host, which took no locks, may use it.
+    A folder without a lock file stays: it may be in use by an old version of the host, which did not lock it.
     """
     own, removed = javascript_runner_path(data_dir), 0
     for path in (path for kind in (_RUNNER, _SHELL) for path in own.parent.glob(f"{kind}*.lock")):
@@ -168,7 +169,7 @@ def _contents_digest(folder: Path) -> str:
 
 @cache
 def _sources_digest() -> str:
-    """Return a digest of a runner's sources and of Node's size, because V8 takes only code that it compiled itself."""
+    """Return a digest of a runner's sources and of Node's size, since V8 accepts only code that it compiled itself."""
     paths = [path for path in _JAVASCRIPT.rglob("*") if path.is_file() and "node_modules" not in path.parts]
     added = (f"{name} {path.read_text('utf-8')}" for name, path in added_files() if name.startswith("javascript/"))
     return _digest_of(paths, _JAVASCRIPT, str(node_path().stat().st_size), _platform(), *added)
@@ -210,7 +211,7 @@ async def ensure_esbuild(data_dir: Path) -> Path:
 
 
 async def _is_whole(binary: Path) -> bool:
-    """Whether esbuild is there and runs, for the users of sandboxes too."""
+    """Return whether esbuild is there and runs, for the users of sandboxes too."""
     try:
         everyone = os.stat(binary).st_mode & stat.S_IXOTH  # noqa: PTH116 - takes microseconds
         code, output = await _run((str(binary), "--version"), binary.parent)
@@ -241,9 +242,9 @@ def _prepared_in(home: Path) -> Iterator[None]:
 
 
 def watch_tools(data_dir: Path) -> Callable[[], None]:
-    """Return a function that raises once Node, esbuild or a file of the JavaScript runner was removed or changed.
+    """Return a function that raises `SandboxUnavailable` when Node, esbuild or the JavaScript runner has changed.
 
-    It raises `SandboxUnavailable`. It compares sizes and times of the files, which takes microseconds.
+    The function compares sizes and times of the files, which takes microseconds.
     """
     runner = javascript_runner_path(data_dir) / "runner.js"
     if runner.exists():
@@ -273,11 +274,7 @@ def _facts(path: Path) -> tuple[int, ...] | None:
 
 
 def restricted_python_dir(data_dir: Path) -> Path:
-    """Return a folder with only copies of RestrictedPython and, for questions of editors, of jedi and pyflakes.
-
-    Raises:
-      SandboxUnavailable: one of these packages is not installed.
-    """
+    """Return a folder with copies of RestrictedPython, and of jedi and pyflakes, which editors need; nothing else."""
     try:
         releases = [f"{name.lower()}-{version(name)}" for name in _PYTHON_PACKAGES]
     except PackageNotFoundError as error:
@@ -317,7 +314,7 @@ def _facts_digest(programs: Mapping[str, Path]) -> str:
 
 
 def _copy_programs(programs: Mapping[str, Path], folder: Path) -> None:
-    """Copy programs under their names; a program that serves as several commands is copied once, with several names."""
+    """Copy programs under their names; one that serves as several commands is copied once, with several names."""
     folder.mkdir()
     copies: dict[Path, Path] = {}
     for name, path in programs.items():
@@ -332,7 +329,7 @@ def _copy_programs(programs: Mapping[str, Path], folder: Path) -> None:
 async def _install_esbuild(stage: Path, binary: Path) -> None:
     """Install esbuild below `stage`, check that it runs, and leave its program at `kept/esbuild`.
 
-    `binary` is where it will be, for messages.
+    Messages name `binary`, the path at which esbuild will be.
     """
     for name in ("package.json", "package-lock.json"):
         shutil.copy(_RECIPE / name, stage / name)
@@ -363,7 +360,7 @@ def _raise_npm_failure(output: str, binary: Path) -> None:
 
 
 async def _run(argv: tuple[str, ...], cwd: Path) -> tuple[int, str]:
-    """Return the exit code and the output of a program, run with this host's variables (settings of npm)."""
+    """Run a program with this host's environment variables (npm's settings), and return its exit code and output."""
     try:
         finished = await run(Command(argv, cwd, {}), _INSTALL_TIMEOUT_S, inherit=True)
     except TimeoutError:
@@ -372,13 +369,13 @@ async def _run(argv: tuple[str, ...], cwd: Path) -> tuple[int, str]:
 
 
 def _staging(home: Path) -> tempfile.TemporaryDirectory[str]:
-    """Return a temporary folder on the same disk as `home`, so that a rename is enough to put its files in place."""
+    """Return a temporary folder on the same disk as `home`, so that its files can be put in place by renaming."""
     return tempfile.TemporaryDirectory(prefix=".stage-", dir=home, ignore_cleanup_errors=True)
 
 
 def _rename(made: Path, target: Path, *, replaced: bool) -> None:
     """Rename `made` to `target`, unless another process was first; `replaced`: a damaged `target` was there."""
-    made.chmod(0o755)  # readable by all despite the umask: sandboxes read it as another user
+    made.chmod(0o755)  # the umask may forbid others to read, and sandboxes read as another user
     if replaced:
         with suppress(OSError):
             target.rename(made.with_name("damaged"))

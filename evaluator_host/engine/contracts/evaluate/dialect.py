@@ -23,7 +23,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the returned value; text is a label, unless it is a number that the author forgot to convert."""
+    """Read the returned value; a string is a label, unless it holds a number that the author forgot to convert."""
     if returned.kind is Kind.STRING and isinstance(returned.value, str):
         if reading.parsed(returned.value) is None:
             return reading.labelled(returned.value)

@@ -37,13 +37,13 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def _params(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
-    """Return `app_params` from the configuration, the row's column and the row's variables; later ones win."""
+    """Return `app_params`, merged from the configuration, the row's column and the row's variables; later ones win."""
     given = (settings.config, row.inputs.get(_PARAMS), (row.variables or {}).get(_PARAMS))
     return {key: value for one in given for key, value in (_object(one) or {}).items()}
 
 
 def _object(given: Json) -> dict[str, Json] | None:
-    """Return an object; a CSV file has it as JSON text."""
+    """Return the value if it is an object or a string with an object as JSON (as in a CSV file), else None."""
     if isinstance(given, str) and given.lstrip()[:1] == "{" and len(given) <= _TEXT_CHARS:
         try:
             given = decode_json(given.encode())
@@ -58,7 +58,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the returned value; text counts as a number when it is one."""
+    """Read the returned value; a string that holds a number counts as that number."""
     if returned.kind is Kind.STRING and isinstance(returned.value, str):
         return reading.text_as_number(returned.value, "$", language) or reading.invalid_text(returned.value, language)
     return reading.read(returned, language)

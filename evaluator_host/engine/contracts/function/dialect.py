@@ -38,7 +38,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def bind_javascript(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return one object that has the output, the ground truth and the input under all their names, and the columns."""
+    """Return one object with the row's columns, and the output, ground truth and input under all their names."""
     if row.variables is not None:
         return Binding(
             {"args": [{**_alike(row.variables, _OUTPUTS), **_alike(row.variables, _TRUTHS), **row.variables}]}
@@ -69,7 +69,7 @@ def interpret(
 
 
 def _alike(columns: dict[str, Json], names: tuple[str, ...]) -> dict[str, Json]:
-    """Return the column that has one of these names, if it is the only one, under each of the names."""
+    """If the row has exactly one column with one of these names, return its value under each of the names."""
     found = [name for name in names if name in columns]
     return dict.fromkeys(names, columns[found[0]]) if len(found) == 1 else {}
 

@@ -27,7 +27,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the returned value; an object needs a score key, a bare number or bool is a score."""
+    """Read the returned value; an object needs a score key; a bare number or bool is a score."""
     if returned.kind is Kind.STRING and isinstance(returned.value, str):
         return _from_json(returned.value, language)
     read = reading.read(returned, language, needs_score=True)
@@ -40,7 +40,7 @@ def interpret(
 
 
 def _from_json(text: str, language: Language) -> Scored | EvaluationError:
-    """Read text that holds a JSON object with a score, as the documented runtime does; no other text means anything."""
+    """Read a string that holds a JSON object with a score, as the documented runtime does; others are errors."""
     value = None
     if text.lstrip()[:1] == "{":
         try:

@@ -8,7 +8,7 @@ from evaluator_host.engine.packages.tools import known_names
 from evaluator_host.engine.system.tree import walk
 from evaluator_host.types.json_values import decode_json
 
-_MANIFEST_BYTES: Final = 1024 * 1024  # most bytes of a package.json to read; a usual one has some kilobytes
+_MANIFEST_BYTES: Final = 1024 * 1024  # size limit, in bytes, of a package.json that is read; most have a few kilobytes
 _SCRIPTS: Final = frozenset({"preinstall", "install", "postinstall"})
 
 
@@ -22,7 +22,7 @@ def manifest_of(package: Path) -> dict[str, object]:
 
 
 def lacks_addon(root: Path, name: str) -> bool:
-    """Whether an npm package of a set needs a native addon that was not installed with it."""
+    """Return whether an npm package of a set needs a native addon that was not installed with the package."""
     package = root / "node_modules" / name
     if name in known_names()["npm_without_addon"] or not (package / "binding.gyp").is_file():
         return False
@@ -36,7 +36,7 @@ def lacks_addon(root: Path, name: str) -> bool:
 
 
 def has_install_script(root: Path, name: str) -> bool:
-    """Whether an npm package of a set has a script that npm would run when it installs it."""
+    """Return whether an npm package of a set has a script that npm would run during installation."""
     scripts = manifest_of(root / "node_modules" / name).get("scripts")
     return isinstance(scripts, dict) and not _SCRIPTS.isdisjoint(scripts)
 

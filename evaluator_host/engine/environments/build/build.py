@@ -1,6 +1,6 @@
 """Builds package sets, from pins to a tested installation, and reports the steps.
 
-One build serves any number of callers; two run at once; failed ones are remembered.
+Any number of callers can share one build. At most two builds run at once. Failed builds are remembered.
 """
 
 import asyncio
@@ -33,9 +33,9 @@ from evaluator_host.types.evaluator import Environment, Language, Package
 
 _log = logging.getLogger(__name__)
 
-_AT_ONCE: Final = 2  # most builds at once; more would not be faster on the same network and disk
+_AT_ONCE: Final = 2  # maximum number of builds at once; more would not be faster on the same network and disk
 _FAILED_KEPT: Final = 100
-_LOCKS_BYTES: Final = 64 << 20  # most bytes of all locks whose sets are not installed
+_LOCKS_BYTES: Final = 64 << 20  # maximum size of all locks whose sets are not installed, in bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Build:
         )
 
     def span_attributes(self) -> Attributes:
-        """Return the attributes of the build's tracing span: language and number of pins."""
+        """Return what tracing records about the build: language and number of pins."""
         language = self.language.value
         return {"evaluator_host.environment.language": language, "evaluator_host.environment.pins": len(self.pins)}
 
@@ -175,7 +175,7 @@ async def adopt(
     """Check installed files in their staging folder, move them to the final one, and return the installation's record.
 
     `started` is the time, by `time.monotonic`, at which the build began. `pulled` is the record of files that were
-    pulled from a registry; those have byte code already.
+    pulled from a registry; these files have byte code already.
 
     Raises:
       PackagesFailed: the files have an entry that sandboxes must not see, or a package cannot be used.
@@ -223,15 +223,15 @@ def runtime_name(lock: Lock) -> str:
 
 
 def packages_of(lock: Lock) -> tuple[Package, ...]:
-    """Return every package of a lock, requested or not."""
+    """Return every package in a lock, whether pinned by a caller or needed by another package."""
     return tuple(Package(package.name, package.version, package.requested) for package in lock.packages)
 
 
 class Builds:
     """All builds of a host, by the key of their package set. Bound to one event loop.
 
-    `on_ready` is called with the record of each set as soon as it is installed. `on_done` is called after that, without
-    callers waiting for it.
+    `on_ready` is called with the record of each set as soon as the set is installed. `on_done` is called afterwards,
+    while callers already have their result.
     """
 
     def __init__(
@@ -251,12 +251,12 @@ class Builds:
 
     @property
     def running(self) -> Iterator[Build]:
-        """The builds that are running."""
+        """Yield the builds that are running."""
         return (build for build, _ in self._running.values())
 
     @property
     def failed(self) -> Iterator[Build]:
-        """The failed builds that are remembered, at most 100."""
+        """Yield the failed builds that are remembered, at most 100."""
         return iter(self._failed.values())
 
     def find_running(self, key: str) -> Build | None:
@@ -276,7 +276,7 @@ class Builds:
     ) -> asyncio.Task[Record]:
         """Return the task that builds a package set, started if it is not running; await it with `asyncio.shield`.
 
-        Builds take turns between workspaces; a shared one counts for the `workspace` that asked first.
+        Workspaces take turns at building; a shared build counts for the `workspace` that asked first.
         """
         if key in self._running:
             return self._running[key][1]
@@ -285,7 +285,7 @@ class Builds:
         task = asyncio.get_running_loop().create_task(self._run(build, workspace))
         self._running[key] = build, task
         self._failed.pop(key, None)
-        # the exception is read even if nobody waits for the build
+        # read the exception even if nobody waits for the build; asyncio would log it otherwise
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return task
 

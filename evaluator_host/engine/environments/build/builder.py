@@ -47,13 +47,13 @@ from evaluator_host.types.errors import MachineExhausted, Misconfigured, Sandbox
 _log = logging.getLogger(__name__)
 
 _TRY_S: Final = 20.0
-_TRIALS: Final = 3  # most runs of a trial, if something keeps killing it
+_TRIALS: Final = 3  # how often a trial runs at most, if something keeps killing it
 _SIGNALLED: Final = 128  # a higher exit code means that a signal ended the process: 128 and its number
 _TRIAL: Final = "a trial failed"
-# most processes and threads; uv and npm start one thread per processor, and up to 512 that wait for files
+# maximum number of processes and threads; uv and npm start one thread per processor, and up to 512 that wait for files
 _PROCESSES: Final = 1024
 _WRITES: Final = 2  # a build may write twice the size limit of a set: the packages as downloaded, and unpacked
-# User of all builds if the host is root: the same for all, because builds share downloads. Both are below the users
+# User of all builds if the host is root; builds share one user because they share downloads. Both ids are below those
 # that sandboxes get (`identity`); the second is for containers that have only 65,536 users.
 _UIDS: Final = (1_899_999_999, 19_999)
 _COMPILERS: Final = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives"))
@@ -64,13 +64,12 @@ class Builder:
     """Runs uv and npm for one host.
 
     Attributes:
-      work: Folder for each command's own files (configuration, credentials); a host that starts later removes those of
-        hosts that died.
+      work: Folder for each command's own files (configuration, credentials); a host removes what dead hosts left there.
 
     Args:
       home: The one folder that builds may write to. It has both `downloads/` and `staging/`, which share files by hard
         links, and these cannot cross a mount.
-      file_mb: Largest file that a build may write, in MB; in total it may write twice as much.
+      file_mb: Largest file that a build may write, in MB; all its files together may have twice that size.
       memory_mb: Memory limit of one command and all processes that it starts.
     """
 
@@ -122,8 +121,9 @@ class Builder:
     async def run_sources(self, command: Command, timeout_s: float, *, also: Sequence[Path] = ()) -> Finished:
         """Run a command that may execute package code; serves as the `builder` of `packages.resolve.resolve`.
 
-        It sees the machine's compilers, but no downloads of other builds, since package sets share files with those.
-        Its own download cache is deleted afterwards. If the host is root, it runs as a user id that nothing else uses.
+        The command sees the machine's compilers, but no downloads of other builds, since package sets share files with
+        those. Its own download cache is deleted afterwards. If the host is root, the command runs as a user id that
+        nothing else uses.
 
         Raises:
           Misconfigured: bubblewrap does not work on this machine.
@@ -204,7 +204,7 @@ class Builder:
         except UnknownPolicy as error:
             found = str(error)
         if isinstance(found, str):
-            with contextlib.suppress(OSError):  # a sandbox that works later takes over only files of this owner
+            with contextlib.suppress(OSError):  # a sandbox that works later accepts only files of this owner
                 os.chown(self.home / "downloads", os.geteuid(), -1)
             _log.warning(
                 "packages are installed without a sandbox, by plain processes with this host's rights: %s", found
@@ -212,7 +212,7 @@ class Builder:
         return found
 
     async def _tried(self, sandbox: BuildSandbox) -> BuildSandbox | str:
-        """Return the sandbox if a test command runs in it, otherwise the reason why not."""
+        """Return the sandbox if a test command runs in it, otherwise the reason why it does not."""
         identity = _builder_identity()
         probe = Command((str(self.tools.uv), "--version"), Path("/"), {})
         view = build_view(probe, self.tools, [])
@@ -281,7 +281,7 @@ def build_view(
 
 
 def _host_path(path: Path) -> Path:
-    """Return the path on this host of a file of a sandbox's interpreter."""
+    """Return the path on this host for a path in a sandbox."""
     if path.is_relative_to(PYTHON_HOME):
         return Path(sys.base_prefix).resolve() / path.relative_to(PYTHON_HOME)
     return path
@@ -297,7 +297,7 @@ def _builder_identity() -> Identity:
 
 
 def _builder_uid() -> int | None:
-    """Return the user that builds become, or None where this host is not root and they stay its own user."""
+    """Return the user id that builds switch to; None if this host is not root and they keep its own user."""
     if os.geteuid() != 0:
         return None
     mapped = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
@@ -321,11 +321,7 @@ def _take_back(used: Sequence[Path]) -> None:
 
 
 def _require_lasting(fault: BaseException | None) -> None:
-    """Raise if a trial of the sandbox failed for a passing reason: only a lasting one allows builds without a sandbox.
-
-    Raises:
-      MachineExhausted: the fault passes; the next build tries again.
-    """
+    """Raise if a trial of the sandbox failed for a passing reason; only a lasting one permits unsandboxed builds."""
     if isinstance(fault, TimeoutError | InterruptedError):
         raise MachineExhausted("this machine is too busy to install packages; try again later") from fault
     if fault is not None and (exhausted := MachineExhausted.cause_of(fault)) is not None:

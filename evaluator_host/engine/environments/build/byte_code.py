@@ -21,9 +21,9 @@ from evaluator_host.types.evaluator import Json, Language
 from evaluator_host.types.outcome import Returned
 
 _TOTAL_S: Final = 120.0
-_WHOLE: Final = 300  # most files of a package that is compiled whole, in a second or two
-_GROUP_BYTES: Final = 1 << 20  # most bytes of source in one call, and in one file
-# largest answer in KB: byte code is about as large as its source, and is written with two digits a byte
+_WHOLE: Final = 300  # maximum number of files of a package that is compiled whole, in a second or two
+_GROUP_BYTES: Final = 1 << 20  # maximum size in bytes of the sources in one call, and of one file
+# largest answer in KB: byte code is about as large as its source, and takes two hexadecimal digits a byte
 _RESULT_KB: Final = 8_192
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -50,7 +50,7 @@ async def compile_sources(
     """Compile the Python files that importing the set's packages reads.
 
     All files of a small package are compiled, since some (pydantic) import most of their modules only when used.
-    Compiling all of a large set would take longer than installing it. A file that cannot be compiled has no byte code.
+    Compiling all of a large set would take longer than installing it. A file that cannot be compiled gets no byte code.
 
     Args:
       files: Folder of the installed set, to which nobody else writes.
@@ -77,7 +77,7 @@ async def compile_sources(
 
 
 def with_small_packages(files: Path, sources: Sequence[str]) -> set[str]:
-    """Return `sources`, and all Python files of their packages that have at most 300; paths relative to `files`."""
+    """Return `sources` and, of packages with at most 300 files, all Python files; paths are relative to `files`."""
     wanted = set(sources)
     for package in {source.partition("/")[0] for source in sources if "/" in source}:
         with contextlib.closing(walk(files / package, strict=False)) as entries:
@@ -89,7 +89,7 @@ def with_small_packages(files: Path, sources: Sequence[str]) -> set[str]:
 
 
 def _groups(files: Path, names: Sequence[str]) -> Iterator[list[tuple[str, str, int, int]]]:
-    """Yield name, text, time of change and size of ordinary files, as many at a time as one call takes."""
+    """Yield the name, text, modification time and size of ordinary files, in groups that fit into one call."""
     group: list[tuple[str, str, int, int]] = []
     room = _GROUP_BYTES
     for name in names:
@@ -129,7 +129,7 @@ def _write_one(files: Path, name: str, code: bytes, tag: str) -> int:
             with contextlib.suppress(FileNotFoundError):  # byte code from a wheel is hard-linked to the downloads
                 os.unlink(compiled, dir_fd=folder)
             file = os.open(compiled, _CREATE, 0o644, dir_fd=folder)
-    except OSError:  # the name is too long, or taken
+    except OSError:  # the name is too long, or something else has it
         return 0
     with os.fdopen(file, "wb") as opened:
         return opened.write(code)

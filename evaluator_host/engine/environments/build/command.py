@@ -1,8 +1,8 @@
 """Runs one build command in bubblewrap under every limit, and leaves no process or cgroup behind.
 
 `DiskWatch` ends a command before it fills the disk. Downloads, unpacked files and temporary ones lie in different
-folders, some shared with other builds, so it counts the bytes that the processes wrote (`wchar` of proc(5)). Package
-code may write without that count (mapped files), so for it the files in the build's own folders count too.
+folders, some shared with other builds, so `DiskWatch` counts the bytes that the processes wrote (`wchar` of proc(5)).
+Package code may write without that count (mapped files), so then the files in the build's own folders count too.
 """
 
 import asyncio
@@ -41,16 +41,17 @@ from evaluator_host.types.errors import HostBusy, MachineExhausted
 
 _log = logging.getLogger(__name__)
 
-_WEIGHT: Final = 0.33  # share of the processor, relative to an ordinary process
+_WEIGHT: Final = 0.33  # processor share, relative to an ordinary process
 _SETUP_S: Final = 30.0
 _REMOVAL_S: Final = 60.0
 _DATA_MARGIN_MB: Final = 1024  # RLIMIT_DATA counts reserved memory, and V8 reserves 512 MB for machine code
 _MB: Final = 1024 * 1024
-# far above the numbers of this process's backends, which count from 1 in the same folder
+# far above the numbers that this process's backends use in the same folder, which begin at 1
 _NUMBERS: Final = itertools.count(1_000_000)
 _LOOK_EVERY_S: Final = 0.25
 _TRIES: Final = 3
-_FILES: Final = 2_000_000  # most files of a build; they take inodes even if empty, and a large set has 100,000
+# maximum number of files that a build may make; even empty ones take inodes, and a large set has 100,000
+_FILES: Final = 2_000_000
 _RESERVE_MB: Final = 256  # MB of disk to leave free for the rest of the machine
 
 
@@ -58,11 +59,11 @@ class DiskWatch:
     """Watches the disk use of one build command.
 
     Attributes:
-      reached: Error for which the command was ended: its own limit, or a full disk; None while it may go on.
+      reached: The error for which the command was ended: over its own limit, or a full disk; None while it may go on.
 
     Args:
       home: A folder on the disk that the command writes to.
-      limit_mb: Most MB that it may write.
+      limit_mb: Maximum number of MB that the command may write.
       own: Folders that only this command writes to.
     """
 
@@ -77,7 +78,7 @@ class DiskWatch:
         """Check the disk use of a process and its descendants until cancelled; call `kill` when it is over a limit."""
         spent_s = 0.0
         while pid is not None and self.reached is None:
-            # so that measuring many files takes at most half of a thread's time
+            # a pause as long as the look, so that measuring many files takes at most half of a thread's time
             await asyncio.sleep(max(_LOOK_EVERY_S, spent_s))
             started = time.monotonic()
             self.reached = await self._try_look(pid)
@@ -86,7 +87,7 @@ class DiskWatch:
             kill()
 
     async def _try_look(self, pid: int) -> LimitReached | MachineExhausted | None:
-        """Return the limit that is reached, if any; an error if the disk use could not be measured three times."""
+        """Return the limit that the command has reached, if any; after three failed measurements, return an error."""
         for _ in range(_TRIES):
             try:
                 return await asyncio.to_thread(self._look, pid)
@@ -136,7 +137,7 @@ class BuildSandbox:
 
     bubblewrap: Bubblewrap
     seccomp: bytes  # the compiled system call filter
-    python: Path  # the interpreter that starts a command inside
+    python: Path  # the interpreter that starts each command in the sandbox
     limits: BuildLimits  # limits of each command
 
     async def run(
@@ -196,7 +197,7 @@ def starved() -> HostBusy:
 
 
 def _cgroups() -> Cgroups | None:
-    """Return the cgroups of one command, which gives way to rows."""
+    """Return the cgroups for one command, which get less processor time than rows do; None without cgroups."""
     found = find_cgroups(f"{this_instance()}.{next(_NUMBERS)}")
     return None if found is None else found.weigh(_WEIGHT)
 

@@ -32,7 +32,8 @@ _IMPORT_S: Final = 30.0
 _GRACE_S: Final = 2.0
 _MOUNT: Final = PurePosixPath("/opt/packages")  # path of a set in a sandbox
 _TOTAL_S: Final = 240.0  # longest time for all imports of a set, in seconds; a hundred packages take a minute
-_BUSY_TRIES: Final = 5  # most tries of an import, each in a new sandbox, if the machine has no processor time for it
+# how often an import is tried at most, each time in a new sandbox, if the machine has no processor time for it
+_BUSY_TRIES: Final = 5
 _LIMITS: Final = Limits(timeout_s=_IMPORT_S, memory_mb=1024, processes=64)
 _HARMS: Final = {
     ErrorCode.TIMEOUT: f"does not end within {_IMPORT_S:g} s",
@@ -42,7 +43,8 @@ _HARMS: Final = {
     ErrorCode.CRASHED: "ends the process that imports it",
 }
 _MOST_MS: Final = 1000 * _IMPORT_S
-_MOST_SOURCES: Final = 5_000  # most Python files to list for one import; torch with transformers reads some 3,000
+# maximum number of Python files to list for one import; torch with transformers reads some 3,000
+_MOST_SOURCES: Final = 5_000
 _PATH_CHARS: Final = 1_024
 _ENDS: Final = ("SystemExit", "process.exit")
 _T = TypeVar("_T")
@@ -68,9 +70,9 @@ class ImportReport:
     import_ms: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     sources: set[str] = field(default_factory=set)  # Python files that these imports read, relative to the set
-    # missing module of another well-known package, by the note that reports it
+    # the missing module, if it belongs to another well-known package, by the note that reports the failed import
     lacks: dict[str, str] = field(default_factory=dict)
-    in_parts: bool = False  # whether a package can be imported by sub-paths though not by its name
+    in_parts: bool = False  # whether only sub-paths of a package can be imported, not the package by its name
 
 
 async def check_imports(
@@ -167,7 +169,7 @@ async def _python(environment: Environment, modules: Mapping[str, Sequence[str]]
 
 
 def _note(health: ImportReport, module: str, failed: Failed, environment: Environment) -> None:
-    """Note that a module cannot be imported, and which other module is missing for that."""
+    """Note that a module cannot be imported, and which missing module is the cause, if one is."""
     note = f"{module} cannot be imported: {_said(failed)}"
     if (other := without_part(failed, environment)) is not None:
         note = f"{note} ({other})"
@@ -194,7 +196,10 @@ def _refuse_harm(package: str, outcome: Returned | Loaded | Failed, logs: Logs) 
 
 
 def _measure(health: ImportReport, module: str, outcome: Returned, environment: Environment) -> None:
-    """Note the time and the files of an import. The package runs in the same process and may have changed both."""
+    """Note the time and the files of an import.
+
+    Neither is certain, since the package runs in the process that measures them.
+    """
     said = outcome.value if isinstance(outcome.value, dict) else {}
     spent_ms, files = said.get("ms"), said.get("files")
     if not isinstance(spent_ms, int | float) or not 0 <= spent_ms < _MOST_MS or not isinstance(files, list):
@@ -211,7 +216,7 @@ def _own_sources(root: Path, said: Sequence[object]) -> Iterator[str]:
     names = (name for name in said if isinstance(name, str) and len(name) <= _PATH_CHARS and name.endswith(".py"))
     for name in itertools.islice((name for name in names if name.startswith(prefix)), _MOST_SOURCES):
         relative = PurePosixPath(name.removeprefix(prefix))
-        with contextlib.suppress(OSError, ValueError):  # a name that a file cannot have
+        with contextlib.suppress(OSError, ValueError):  # the name is not valid for a file
             if not {"/", ".."} & {*relative.parts} and stat.S_ISREG((root / relative).lstat().st_mode):
                 yield relative.as_posix()
 
@@ -228,7 +233,7 @@ async def _javascript(environment: Environment, names: Sequence[str], backend: B
             await sandbox.destroy()
 
     for name in names:
-        if name.startswith("@types/"):  # such packages have only type declarations
+        if name.startswith("@types/"):  # such packages have only type declarations, and nothing to import
             continue
         if health.spent_s > _TOTAL_S:
             health.notes.append(f"{name} was not tried: the others took {_TOTAL_S:g} s")
@@ -252,7 +257,7 @@ async def _javascript(environment: Environment, names: Sequence[str], backend: B
 
 
 async def _patiently(attempt: Callable[[], Awaitable[_T]]) -> _T | Failed:
-    """Return the result of an attempt; repeat it while it gets no processor time, and once if something killed it."""
+    """Return an attempt's result; repeat it if there was no processor time, and once if something killed the runner."""
     killed = False
     for _ in range(_BUSY_TRIES - 1):
         try:
@@ -267,7 +272,7 @@ async def _patiently(attempt: Callable[[], Awaitable[_T]]) -> _T | Failed:
 
 
 def _has_parts(package: Path) -> bool:
-    """Whether an npm package offers sub-paths to import: some refuse an import of their own name on purpose."""
+    """Return whether an npm package offers sub-paths to import; some refuse an import of their name on purpose."""
     exports = manifest_of(package).get("exports")
     return isinstance(exports, dict) and any(key.startswith("./") and key != "./package.json" for key in exports)
 

@@ -94,7 +94,7 @@ async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
         said = f"The packages cannot be installed:\n{shorten(finished.stderr, index)}"
         raise from_outside(finished.stderr) or PackagesFailed(said)
     (files / "node_modules").mkdir(exist_ok=True)
-    # The last file names the registry that each package came from, which a guest need not know.
+    # The last file names the registry that each package came from, which guests need not know.
     for name in ("package.json", "package-lock.json", "node_modules/.package-lock.json"):
         (files / name).unlink(missing_ok=True)
 
@@ -103,7 +103,7 @@ async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
 async def _watched(
     files: Path, lock: Lock, *, index: IndexSettings, ceiling_mb: int, tell: Tell
 ) -> AsyncIterator[None]:
-    """Report the progress of the `with` block, and end the block when the set grows over the ceiling.
+    """Report the progress of the `with` block, and cancel the block when the set grows over the ceiling.
 
     Raises:
       PackagesFailed: the set is larger than the ceiling.
@@ -116,7 +116,7 @@ async def _watched(
         last, spent_s = 0, 0.0
         known = await asyncio.to_thread(_downloaded, index.cache_dir, lock.language)
         while True:
-            await asyncio.sleep(max(_LOOK_EVERY_S, spent_s))  # as long a pause as in `DiskWatch.watch`
+            await asyncio.sleep(max(_LOOK_EVERY_S, spent_s))  # pause as long as the look took, as in `DiskWatch.watch`
             started = time.monotonic()
             try:
                 done, size = await asyncio.to_thread(_look, files, lock, index.cache_dir, known)

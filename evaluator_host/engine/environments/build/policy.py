@@ -23,8 +23,9 @@ _DEVICE_LINKS: Final = (
 _SCRATCH: Final = ("/tmp", "/dev/shm")  # noqa: S108 - a tmpfs of its own
 _SCRATCH_BYTES: Final = 512 * 1024 * 1024
 _EMPTY_BYTES: Final = 4096
-# Program that sets the umask and the user of a build and, if no sandbox does so, its limits, and lets it die with the
-# host. A sandbox that starts as root becomes an ordinary user here, before it reads anything that came from outside.
+# Program that sets the umask and the user of a build. Without a sandbox, it also sets the limits, and makes the build
+# die with the host. A sandbox that starts as root becomes an ordinary user here, before it reads anything that came
+# from outside.
 _ENTER: Final = """
 import os, resource, sys
 limits, user, bound, folder = sys.argv[1:5]
@@ -53,12 +54,12 @@ os.execv(sys.argv[5], sys.argv[5:])
 
 @dataclass(frozen=True, slots=True)
 class BuildView:
-    """The files of this machine that one build sees, at the paths of the host, since uv and npm get host paths."""
+    """The files of this machine that one build sees. Their paths are those of the host, since uv and npm get these."""
 
-    seen: tuple[Bind, ...]  # read-only: interpreter, libraries, uv, node, npm, how names are resolved
-    writable: tuple[Bind, ...]  # the stage, the download cache, the command's own folder
+    seen: tuple[Bind, ...]  # read-only files: interpreter, libraries, uv, node, npm, configuration of DNS
+    writable: tuple[Bind, ...]  # folders to write to: the stage, the download cache, the command's own folder
     links: tuple[tuple[str, Path], ...] = ()  # symbolic links, as in `HostLibraries`
-    # folders shown empty, whatever lies there: third-party packages of the interpreter, other builds' folders
+    # folders that look empty in the sandbox: third-party packages of the interpreter, other builds' folders
     empty: tuple[Path, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # all environment variables of the build
 
@@ -68,12 +69,15 @@ class ProcessLimits:
     """Limits of one process; None where a cgroup or the watchdog enforces the limit instead."""
 
     file_mb: int  # largest size of one file, in MB
-    data_mb: int | None = None  # most private memory of each process, in MB
-    processes: int | None = None  # most processes of the build's user, who may have other builds, too
+    data_mb: int | None = None  # maximum private memory of each process, in MB
+    processes: int | None = None  # maximum number of processes of the build's user, who may have other builds, too
 
     @property
     def limits(self) -> dict[str, int]:
-        """Limits by name of `resource.RLIMIT_…`, without prefix. CORE is 1, since 0 lets handlers of core dumps run."""
+        """Return the limits by name of `resource.RLIMIT_…`, without prefix.
+
+        CORE is 1, since 0 lets core dump handlers run.
+        """
         found = {"CORE": 1, "FSIZE": self.file_mb << 20, "NOFILE": 8192, "MEMLOCK": 65_536, "MSGQUEUE": 0}
         if self.data_mb is not None:
             found["DATA"] = self.data_mb << 20
@@ -83,7 +87,10 @@ class ProcessLimits:
 
 
 def builder_args(view: BuildView, *, identity: Identity, descriptors: Descriptors, disable_userns: bool) -> list[str]:
-    """Return bubblewrap's arguments for a build, without program name and command; only the network is shared."""
+    """Return bubblewrap's arguments for a build, without program name and command.
+
+    Only the network is shared with the host.
+    """
     return [
         *_namespaces(identity, disable_userns=disable_userns),
         *("--die-with-parent", "--new-session", "--hostname", "builder", "--clearenv"),
@@ -105,8 +112,8 @@ def entry_command(
       argv: Command to run, its program as a path.
       cwd: Working directory; entered as the final user, since root without its capabilities may not enter it.
       python: Interpreter that sets the user and the limits.
-      bounds: Limits of each process, which then also ends with this host; None in a sandbox, which has both.
-      user: User id to change to, if it starts as root; None to stay.
+      bounds: Limits of each process, which then also ends with this host; None in a sandbox, which takes care of both.
+      user: User id to change to, if the command starts as root; None to keep the user.
     """
     listed = ",".join(f"{name}={value}" for name, value in bounds.limits.items()) if bounds else ""
     who = "" if user is None else str(user)
@@ -114,7 +121,7 @@ def entry_command(
 
 
 def etc_files(identity: Identity) -> dict[str, bytes]:
-    """Return `passwd` and `group` for `/etc`, by name, with the only user of the build sandbox."""
+    """Return the files `passwd` and `group` of `/etc`, by name, with the only user of the build sandbox."""
     return {
         "passwd": f"builder:x:{identity.uid}:{identity.uid}::/tmp:/nonexistent\n".encode(),
         "group": f"builder:x:{identity.uid}:\n".encode(),
@@ -140,7 +147,7 @@ def _environment(view: BuildView) -> Iterator[str]:
 def _files(view: BuildView) -> Iterator[str]:
     binds = (*view.seen, *view.writable)
     parents = {str(parent) for bind in binds for parent in bind.target.parents} - {"/"}
-    for parent in sorted(parents):  # parents that bubblewrap makes by itself are closed to the builder's user
+    for parent in sorted(parents):  # bubblewrap itself would make these folders, but closed to the builder's user
         yield from ("--perms", "0755", "--dir", parent)
     for bind in view.seen:
         yield from ("--ro-bind", str(bind.source), str(bind.target))

@@ -1,4 +1,4 @@
-"""Says what to pin when a package cannot be imported because of another one that it does not ask for."""
+"""Says what to pin when a package cannot be imported because it needs another package without declaring it."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,15 +10,15 @@ from evaluator_host.engine.packages.suggest import is_known, pin_for, range_of
 from evaluator_host.types.evaluator import Environment, Language
 from evaluator_host.types.outcome import Failed
 
-# returns the exact pins of modules, from the index
+# finds the exact pins of modules in the index
 PinsFor: TypeAlias = Callable[[Sequence[str], Language], Awaitable[list[str | None]]]
 
 _ABSENT: Final = re.compile(r"No module named '([\w.]+)'|Cannot find module '([^'./][^']*)'")
-_ASKED: Final = 5  # most missing modules of one set for which to look up a pin
+_ASKED: Final = 5  # maximum number of missing modules of a set whose pins are looked up
 
 
 def lacking(failed: Failed, environment: Environment) -> str | None:
-    """Return the module that a failed import lacked, if it belongs to a well-known package that the set lacks."""
+    """Return the module that a failed import lacked, if a well-known package has the module and the set lacks it."""
     found = _ABSENT.match(failed.error.message)
     module = (found[1] or found[2]) if found else ""
     package = pin_for(module, environment.language) if module else None
@@ -29,7 +29,7 @@ def lacking(failed: Failed, environment: Environment) -> str | None:
 
 
 def without_part(failed: Failed, environment: Environment) -> str | None:
-    """Say which package's installed version lacks a module; None if the import failed for another reason."""
+    """Return a message on which package's installed version lacks a module; None if the import failed otherwise."""
     found = _ABSENT.match(failed.error.message)
     if found is None or "." not in (module := found[1] or ""):
         return None
@@ -44,7 +44,7 @@ def without_part(failed: Failed, environment: Environment) -> str | None:
 
 
 async def with_pins(lacks: dict[str, str], language: Language, pins_for: PinsFor) -> dict[str, tuple[str, str]]:
-    """Return the notes on failed imports with the pins that help: `{note: (longer note, pin)}`.
+    """Return, for each note on a failed import, a longer note with the pin that helps: `{note: (longer note, pin)}`.
 
     `lacks` has the missing module of each note.
     """

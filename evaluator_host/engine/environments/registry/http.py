@@ -1,7 +1,7 @@
 """Pushes and pulls the image of a package set over a registry's own HTTP API.
 
 The requests are those of the OCI distribution specification 1.1. An image has one layer with the files and one with the
-record. A set is also tagged by its digest, `sha256-…`, so that it is found by the digest of a lock. Credentials are
+record. A set is also tagged by its digest, `sha256-…`, so that hosts find it by the digest of a lock. Credentials are
 those of `docker login`; no guest ever sees them.
 """
 
@@ -50,12 +50,12 @@ _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG: Final = "application/vnd.oci.image.config.v1+json"
 _LAYER: Final = "application/vnd.oci.image.layer.v1.tar+gzip"
 _TAKEN: Final = f"{_MANIFEST}, application/vnd.docker.distribution.manifest.v2+json"
-_DOCUMENT_BYTES: Final = 4 << 20  # largest manifest, configuration or answer, in bytes
+_DOCUMENT_BYTES: Final = 4 << 20  # size limit of a manifest, configuration or answer, in bytes
 _TIMEOUT: Final = httpx.Timeout(30.0, read=120.0, write=120.0)
 _PIECE_BYTES: Final = 256 << 10
 _LAYERS: Final = 127  # most layers that an engine can mount
 _GZIP: Final = b"\x1f\x8b"
-_GZIP_FORMAT: Final = 31  # zlib's number for the format
+_GZIP_FORMAT: Final = 31  # the number by which zlib knows the gzip format
 _HUB: Final = ("docker.io", "registry-1.docker.io")
 _LOOPBACK: Final = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
 
@@ -70,7 +70,7 @@ async def push(environment: Environment, reference: str, *, record: Record, prog
 
     Raises:
       InvalidRequest: the reference cannot be used, or there is no package in the set.
-      PackagesFailed: the record is not the set's, or the registry refused.
+      PackagesFailed: the record belongs to another set, or the registry refused.
       IndexUnavailable: the registry does not answer.
     """
     if environment.path is None or "@" in reference:
@@ -93,7 +93,9 @@ async def pull(
     max_bytes: int,
     progress: Progress | None = None,
 ) -> Pulled:
-    """Pull a package set into folder `target`, which appears complete or not at all; `digest` is the expected one.
+    """Pull a package set into folder `target`, which appears complete or not at all.
+
+    `digest` is the one to expect, if known.
 
     Raises:
       InvalidRequest: the reference cannot be used.
@@ -138,7 +140,7 @@ def _push(where: tuple[str, str], files: Path, record: Record, tell: Progress) -
 
 
 def _compress(stream: Iterator[bytes], made: IO[bytes]) -> tuple[str, dict[str, Any]]:
-    """Write a layer; return the digest of its tar, and its descriptor."""
+    """Compress a tar into a layer; return the digest of the tar, and the descriptor of the layer."""
     plain = hashlib.sha256()
     made.seek(0)
     made.truncate()
@@ -200,9 +202,9 @@ def _joined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _unfolded(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the tar of a layer, plain or compressed by gzip, in pieces of a limited size.
+    """Yield the tar of a layer, whether plain or gzip, in pieces of a limited size.
 
-    `tarfile` unfolds as much as the bytes at hand have, and copies all that is left for each block that it reads.
+    `tarfile` would decompress all bytes that it has at once, and copy the rest for each block that it reads.
     """
     first = next(pieces, b"")
     if not first.startswith(_GZIP):
@@ -224,10 +226,10 @@ def _unfolded(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _below(pieces: Iterator[bytes], prefix: str, room: Room) -> Iterator[bytes]:
-    """Yield a tar of the files at a path in a layer, with names that begin at the last part of the path.
+    """Yield a tar of the files at a path in a layer, with names that begin with the last part of the path.
 
     Raises:
-      PackagesFailed: the layer has more than `room`; beside the path too, since all of it is unpacked.
+      PackagesFailed: the layer is larger than `room`; files at other paths count too, since all are decompressed.
     """
     base, some = PurePosixPath(prefix).name, False
     with tarfile.open(fileobj=as_file(_unfolded(pieces)), mode="r|", tarinfo=BoundedHeaders) as tar:
@@ -275,10 +277,10 @@ class _Registry:
 
     @contextmanager
     def blob(self, descriptor: Any, *, max_bytes: int) -> Iterator[Iterator[bytes]]:
-        """Yield the bytes of a blob; when the block has ended, the rest is read and the digest compared.
+        """Yield the bytes of a blob; after the `with` block, read the rest and compare the digest.
 
         Raises:
-          PackagesFailed: it has other bytes than its digest says, or more than `max_bytes`.
+          PackagesFailed: the blob does not match its digest, or has more than `max_bytes`.
         """
         digest = descriptor.get("digest") if isinstance(descriptor, dict) else None
         if not isinstance(digest, str) or not re.fullmatch(r"sha256:[0-9a-f]{64}", digest):
@@ -366,7 +368,7 @@ class _Registry:
         return path if "://" in path else f"/v2/{self._name}/{path}"
 
     def _require(self, answer: httpx.Response) -> None:
-        """Convert a refusal.
+        """Raise the host's error for an answer that refuses the request.
 
         Raises:
           PackagesFailed: the registry has no such image, or refuses.
@@ -411,7 +413,7 @@ def _opened(repository: str) -> Iterator[_Registry]:
 
 
 def _is_safe(realm: str, scheme: str) -> bool:
-    """Return whether an address may be asked for tokens: over TLS, or on this machine with the registry's scheme."""
+    """Return whether an address may be asked for tokens: over TLS, or on this machine by the registry's own scheme."""
     try:
         url = httpx.URL(realm)
     except httpx.InvalidURL:
@@ -420,14 +422,14 @@ def _is_safe(realm: str, scheme: str) -> bool:
 
 
 def _leave_refusal(answer: httpx.Response) -> None:
-    """Leave the body of a redirect or refusal unread: httpx would read the former whole."""
+    """Leave the body of a redirect or refusal unread: httpx would read the whole body of a redirect."""
     if not answer.is_success and isinstance(answer.stream, httpx.SyncByteStream):
         answer.stream.close()
         answer.stream = httpx.ByteStream(b"")
 
 
 def _small(pieces: Iterator[bytes]) -> bytes:
-    """Return the body of an answer that is not a layer."""
+    """Return the body of an answer that is not a layer, up to a limit."""
     content = b""
     for piece in pieces:
         content += piece

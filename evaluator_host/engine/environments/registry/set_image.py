@@ -35,11 +35,13 @@ from evaluator_host.types.errors import InvalidRequest, PackagesFailed
 LABEL_SET: Final = "evaluator-host.package-set"
 RECORD_PATH: Final = "/opt/environment.json"
 FORMAT: Final = 1
-RECORD_BYTES: Final = 64 * 1024**2  # largest record, in bytes; the lock of a thousand packages has some megabytes
+# size limit of a record, in bytes; the lock of a thousand packages has some megabytes
+RECORD_BYTES: Final = 64 * 1024**2
 _BUFFER_BYTES: Final = 1024 * 1024
 _ENTRIES: Final = 1_000_000
 _NOT_OURS: Final = "; pull an image that `evaluator-host packages push` made"
-_DAMAGED: Final = (tarfile.TarError, RecursionError, ValueError, OverflowError)  # what `tarfile` and `os.utime` raise
+# errors that `tarfile` and `os.utime` raise for a damaged tar
+_DAMAGED: Final = (tarfile.TarError, RecursionError, ValueError, OverflowError)
 
 
 Archive: TypeAlias = Callable[[str], AbstractContextManager[Iterator[bytes]]]
@@ -59,7 +61,7 @@ def split_reference(reference: str) -> tuple[str, str]:
     """Return repository and tag (or digest) of an image name; the tag is `latest` by default.
 
     Raises:
-      InvalidRequest: the text is not an image name, or the name of this host's own images.
+      InvalidRequest: the reference is not an image name, or the name of this host's own images.
     """
     repository, tag = docker.utils.parse_repository_tag(reference.strip())
     if not repository or re.search(r"\s", reference.strip()):
@@ -70,7 +72,7 @@ def split_reference(reference: str) -> tuple[str, str]:
 
 
 def take_out(archive: Archive, *, target: Path, digest: str | None, max_bytes: int, tell: Progress) -> Record:
-    """Copy record and files out of an image, check them, and move the files to `target`; `digest` None is any set."""
+    """Copy record and files out of an image, check them, move the files to `target`; `digest` None: any set."""
     try:
         with temporary_folder(target.parent, ".pulled-") as stage:
             files = stage / "packages"
@@ -136,11 +138,12 @@ def in_loop(progress: Progress | None) -> Progress:
 
 
 class Room:
-    """What one or several tars may have together.
+    """Limits that one or several tars share.
 
     Args:
-      max_bytes: Size of all files.
-      found: What the message says before both limits; `then`: what it says after them.
+      max_bytes: Maximum size of all files.
+      found: What an error message says before the two limits.
+      then: What it says after them.
     """
 
     def __init__(self, max_bytes: int, found: str, then: str) -> None:
@@ -151,7 +154,7 @@ class Room:
         """Yield the entries of a tar.
 
         Raises:
-          PackagesFailed: there are more entries or bytes, those of long headers included.
+          PackagesFailed: there are more entries or bytes than allowed; long headers count too.
         """
         for member in tar:
             self._bytes -= abs(member.size) + member.offset_data - member.offset - tarfile.BLOCKSIZE
@@ -164,10 +167,10 @@ class Room:
 def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
     """Unpack the only folder of a tar to `folder`, which must be empty; at most `max_bytes` in total.
 
-    Links are made last, after the folders that they lie in, so that nothing can be written through one.
+    Links are made last, after the folders that they lie in, so that nothing can be written through a link.
 
     Raises:
-      PackagesFailed: the tar is damaged or larger, or has an entry that no package set has.
+      PackagesFailed: the tar is damaged or too large, or has an entry that no package set has.
     """
     links: dict[Path, str] = {}
     room = Room(max_bytes, "the package set is larger than", "; push one with fewer packages")
@@ -228,4 +231,4 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
     with path.open("xb") as file:
         shutil.copyfileobj(content, file, _BUFFER_BYTES)
     path.chmod(0o755 if member.mode & 0o100 else 0o644)
-    os.utime(path, (member.mtime, member.mtime))  # compiled Python files record the time of their source
+    os.utime(path, (member.mtime, member.mtime))  # compiled Python files record the modification times of their sources

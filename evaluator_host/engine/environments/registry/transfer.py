@@ -76,7 +76,7 @@ class RegistryTransfer:
         digest: str | None = None,
         progress: Progress | None = None,
     ) -> EnvironmentReport:
-        """Pull a set, test it in a sandbox, and install it unless it is installed; `digest` is the expected one.
+        """Pull a set, test it in a sandbox, and install it unless it is installed; `digest` is the one to expect.
 
         Raises:
           PackagesFailed: there is no such image, it is another set than expected, it is not whole, it does not fit or
@@ -132,5 +132,5 @@ async def _install(context: BuildContext, stage: Path, *, key: str, lock: Lock, 
     if (record := context.folder.record(lock.digest)) is not None:
         await asyncio.to_thread(context.folder.keep_lock, key, lock)
         return record
-    await context.backend.drop_environment(lock.digest)  # an image left by a removed or broken set
+    await context.backend.drop_environment(lock.digest)  # a removed or broken set may have left an image
     return await adopt(context, stage, key=key, lock=lock, pulled=pulled.record)
