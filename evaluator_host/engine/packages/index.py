@@ -45,12 +45,12 @@ class IndexSettings:
     proxy: str | None = field(default=None, repr=False)  # proxy for http and https; may contain user and password
     no_proxy: str = ""  # hosts reached without the proxy, comma-separated
     timeout_s: float = 120.0  # longest time for one whole resolution, in seconds
-    # parent of the resolvers' folders, which hold credentials; None for that of temporary files
+    # parent of the resolvers' folders, which hold credentials; None for the system's temporary folder
     work_dir: Path | None = None
 
     @cached_property
     def secrets(self) -> tuple[str, ...]:
-        """All texts that must never be shown, the longest first."""
+        """Return all strings that must never be shown, the longest first."""
         found = {self.npm_token or ""}
         for url in (self.pip_index_url, self.npm_registry, self.proxy):
             parts = urlsplit(url or "")
@@ -146,7 +146,7 @@ def _npm_environment(index: IndexSettings, path: Path) -> dict[str, str]:
 
 
 def _npmrc(index: IndexSettings) -> str:
-    """Return registry and credentials as npm's configuration; values as JSON, so that none can begin another line."""
+    """Return the registry and credentials as npm's configuration; values are JSON, so that none adds a line."""
     lines = {
         "ignore-scripts": "true", "audit": "false", "fund": "false", "update-notifier": "false", "progress": "false",
         "omit-lockfile-registry-resolved": "true", "logs-max": "0", "loglevel": "silent", "color": "false",
@@ -188,14 +188,14 @@ def _proxy(index: IndexSettings) -> dict[str, str]:
 
 
 def _trusted(ca_file: Path, directory: Path) -> Path:
-    """Return one file with the public authorities and the operator's, because uv takes only one."""
+    """Return one file with both the public authorities and the operator's, because uv takes only one file."""
     bundle = _copied(ca_file, directory)
     bundle.write_bytes(Path(certifi.where()).read_bytes() + b"\n" + bundle.read_bytes())
     return bundle
 
 
 def require_authorities(ca_file: Path, context: ssl.SSLContext | None = None) -> None:
-    """Check that a file has certificates in PEM form; let a context trust them.
+    """Check that a file has certificates in PEM form, and make `context` trust them.
 
     Raises:
       Misconfigured: the file cannot be read, or has no certificate.

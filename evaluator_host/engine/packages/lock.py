@@ -14,14 +14,14 @@ Progress: TypeAlias = Callable[[str, int, int | None], None]
 """Called with a phase (`pulling`, `checking`), how many packages are done, and of how many if that is known."""
 
 RawPin: TypeAlias = str | Mapping[str, Any]
-"""A pin as users write it: a text, or `{"name": …, "version": …}`."""
+"""A pin as users write it: a string, or `{"name": …, "version": …}`."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Pin:
-    """One package at one version, in canonical form: equal pins are equal texts.
+    """One package at one version, in canonical form: equal pins have equal strings.
 
-    PEP 440 takes 2.1, 2.1.0 and v2.1.0.0 for one version; `version` has the three components most releases have.
+    PEP 440 takes 2.1, 2.1.0 and v2.1.0.0 for one version; `version` has three components, as most releases do.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Pin:
 
     @property
     def text(self) -> str:
-        """The pin as text: `name[extra]==1.2.3`, or `@scope/name@1.2.3` for npm."""
+        """Return the pin as a string: `name[extra]==1.2.3`, or `@scope/name@1.2.3` for npm."""
         if self.language is not Language.PYTHON:
             return f"{self.name}@{self.version}"
         extras = f"[{','.join(self.extras)}]" if self.extras else ""
@@ -40,7 +40,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a text is not an exact pin; `hint` is the probable pin, as far as the text alone tells."""
+    """Why a string is not an exact pin; `hint` is the probable pin, as far as the string alone can tell."""
 
     message: str
     hint: str | None = None
@@ -48,21 +48,21 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class LockTarget:
-    """The runtime a set is resolved for, on Linux with glibc."""
+    """The runtime for which a set is resolved, on Linux with glibc."""
 
     runtime: str  # version of Python, `3.13` or `3.13.2`; major version of Node, `24`
     machine: str = "x86_64"  # `x86_64` or `aarch64`
-    glibc: tuple[int, int] = (2, 28)  # version of the runtime's C library; wheels that need a later one do not load
+    glibc: tuple[int, int] = (2, 28)  # version of the runtime's C library; wheels that need a newer one do not load
 
     @property
     def platform(self) -> str:
-        """Name of the platform, such as `linux-x86_64-glibc2.28`."""
+        """Return the name of the platform, such as `linux-x86_64-glibc2.28`."""
         return f"linux-{self.machine}-glibc{self.glibc[0]}.{self.glibc[1]}"
 
 
 @dataclass(frozen=True, slots=True)
 class LockedPackage:
-    """One package of a lock. `hashes` as `sha256:…` (pip) or `sha512-…` (npm); `dependencies` are package names."""
+    """One package in a lock. `hashes` are `sha256:…` (pip) or `sha512-…` (npm); `dependencies` are package names."""
 
     name: str
     version: str
@@ -75,18 +75,19 @@ class LockedPackage:
 class Lock:
     """A resolved package set. It contains no download addresses, so any mirror serves it, and no credentials."""
 
-    language: Language  # Python or JavaScript; TypeScript shares JavaScript's
+    language: Language  # Python or JavaScript; a set for TypeScript is a JavaScript one
     target: LockTarget
     pins: tuple[Pin, ...]
     packages: tuple[LockedPackage, ...]  # all packages that are installed on the target, sorted by name
     text: str  # the tool's own lock: requirements with hashes for pip, `package-lock.json` (version 3) for npm
-    # whether a package in the lock has no wheel, and must be built in a sandbox, from its source
+    # whether a package in the lock has no wheel, and must be built from its source, in a sandbox
     source_builds: bool = False
-    notes: tuple[str, ...] = ()  # facts for the user of a set that did resolve, such as an extra that does not exist
+    # what users should know about a set that was resolved, such as an extra that does not exist
+    notes: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
-        """Key of the environment: `sha256:…` over language, runtime, platform, sorted pins and the lock text."""
+        """Return the key of the environment: `sha256:…` over language, runtime, platform, sorted pins and lock."""
         parts = [self.language.value, self.target.runtime, self.target.platform, self.text]
         parts += [pin.text for pin in sorted(self.pins)]
         return "sha256:" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()
@@ -100,7 +101,7 @@ class Lock:
         """Parse a stored lock.
 
         Raises:
-          ValueError: the text is not a lock, or its digest is that of another one.
+          ValueError: the text is not a lock, or its digest is that of another lock.
         """
         try:
             stored = json.loads(text)

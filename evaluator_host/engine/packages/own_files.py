@@ -1,4 +1,4 @@
-"""Collects the files of its own project that an evaluator imports, by parsing; nothing is run.
+"""Collects the files that an evaluator imports from its own project; it parses them and runs nothing.
 
 Python modules are looked for in the root of the project, in its folder `src` and beside the evaluator; then in each
 folder between, and in those above up to the root of the checkout; then anywhere in the checkout, if it has only one
@@ -26,7 +26,7 @@ from evaluator_host.types.evaluator import Evaluator, Language
 from evaluator_host.types.outcome import EvaluationError
 
 MOST_BYTES: Final = 900_000
-"""Largest size of an evaluator with its files: below the 1 MB that a host takes as code by default."""
+"""Size limit of an evaluator with its files: less than the 1 MB of code that a host accepts by default."""
 MOST_FILES: Final = 500
 _FILE_BYTES: Final = 1 << 20
 _MOST_OTHERS: Final = 20_000
@@ -38,7 +38,7 @@ _SCRIPTS: Final = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs",
 _TEXTS: Final = (
     *(".txt", ".md", ".csv", ".tsv", ".yaml", ".html", ".xml", ".sql", ".jsonl", ".prompt"),
     *(".jinja", ".j2", ".tmpl"),
-)  # endings of files that a bundler imports as text
+)  # endings of files that a bundler imports as strings
 _CHECKOUT: Final = ".git"
 _WRITTEN_AS: Final = {".js": (".ts", ".tsx"), ".mjs": (".mts",), ".cjs": (".cts",), ".jsx": (".tsx",)}
 
@@ -48,18 +48,18 @@ class Project:
     """The folder that an evaluator's own files come from."""
 
     root: Path  # root of the project, from which paths are shown and sent
-    # whether files of a folder, given by its path from the root, must not be sent
+    # whether files in a folder, given by its path from the root, must not be sent
     closed: Callable[[tuple[str, ...]], bool] = lambda _parts: False
     unknown: frozenset[str] = frozenset()  # names of modules that are never looked for in the project
     checkout: Path | None = None  # the checkout around the project, which may have modules that the project lacks
-    packages: bool = True  # whether modules that are called like well-known packages come from the checkout, too
+    packages: bool = True  # whether a module with the name of a well-known package may come from the checkout, too
 
     def holds(self, path: Path) -> bool:
         """Return whether a path lies in the project, or in the checkout around it."""
         return path.is_relative_to(self.root) or (self.checkout is not None and path.is_relative_to(self.checkout))
 
     def shown(self, path: Path) -> str:
-        """Return a path as messages show it: from the root, or from that of the checkout."""
+        """Return a path as messages show it: from the project's root, or from the root of the checkout."""
         return path.relative_to(self._above(path)).as_posix()
 
     def may_hold(self, folder: Path) -> bool:
@@ -71,7 +71,7 @@ class Project:
         return all(is_sent(above.joinpath(*parts[: count + 1])) for count in range(len(parts)))
 
     def rooted(self, folder: Path) -> "Project":
-        """Return the project with another root; files that must not be sent stay excluded."""
+        """Return the project with another root; files that must not be sent are still excluded."""
 
         def closed(parts: tuple[str, ...]) -> bool:
             path = folder.joinpath(*parts)
@@ -104,10 +104,10 @@ def find_project(file: Path) -> Project:
 def texts_below(folder: Path, project: Project) -> tuple[list[Path], list[Path]]:
     """Return the files of a folder that may be sent, and those that are neither text nor a link into the folder.
 
-    Hidden files, and folders of which nothing is sent, are in neither list.
+    Neither list has hidden files, or files in folders from which nothing is sent.
 
     Raises:
-      InvalidRequest: the path is not a folder of the project, or the folder has too many files.
+      InvalidRequest: the path is not a folder in the project, or the folder has too many files.
     """
     top, root = folder.resolve(), project.root.resolve()
     if not top.is_dir():
@@ -128,13 +128,13 @@ def texts_below(folder: Path, project: Project) -> tuple[list[Path], list[Path]]
 
 
 def _files_below(top: Path, project: Project) -> Iterator[Path]:
-    """Yield every file below a folder of a project, except in folders from which nothing is sent."""
+    """Yield every file below a folder, except in folders from which nothing is sent."""
     with closing(walk(top, strict=False)) as entries:
         for entry in entries:
             path = top / entry.path
             if entry.is_folder:
                 entry.enter = project.may_hold(path)
-            elif not _is_folder(path):  # not a link to a folder
+            elif not _is_folder(path):  # `_is_folder` is false for a link to a folder
                 yield path
 
 
@@ -162,7 +162,7 @@ def with_files(evaluator: Evaluator, file: Path, project: Project, *, extra: Seq
     around = replace(project, root=project.root.resolve())
     try:
         return _with_files(evaluator, file.resolve(), around, extra)
-    except _TooLargeError:  # perhaps because of the sources of a whole package
+    except _TooLargeError:  # a whole package of sources may be the reason
         return _with_files(evaluator, file.resolve(), replace(around, packages=False), extra)
 
 

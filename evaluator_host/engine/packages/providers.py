@@ -1,8 +1,8 @@
 """Finds which package provides a module that code imports, and whether it has what the code uses of the module.
 
-Only packages of `known_packages.json` are ever chosen without being asked for. A module may also be the
-author's own file with the name of a package: so the names that the code uses are looked for in the package's wheel
-before anything is installed.
+The host chooses a package by itself only if `known_packages.json` lists it. A module may also be the author's own file
+that happens to have a package's name, so the host looks for the names that the code uses in the package's wheel before
+it installs anything.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from evaluator_host.engine.packages.tools import Resolver
 from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluator import Language
 
-_SHOWN: Final = 3  # most names to show in a message
+_SHOWN: Final = 3  # maximum number of names to show in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class ImportedModule:
 class Provider:
     """The package that provides a module."""
 
-    pin: str | None = None  # exact pin; only a name if the index did not answer, None if no package is known
-    is_own: bool = False  # whether the module is probably a file of the author's
-    problem: str | None = None  # why there is no exact pin, or why the module is not that of the package
+    pin: str | None = None  # exact pin; only a name if the index did not answer; None if no package is known
+    is_own: bool = False  # whether the module is probably a file that the author wrote
+    problem: str | None = None  # why there is no exact pin, or why the module does not belong to the package
     unanswered: HostError | None = None  # the error, if the index did not answer
 
     @property
@@ -48,7 +48,7 @@ class Provider:
 async def find_providers(
     modules: Sequence[ImportedModule], language: Language, *, resolver: Resolver, programs: PipPrograms
 ) -> list[Provider]:
-    """Return the provider of each module, at the newest version that the runtime can load."""
+    """Return the provider of each module, in the newest version that the runtime can load."""
     if language is Language.PYTHON:
         return await _python(modules, resolver, programs)
     return await _npm([one.module for one in modules], language, resolver)
@@ -108,8 +108,8 @@ async def _add_python(
 def _told(one: ImportedModule, pin: Pin, has: list[str] | None, *, is_known: bool) -> Provider:
     """Return the provider of a module, given which of its names the package's wheel has.
 
-    A package that is not well known must have all that the code reads, because it may be a stranger's. The same
-    holds for a package whose name is a plain word, because the module may be the author's own.
+    A package that is not well known must have every name that the code reads, because anybody may have published it.
+    The same holds for a package whose name is an ordinary word, because the module may be the author's own.
     """
     if has is None:
         return Provider(is_own=True, problem=f"the package {pin.text} has no module {one.module}")

@@ -33,10 +33,11 @@ async def resolve(
       target: Runtime and platform that the set is for.
       index: Where packages come from.
       allow_source_builds: Whether Python packages without a wheel may be taken; tried only when wheels do not suffice.
-      builder: Runs a command inside a sandbox with network, without credentials; needed with `allow_source_builds`,
-        because uv runs the build script of a package to learn its dependencies.
-      run: Runs uv and npm where no code of packages runs: a sandbox too, since answers of an index are not trusted.
-      tools: Where uv and npm lie; by default those installed with this host.
+      builder: Runs a command inside a sandbox that has network access but no credentials; needed with
+        `allow_source_builds`, because uv runs the build script of a package to learn its dependencies.
+      run: Runs uv and npm for steps that run no package code; in a sandbox too, since answers of an index are not
+        trusted.
+      tools: Paths of uv and npm; by default those installed with this host.
 
     Raises:
       PackagesFailed: no such package or version, no wheel for the target, or a conflict; the message says what to do.

@@ -1,6 +1,6 @@
 """Reads the pins inside an evaluator's file: Python's PEP 723 block, `npm:` specifiers in JavaScript and TypeScript.
 
-Only the command line uses it, on its user's machine: a host never parses an evaluator.
+Only the command line uses this module, on the user's own machine; a host never parses evaluators.
 """
 
 import re
@@ -23,9 +23,10 @@ Parse: TypeAlias = Callable[[Sequence[str], Language], tuple[Pin, ...]]
 
 # The regular expression by which PEP 723 itself defines a block.
 _BLOCK: Final = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
-_LATE: Final = 999  # a patch release that no Python 3.x reaches
+_LATE: Final = 999  # a patch release that no Python 3.x will reach
 _DECLARATIONS: Final = frozenset({"import_statement", "export_statement", "import_require_clause"})
-_LOADER_BYTES: Final = 100  # longest text of a callee, blanks included; longer chains of calls are not examined
+# maximum length, in bytes, of a called expression that is checked for being `require` or `import`
+_LOADER_BYTES: Final = 100
 _LOADERS: Final = frozenset({b"import", b"require", b"require.resolve"})
 _NPM: Final = re.compile(r"npm:/?(?P<pin>(?:@[^/@]+/)?[^/@]*(?:@[^/]*)?)(?P<path>/.*)?", re.DOTALL)
 
@@ -36,19 +37,19 @@ class Script:
 
     pins: tuple[Pin, ...]
     source: str
-    requires_python: str | None = None  # the range of PEP 723, see `require_python`
+    requires_python: str | None = None  # the range in the PEP 723 block, see `require_python`
 
 
 def read_script(source: str, language: Language, *, parse: Parse = pin_parser.parse) -> Script:
     """Return the pins that a file declares, and its source with them removed.
 
     Python: `dependencies` of the `script` block, which must be exact pins; the source stays as it is. JavaScript and
-    TypeScript: `npm:name@1.2.3/sub` as a module specifier becomes `name/sub`, and as many blanks follow the closing
-    quote as it became shorter, so that errors keep the author's lines **and** columns.
+    TypeScript: `npm:name@1.2.3/sub` as a module specifier becomes `name/sub`, and blanks after the closing quote make
+    up for the missing characters, so that errors keep the author's lines **and** columns.
 
     Raises:
       InvalidPin: a dependency is not pinned exactly; `packages[i]` counts them in the order of the file.
-      InvalidRequest: the block is not TOML, there are two, or its Python is not a range.
+      InvalidRequest: the block is not TOML, there are two blocks, or `requires-python` is not a range.
     """
     if language is not Language.PYTHON:
         return _javascript(source, language, parse)
@@ -69,7 +70,7 @@ def require_python(required: str, version: str) -> None:
 
     Args:
       required: The range, as `Script.requires_python`.
-      version: `3.13` or `3.13.2`. With two parts, any last part may satisfy the range.
+      version: `3.13` or `3.13.2`. With two parts, it is enough that any patch release satisfies the range.
 
     Raises:
       InvalidRequest: the version is outside the range.
@@ -148,7 +149,7 @@ class Specifier:
 def module_specifiers(source: str) -> list[Specifier]:
     """Return all specifiers of `import`, `export … from`, `import()`, `require()`, `require.resolve()`, in order.
 
-    JavaScript is read as TypeScript, which contains it. In a program with syntax errors some may be missing.
+    JavaScript is read as TypeScript, which contains it. If the program has syntax errors, some may be missing.
     """
     encoded = source.encode("utf-8", "surrogatepass")
     specifiers = []
@@ -172,7 +173,10 @@ def syntax_tree(source: str) -> "Tree":
 
 
 def nodes_below(node: "Node") -> Iterator["Node"]:
-    """Yield a node and all below it in the order of the text, without recursion: a program may nest deeply."""
+    """Yield a node and all below it in the order of the source.
+
+    There is no recursion, since a program may nest deeply.
+    """
     cursor = node.walk()
     while True:
         if cursor.node is not None:
@@ -199,7 +203,7 @@ def _specifier_of(node: "Node") -> "Node | None":
 
 
 def _name(pin: str) -> str:
-    """Return the name of a pin: `@scope/name` of `@scope/name@1.2.3`."""
+    """Return the name in a pin: `@scope/name` from `@scope/name@1.2.3`."""
     at = pin.find("@", 1)
     return pin if at < 0 else pin[:at]
 

@@ -1,7 +1,7 @@
 """Finds the exact pin that a refused pin or a missing import probably meant, by asking the index for versions.
 
 The name of a module is not the name of its package (`cv2` is in opencv-python), and no index maps one to the other. A
-table maps the modules that people often import; any other module is taken for a package of its own name.
+table maps the modules that people often import; for any other module, the package is assumed to have the same name.
 """
 
 import asyncio
@@ -39,11 +39,11 @@ TIMEOUT_S: Final = 10.0
 _MAX_LOOKUPS: Final = 20
 _FIELD: Final = re.compile(r"packages\[(\d+)\]")
 _FALLBACKS: Final = re.compile(r"^except\b[^\n]*:[^\n]*\n[ \t]+((?:from|import) [^\n#]*)", re.MULTILINE)
-"""Imports at the top level that are tried after others failed."""
+"""Matches an import that a program tries at the top level after another import failed."""
 _IMPORTS: Final = re.compile(r"\bimport\b")
 _DOTTED: Final = re.compile(r"[A-Za-z_][\w.]*")
 _SPECIFIER: Final = re.compile(r"\b(?:from|import|require)\s*\(?\s*[\"']([^\"'\s]{1,200})[\"']")
-_MOST_NAMES: Final = 100  # most names to read from one line
+_MOST_NAMES: Final = 100  # maximum number of names to read from one line
 _VERSION: Final = re.compile(r"(==)?\d[\w.!+-]*")
 
 K = TypeVar("K")
@@ -64,8 +64,8 @@ async def suggest(
 ) -> tuple[Problem, ...]:
     """Return the problems of an `InvalidPin` with better hints; hints stay as they are if the index does not answer.
 
-    The fields of the problems are `packages[i]`, of `raw`. `timeout_s` is for all of them together;
-    `run` starts the processes that ask.
+    The field of each problem is `packages[i]`, an index into `raw`. `timeout_s` limits the time for all of them
+    together; `run` starts the processes that ask the index.
     """
     texts = {}
     for place, problem in enumerate(problems[:_MAX_LOOKUPS]):
@@ -82,29 +82,29 @@ async def suggest(
 
 
 class _PinSearch:
-    """Asks the index of one language: for Python one process per package; for npm one for all."""
+    """Asks the index of one language: one process per package for Python, one process for all packages for npm."""
 
     def __init__(self, language: Language, resolver: Resolver) -> None:
         self._language = language
         self._resolver = resolver
 
     async def add_hints(self, refused: Mapping[int, tuple[str, str | None]], into: dict[int, str]) -> None:
-        """Add to each refused text's hint its newest matching version, or that of a similar well-known name."""
+        """Add hints for refused strings: the newest matching version, if need be of a package with a similar name."""
         wanted = await self._ranges([text for text, _ in refused.values()])
         asked = {}
         for (place, (_, hint)), one in zip(refused.items(), wanted, strict=True):
             if one is not None and not (hint and _VERSION.fullmatch(one[1])):
-                asked[place] = one  # otherwise the hint is the version that the text misspells
+                asked[place] = one  # otherwise the hint already has the version, which the user misspelt
         await self.add_newest(asked, into)
         meant = await anyio.to_thread.run_sync(self._meant, asked)
         await self.add_newest({place: (name, "") for place, name in meant.items() if name and place not in into}, into)
 
     def _meant(self, asked: Mapping[int, tuple[str, str]]) -> dict[int, str | None]:
-        """Return the similar well-known name of each; twenty names take a tenth of a second."""
+        """Return a well-known package with a similar name, if any, for each; twenty names take a tenth of a second."""
         return {place: close_name(name.partition("[")[0], self._language) for place, (name, _) in asked.items()}
 
     async def add_newest(self, asked: Mapping[K, tuple[str, str]], into: dict[K, str]) -> None:
-        """Add the newest matching pin of each `(name, range)`, if there is one."""
+        """Add the newest pin that matches each `(name, range)`, if there is one."""
         if self._language is Language.PYTHON:
             async with asyncio.TaskGroup() as group:
                 for key, (name, wanted) in asked.items():
@@ -126,7 +126,7 @@ class _PinSearch:
             into[key] = pinned.text
 
     async def _ranges(self, texts: Sequence[str]) -> list[tuple[str, str] | None]:
-        """Return name (with extras) and range of each refused text."""
+        """Return the name (with extras) and the range in each refused string."""
         if self._language is not Language.PYTHON:
             return await anyio.to_thread.run_sync(npm_syntax.wanted, texts)
         return [_range(text) for text in texts]
@@ -170,7 +170,7 @@ def range_of(module: str) -> str:
 def is_known(package: str, language: Language) -> bool:
     """Whether a package is well known, so that the host may suggest it for a module without being asked.
 
-    Anybody may publish `rewards` or `template`; whoever pins such a package runs a stranger's code.
+    Anybody may publish `rewards` or `template`; people who pin such a package run a stranger's code.
     """
     return package in known_packages(language) and package not in known_names()["own_modules"]
 
@@ -187,14 +187,14 @@ def module_of(package: str, language: Language) -> str | None:
 
 
 def is_plain(module: str) -> bool:
-    """Whether authors give a module's name to files of their own as often as they import the package."""
+    """Return whether authors give a module's name to their own files as often as they import the package."""
     return module.partition(".")[0].lower() in known_names()["plain_words"]
 
 
 def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
-    """Return the packages of optional modules, by the names of the modules in the code's import lines.
+    """Return the packages of optional modules, by the names of the modules that the code's import lines name.
 
-    The package is "" for a Python module that no well-known package has: probably a file of the author's.
+    The package is "" for a Python module that is in no well-known package, and so is probably the author's own file.
     """
     if language is not Language.PYTHON:
         return _known_of_npm(language, texts)
@@ -218,7 +218,7 @@ def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
 
 
 def _imported_at_top(line: str) -> list[str]:
-    """Return the first parts of the names of modules that a line imports, which begins with the import."""
+    """Return the top-level names of the modules that a line imports; the line begins with the import."""
     if line.startswith("from "):
         names = line.split(maxsplit=2)[1:2]
     else:
@@ -236,7 +236,7 @@ def _known_of_npm(language: Language, texts: Iterable[str]) -> dict[str, str]:
 
 
 def _in_namespace(names: list[str]) -> list[str]:
-    """Return the modules that `from google import genai`, as its words, imports from a namespace of many packages."""
+    """Return the modules imported from a namespace of many packages, given the words of `from google import genai`."""
     below = len(names) > 1 and names[0] == "from" and _is_namespace(names[1])
     return [f"{names[1]}.{one}" for one in names[3:]] if below else []
 

@@ -36,11 +36,11 @@ from evaluator_host.types.errors import (
 )
 from evaluator_host.types.evaluator import Language
 
-LOOKUPS_AT_ONCE: Final = 3  # most processes at once that ask an index for versions
+LOOKUPS_AT_ONCE: Final = 3  # maximum number of processes that ask an index for versions at the same time
 
 _LINES: Final = 15
 _CHARACTERS: Final = 2_000
-# most characters to keep of a line; patterns for names take quadratic time on one long word
+# how many characters of a line to keep; patterns for names take quadratic time on one long word
 _LINE_CHARS: Final = 2_000
 _SAID_CHARS: Final = 100_000
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")
@@ -50,18 +50,18 @@ _UNREACHABLE: Final = (
     "the package index cannot be reached from this host: check the address, the proxy and the CA file, then try again."
 )
 _SYSTEM_ERROR: Final = re.compile(r"\(os error (\d{1,3})\)|npm error code (E[A-Z]+)\b")
-# Errors of the machine, without ENOMEM and EAGAIN: an installation may meet those at its own limits.
+# Errors of the machine. ENOMEM and EAGAIN are not among them, since an installation may meet those at its own limits.
 _MACHINE: Final = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO}
 # exit codes of a killed program; limits of the builder raise their own errors
 _KILLED: Final = (-signal.SIGKILL, 128 + signal.SIGKILL)
 _KNOWN_NAMES: Final = Path(__file__).with_name("known_names.json")
 _KNOWN_PACKAGES: Final = Path(__file__).with_name("known_packages.json")
-_CLOSE: Final = 0.8  # least similarity of close names: that of five letters of which one is wrong, missing or swapped
+_CLOSE: Final = 0.8  # lowest similarity of close names: that of five letters of which one is wrong, missing or swapped
 
 
 @dataclass(frozen=True)
 class Tools:
-    """Paths of uv, of the Python that uv reads platform tags from, of node, and of npm's folder."""
+    """Paths of uv, of the Python from which uv reads platform tags, of node, and of npm's folder."""
 
     uv: Path
     python: Path
@@ -70,12 +70,12 @@ class Tools:
 
     @property
     def npm_command(self) -> tuple[str, str]:
-        """The command that starts npm."""
+        """Return the command that starts npm."""
         return str(self.node), str(self.npm / "bin" / "npm-cli.js")
 
     @cached_property
     def node_builtins(self) -> frozenset[str]:
-        """Names of Node's builtin modules."""
+        """Return the names of Node's builtin modules."""
         listing = self.npm / "node_modules" / "validate-npm-package-name" / "lib" / "builtin-modules.json"
         return frozenset(json.loads(listing.read_text("utf-8")))
 
@@ -114,7 +114,7 @@ class Resolver:
         Raises:
           IndexUnavailable: the program did not end within `index.timeout_s`.
           PackagesFailed: the program wrote too much, or reached a limit of the build sandbox.
-          MachineExhausted: this machine lacks memory, processes or the like to run the program.
+          MachineExhausted: this machine has too little memory, processes or the like to run the program.
           Misconfigured: the program is not installed.
         """
         timeout_s = self.index.timeout_s
@@ -144,7 +144,7 @@ class Resolver:
 
 
 def _exhausted(said: str) -> MachineExhausted | None:
-    """Return the error if uv or npm failed because this machine, not a package, made the operating system refuse."""
+    """Return the error if uv or npm failed because of this machine, not because of a package."""
     for number, name in _SYSTEM_ERROR.findall(said[-_SAID_CHARS:]):
         code = int(number) if number else getattr(errno, name, None)
         if code in _MACHINE:
@@ -153,12 +153,12 @@ def _exhausted(said: str) -> MachineExhausted | None:
 
 
 def _clipped(said: str) -> str:
-    """Return the end of a tool's output, with long lines cut, because it may quote a package's own texts."""
+    """Return the end of a tool's output, with long lines cut, because the output may quote text from packages."""
     return "\n".join(line[:_LINE_CHARS] for line in said[-_SAID_CHARS:].splitlines())
 
 
 def in_turn(turns: Turns, workspace: str) -> Run:
-    """Return a `Run` that waits for a turn of the workspace before it starts a process."""
+    """Return a `Run` that waits for the workspace's turn before it starts a process."""
 
     async def run(command: Command, timeout_s: float) -> Finished:
         async with turns.turn(workspace):
@@ -189,9 +189,9 @@ def known_names() -> dict[str, Any]:
     `python_packages` and `npm_packages` are those that evaluators import and whose names are easily misspelt;
     `package_of_module` has modules that no other table has. `.ci/known_packages.py` adds all three to those of
     `known_packages.json`. `range_of_module` has the versions of a package which still have the module.
-    `npm_instead_of_addon` has what works in place of packages that need a compiler; `npm_without_addon` are those that
+    `npm_instead_of_addon` names replacements for packages that need a compiler; `npm_without_addon` has packages that
     work without their addon. `own_modules` are names that authors give to their own files far more often than they
-    import the package of that name; `plain_words` are those that they give as often. `namespaces` are modules below
+    import the package of that name; `plain_words` are names that they give as often. `namespaces` are modules below
     which many packages lie: `azure-identity` has `azure.identity`.
     """
     tables: dict[str, Any] = json.loads(_KNOWN_NAMES.read_text("utf-8"))
@@ -222,7 +222,7 @@ def package_of_module() -> dict[str, str]:
 
 
 def close_name(name: str, language: Language) -> str | None:
-    """Return the well-known package that a name means, as the name of a module or misspelt; None if there is none."""
+    """Return the well-known package that a name probably means: a misspelt name, or a module's; None for no match."""
     known = known_names()["python_packages" if language is Language.PYTHON else "npm_packages"]
     if name in known:
         return None
@@ -236,7 +236,7 @@ def close_name(name: str, language: Language) -> str | None:
 
 
 def no_package(name: str, language: Language, *, index: str, check: str) -> PackagesFailed:
-    """Return the error for a package that the index does not have; `check` says what to do if no name is close."""
+    """Return the error for a package that the index does not have; `check` is the advice if no known name is close."""
     meant = close_name(name, language)
     hint = f"Did you mean {meant}?" if meant else check
     problem = Problem("packages", f"there is no package {name}", meant)
@@ -244,8 +244,8 @@ def no_package(name: str, language: Language, *, index: str, check: str) -> Pack
 
 
 def no_version(pin: Pin, near: Sequence[str], *, title: str) -> PackagesFailed:
-    """Return the error for a version that a package does not have; `near` has pins of others, under a `title`."""
-    meant = close_name(pin.name, pin.language)  # a package with a misspelt name may be a trap
+    """Return the error for a version that a package does not have; `near` has pins of others, shown under `title`."""
+    meant = close_name(pin.name, pin.language)  # a similar name that is misspelt may be a trap
     hint = f" Did you mean {meant}?" if meant else f" {title}: {', '.join(near)}." if near else ""
     problem = Problem("packages", f"there is no {pin.text}", meant or (near[0] if near else None))
     return PackagesFailed(f"{pin.name} has no version {pin.version}.{hint}", problems=(problem,))

@@ -17,10 +17,11 @@ from evaluator_host.types.evaluator import Json, SandboxSpec
 from evaluator_host.types.outcome import Failed, Loaded
 
 TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes while another one has none
-EMPTY_POOLS: Final = 512  # most evaluators without a sandbox to remember; a pool with more sandboxes remembers as many
+# how many evaluators without a sandbox are remembered; a larger pool remembers as many as it has sandboxes
+EMPTY_POOLS: Final = 512
 _MOST_USES: Final = 15  # highest count for one evaluator, as in a counter of four bits
-_SAMPLE: Final = 10  # uses per sandbox of the pool after which all counts are halved
-_WINDOW: Final = 100  # one in so many idle sandboxes is spared, those used last
+_SAMPLE: Final = 10  # average number of uses per sandbox of the pool after which all counts are halved
+_WINDOW: Final = 100  # of the idle sandboxes, the last used one in this many is spared
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class LeaseRequest:
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """A sandbox that has loaded an evaluator, with the pool's facts about it."""
+    """A sandbox that has loaded an evaluator, with what the pool knows about it."""
 
     sandbox: Sandbox
     loaded: Loaded
@@ -51,7 +52,7 @@ class Slot:
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """A caller that waits for a slot. Its future returns the slot, or why the evaluator did not load."""
+    """A caller that waits for a slot. Its future returns the slot, or the reason why the evaluator did not load."""
 
     request: LeaseRequest
     future: asyncio.Future[Slot | Failed]
@@ -61,7 +62,7 @@ class Waiter:
 class EvaluatorPool:
     """The sandboxes and waiting callers of one evaluator in one workspace.
 
-    Its leased and starting sandboxes count as the workspace's share of the pool; idle ones do not.
+    Leased and starting sandboxes count towards the workspace's share of the pool; idle ones do not.
     """
 
     def __init__(self, key: tuple[str, str], shares: FairShare) -> None:
@@ -70,13 +71,13 @@ class EvaluatorPool:
         self._shares = shares
         self.idle: deque[Slot] = deque()  # slots that no call uses, the most recently used last
         self.waiters: deque[Waiter] = deque()  # callers, the longest waiting first
-        self.starting = 0  # sandboxes that start or load
-        self.size = 0  # all sandboxes of the evaluator: idle, leased, starting
+        self.starting = 0  # number of sandboxes that are starting or loading
+        self.size = 0  # number of all sandboxes of the evaluator: idle, leased, starting
         # slots whose row waits for an answer from outside, and the MB that they do not use meanwhile
         self.paused: dict[Slot, int] = {}
-        self.turn_until = 0.0  # time from which waiting evaluators may get its sandboxes
+        self.turn_until = 0.0  # time until which other waiting evaluators may not get its sandboxes
         self.uses = 0  # recent leases, for `EvaluatorPools.coldest_first`
-        self.bundle: Json = None  # code that the runner compiled, for the next sandbox
+        self.bundle: Json = None  # compiled code from the runner, for the next sandbox
 
     def grow(self, spec: SandboxSpec) -> None:
         """Count a sandbox that is starting."""
@@ -85,16 +86,16 @@ class EvaluatorPool:
         self._shares.begin(self.workspace, spec.memory_mb)
 
     def begin_turn(self, *, started: float) -> None:
-        """Keep this evaluator's sandboxes from others for a while, now that one is ready; its start was at `started`.
+        """Protect this evaluator's sandboxes from other evaluators for a while, now that one is ready.
 
-        `started` is in monotonic seconds. The time is at least as long as the start took: on a loaded machine sandboxes
-        would otherwise be ended before their first call.
+        `started` is when its start began (monotonic). The protection lasts at least as long as the start took: on
+        a loaded machine sandboxes would otherwise be ended before their first call.
         """
         now = time.monotonic()
         self.turn_until = now + max(TURN_S, now - started)
 
     def shrink(self, spec: SandboxSpec) -> None:
-        """Count one busy sandbox less."""
+        """Count one busy sandbox fewer."""
         self.size -= 1
         self._shares.end(self.workspace, spec.memory_mb)
 
@@ -121,11 +122,11 @@ class EvaluatorPool:
 
     @property
     def worth(self) -> float:
-        """Recent leases per sandbox; the idle sandboxes of evaluators with a low value are ended first."""
+        """Return the recent leases per sandbox; the idle sandboxes of evaluators with a low value are ended first."""
         return self.uses / max(1, self.size)
 
     def pop_waiter(self) -> Waiter | None:
-        """Remove and return the caller that has waited longest; skip callers that hung up."""
+        """Remove and return the caller that has waited longest; skip callers that have hung up."""
         while self.waiters:
             waiter = self.waiters.popleft()
             if not waiter.future.done():
@@ -169,8 +170,8 @@ class EvaluatorPools:
 
     That order is by frequency of use, as in TinyLFU (Einziger, Friedman, Manes: TinyLFU: A Highly Efficient Cache
     Admission Policy, ACM Transactions on Storage 13(4), 2017): uses are counted for evaluators with and without a
-    sandbox, all counts are halved after ten uses per sandbox of the pool, and an equally used newcomer goes first. The
-    sandboxes used last, one in a hundred, are spared, as in the same paper's W-TinyLFU.
+    sandbox, all counts are halved after ten uses per sandbox of the pool, and a newcomer that is used as often goes
+    first. The most recently used hundredth of the sandboxes is spared, as in W-TinyLFU of the same paper.
     """
 
     def __init__(self, shares: FairShare, *, places: int) -> None:
@@ -200,7 +201,7 @@ class EvaluatorPools:
                 other.uses //= 2
 
     def coldest_first(self) -> Iterator[tuple[EvaluatorPool, Slot]]:
-        """Yield idle sandboxes in the order in which to end them: by busy sandboxes of their workspace, then by use.
+        """Yield idle sandboxes in the order in which to end them: those of busy workspaces first, then by use.
 
         The order is computed once; the caller skips sandboxes that are no longer idle.
         """
@@ -224,7 +225,7 @@ class EvaluatorPools:
 
 
 class StartQueue:
-    """Queue of the evaluators that need a sandbox, or memory to run an idle one; false when empty.
+    """A queue of the evaluators that need a sandbox, or memory to run an idle one; it is false when empty.
 
     Workspaces take turns, and the evaluators of one workspace come in the order in which they were added.
     """
@@ -246,10 +247,10 @@ class StartQueue:
                 self._by_workspace[entry.workspace] = entries
 
     def next_to_start(self, fits: Callable[[EvaluatorPool], bool]) -> EvaluatorPool | None:
-        """Return the evaluator pool whose turn it is; None when no sandbox can start, or run again, now.
+        """Return the evaluator pool whose turn it is; None if no sandbox can start or run again now.
 
-        While a large sandbox waits for room, a smaller one starts first only if its workspace would use no more memory
-        than that of the large one: otherwise small sandboxes could take the room for ever.
+        While a large sandbox waits for room, a smaller one starts first only if its workspace would then use no more
+        memory than the workspace of the large one: otherwise small sandboxes could take the room for ever.
         """
         most_mb: float = math.inf
         for entry, spec in self._eligible():
@@ -278,7 +279,7 @@ class StartQueue:
         ]
 
     def largest_mb(self) -> int:
-        """Return the largest memory limit, in MB, of the evaluators next to start, one per workspace; 0 if none."""
+        """Return the largest memory limit, in MB, of the evaluators next to start, one per workspace; 0 without any."""
         return max((spec.memory_mb for _, spec in self._eligible()), default=0)
 
     def _eligible(self) -> Iterator[tuple[EvaluatorPool, SandboxSpec]]:
@@ -291,7 +292,7 @@ class StartQueue:
         return self._shares.may_start(entry.workspace, entry.waiters[0].request.spec)
 
     def _first(self) -> Iterator[EvaluatorPool]:
-        """Yield the first entry of each workspace, in turn; entries whose callers hung up are removed."""
+        """Yield the first entry of each workspace, in turn, and remove entries whose callers have hung up."""
         for workspace, entries in list(self._by_workspace.items()):
             while entries:
                 entry = next(iter(entries.values()))

@@ -1,9 +1,9 @@
 """Limits the part of the pool that each workspace may use: sandboxes, and places in the queue.
 
 A workspace may take three sandboxes for each one that stays free, and nine places of the queue for each one that stays
-free: one workspace that floods the host gets three quarters and nine tenths, two get 3/7 and 9/19 each, and something
-is left for the next workspace. A workspace without a busy sandbox may always start one sandbox; a workspace with no
-waiting call may always wait. As long as only one workspace has called, it may take everything.
+free: one workspace that floods the host gets 3/4 of the sandboxes and 9/10 of the queue, two get 3/7 and 9/19 each, and
+something is always left for the next workspace. A workspace without a busy sandbox may always start one sandbox; a
+workspace with no waiting call may always wait. As long as only one workspace has called, it may take everything.
 """
 
 import time
@@ -26,25 +26,26 @@ _LATEST_S: Final = 30.0  # longest wait that is suggested to a refused caller, h
 
 @dataclass(frozen=True, slots=True)
 class PoolLimits:
-    """Limits of a pool of sandboxes: their number, their memory in MB, their age in seconds, and waiting calls."""
+    """Limits of a pool: number, memory (MB) and age (seconds) of its sandboxes, and number of waiting calls."""
 
-    max_sandboxes: int = 16  # most sandboxes, busy and idle
-    max_running: int | None = None  # most sandboxes that start or run at once; None for `max_sandboxes`
-    # most sandboxes of one evaluator, without those whose rows wait for an answer from outside
+    max_sandboxes: int = 16  # maximum number of sandboxes, busy and idle
+    max_running: int | None = None  # maximum number of sandboxes that start or run at once; None for `max_sandboxes`
+    # maximum number of sandboxes of one evaluator, without those whose rows wait for an answer from outside
     max_per_evaluator: int = 2
-    max_waiting: int = 200  # most sandboxes of one evaluator, with those whose rows wait for an answer from outside
-    memory_mb: int = 4096  # most MB for the memory limits of busy sandboxes and the memory of idle ones together
+    # maximum number of sandboxes of one evaluator, with those whose rows wait for an answer from outside
+    max_waiting: int = 200
+    memory_mb: int = 4096  # maximum MB for the memory limits of busy sandboxes and the memory of idle ones together
     idle_sandboxes: int = 1  # sandboxes to start in advance for each recently used environment
     idle_ttl_s: float = 300.0  # seconds after which an unused evaluator loses its sandbox
-    max_rows: int = 100_000  # most rows of a sandbox before it is replaced
+    max_rows: int = 100_000  # number of rows after which a sandbox is replaced
     max_age_s: float = 3600.0  # age, in seconds, at which a sandbox is replaced
-    queue_limit: int = 1000  # most calls that may wait for a sandbox
+    queue_limit: int = 1000  # maximum number of calls that may wait for a sandbox
     grace_s: float = 1.0  # seconds after a row's time limit in which its runner may report the time-out
-    answers_mb: int = 256  # most MB of large answers to read at once
+    answers_mb: int = 256  # maximum MB of large answers to read at once
 
 
 class Capacity:
-    """Counts sandboxes and their memory: a sandbox that rests counts with its present use, any other with its limit.
+    """Counts sandboxes and their memory: for a resting sandbox what it uses now, for any other its limit.
 
     One sandbox always fits, even if its limit is larger than the pool's memory.
 
@@ -54,7 +55,7 @@ class Capacity:
       taken_mb: `running_mb` and the memory that the other sandboxes, which rest, use now.
       leaving: Number of sandboxes that are being ended.
       leaving_mb: MB that these sandboxes count in `taken_mb`.
-      environments: Number of sandboxes by the digest of their environment.
+      environments: Number of sandboxes on each environment, by its digest.
     """
 
     def __init__(self, *, max_sandboxes: int, memory_mb: int, max_running: int | None = None) -> None:
@@ -146,7 +147,7 @@ class Share:
 
     @property
     def retry_after_s(self) -> float:
-        """Seconds after which a caller should retry: about as long as the last call waited."""
+        """Return the seconds after which a caller should retry: about as long as the last call waited."""
         stalled_s = time.monotonic() - self.moved_at
         return min(_LATEST_S, max(_SOONEST_S, self.waited_s, stalled_s))
 
@@ -162,7 +163,7 @@ class FairShare:
 
     @property
     def waiting(self) -> int:
-        """Number of calls in the queue."""
+        """Return the number of calls in the queue."""
         return self._all.waiting
 
     def share_of(self, workspace: str) -> Share:
@@ -189,23 +190,23 @@ class FairShare:
         )
 
     def begin(self, workspace: str, memory_mb: int) -> None:
-        """Count a workspace's sandbox, of this memory limit, as busy."""
+        """Count a workspace's sandbox with this memory limit as busy."""
         for share in (self.share_of(workspace), self._all):
             share.sandboxes += 1
             share.memory_mb += memory_mb
 
     def end(self, workspace: str, memory_mb: int) -> None:
-        """Record that a sandbox is no longer busy but idle, waiting or ended, and `memory_mb` of its memory free."""
+        """Record that a sandbox is idle, waiting or ended instead of busy, and that `memory_mb` are free again."""
         for share in (self.share_of(workspace), self._all):
             share.sandboxes -= 1
             share.memory_mb -= memory_mb
 
     @contextmanager
     def queued(self, workspace: str) -> Iterator[None]:
-        """Hold one of the workspace's places in the queue during the `with` block.
+        """Take one of the workspace's places in the queue during the `with` block.
 
         Raises:
-          Busy: the workspace already has as many places as it may have.
+          Busy: the workspace already has as many places as it may take.
         """
         own = self.share_of(workspace)
         if not self._may_wait(own):

@@ -31,7 +31,7 @@ from evaluator_host.types.outcome import ErrorCode, Failed, Loaded
 
 _log = logging.getLogger(__name__)
 
-# seconds that a row waits before a sandbox is started for it: about as long as a start takes
+# seconds that a row waits before a sandbox is started for it: about as long as a start would take
 GROW_AFTER_S: Final = 0.03
 REAP_EVERY_S: Final = 1.0
 IDLE_GROWTH_MB: Final = 64  # an idle sandbox that grows by more MB between two measurements is ended
@@ -42,7 +42,7 @@ _MANY_WARM: Final = 32  # in a pool with more sandboxes than this, the least use
 class Pool:
     """All sandboxes of one process of a host. Bound to one event loop.
 
-    `parts` is the number of processes of the host, which divide `limits` equally.
+    `parts` is the number of the host's processes, which share `limits` equally.
     """
 
     def __init__(self, backend: Backend, limits: PoolLimits, *, parts: int = 1) -> None:
@@ -71,10 +71,8 @@ class Pool:
         self._tasks: set[asyncio.Task[object]] = set()
         self._closed = False
 
-    # For callers
-
     async def lease_sandbox(self, request: LeaseRequest) -> Lease | Failed:
-        """Return a sandbox that has loaded this evaluator, or a `Failed` when the evaluator does not load.
+        """Lease a sandbox that has loaded this evaluator; return a `Failed` if the evaluator does not load.
 
         Raises:
           Busy: too many calls of this workspace wait already.
@@ -100,7 +98,7 @@ class Pool:
     def pause(self, lease: Lease, *, waits: bool) -> None:
         """Tell the pool that the row of a leased sandbox waits for an answer from outside, or runs again.
 
-        A waiting sandbox counts as idle, so that others run meanwhile, and has a low CPU weight.
+        A waiting sandbox counts as idle, so that others can run meanwhile, and gets a low CPU weight.
         """
         owner, slot = lease.owner, lease.slot
         if waits and slot not in owner.paused:
@@ -117,7 +115,7 @@ class Pool:
     async def resume(self, lease: Lease) -> None:
         """Wait until a sandbox whose row has its answer may run again, and count it as running.
 
-        Such rows come before new ones, but within their workspace's share, and in turns with calls of other
+        Such rows come before new ones, but only within their workspace's share, and they take turns with calls of other
         workspaces.
         """
         if lease.slot in lease.owner.paused:
@@ -134,7 +132,7 @@ class Pool:
         self._discard(lease.owner, lease.sandbox)
 
     async def prewarm(self, spec: SandboxSpec) -> None:
-        """Start a sandbox of `spec` without code, unless one is waiting.
+        """Start a sandbox of `spec` without code, unless one is ready.
 
         Raises:
           SandboxUnavailable: the sandbox does not start.
@@ -196,10 +194,8 @@ class Pool:
 
     @property
     def waiting(self) -> int:
-        """Number of callers in the queue."""
+        """Return the number of callers in the queue."""
         return self._shares.waiting
-
-    # Waiting and growing
 
     async def _wait(self, owner: EvaluatorPool, request: LeaseRequest) -> Lease | Failed:
         if self._closed:
@@ -235,7 +231,7 @@ class Pool:
         return bool(owner.idle)
 
     def _may_wake_now(self, owner: EvaluatorPool) -> bool:
-        """Return whether an idle sandbox may run at once and still leave memory for the largest one that waits."""
+        """Return whether an idle sandbox may run now and still leave memory for the largest one waiting to start."""
         sandbox, capacity = owner.idle[-1].sandbox, self.capacity
         may_start = self._shares.may_start(owner.workspace, sandbox.spec)
         if self._next_to_resume() is not None or not (may_start and capacity.fits_awake(sandbox)):
@@ -284,7 +280,7 @@ class Pool:
         return self._prewarmed.may_take(spec) or self.capacity.fits(spec)
 
     def _serve(self) -> None:
-        """Resume rows, start sandboxes for the start queue in turn, and end idle ones where there is no room."""
+        """Resume rows, start sandboxes for the start queue in turn, and end idle ones if there is no room."""
         if not (self._start_queue or self._resuming):
             return
         while True:
@@ -306,7 +302,7 @@ class Pool:
         self._make_room()
 
     def _next_to_resume(self) -> tuple[Lease, asyncio.Future[None]] | None:
-        """Return the row that has its answer and has waited longest, from a workspace within its share; or None."""
+        """Return the row that has its answer and has waited longest, from a workspace within its share, or None."""
         for lease, resumed in self._resuming:
             may_start = self._closed or self._shares.may_start(lease.owner.workspace, lease.sandbox.spec)
             if may_start and not resumed.done():
@@ -314,7 +310,7 @@ class Pool:
         return None
 
     def _may_resume(self, sandbox: Sandbox) -> bool:
-        """Return whether a sandbox whose row has its answer may run; one that would run alone always may."""
+        """Return whether a sandbox whose row has its answer may run; if no other one runs, it always may."""
         return self._closed or not self.capacity.running or self.capacity.fits_awake(sandbox)
 
     def _start(self, owner: EvaluatorPool) -> None:
@@ -334,7 +330,7 @@ class Pool:
         self._spawn(self._start_for(owner, request, prewarmed))
 
     def _make_room(self, *, beside: EvaluatorPool | None = None) -> bool:
-        """End as many idle and prewarmed sandboxes as waiting evaluators need; `_serve` runs again when these are gone.
+        """End as many idle and prewarmed sandboxes as waiting evaluators need; `_serve` runs again once they are gone.
 
         Args:
           beside: An evaluator that wants one more sandbox; only less used evaluators have to give one up for it.
@@ -401,10 +397,8 @@ class Pool:
         if not self._start_queue:
             self._prewarmed.refill_soon(request.spec)
 
-    # Handing on and ending
-
     def _hand_on(self, owner: EvaluatorPool, slot: Slot) -> None:
-        """Give a free slot to the next caller, or let it idle so that another evaluator gets its place or memory."""
+        """Give a free slot to the next caller, or let it idle, so that others can get its place or memory."""
         wanted_elsewhere = (not slot.fresh and self._next_to_resume() is not None) or (
             bool(self._start_queue)
             and (not owner.has_waiters or time.monotonic() > owner.turn_until)

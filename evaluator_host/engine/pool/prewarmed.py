@@ -16,12 +16,13 @@ from evaluator_host.types.evaluator import Language, SandboxSpec
 _log = logging.getLogger(__name__)
 
 PROBE_HOLDS_S: Final = 10.0  # seconds for which a probe's result holds, since probes come every few seconds
-RECENT_SPECS: Final = 4  # most kinds of sandboxes to keep ready: two languages, with packages and without
+RECENT_SPECS: Final = 4  # how many kinds of sandboxes are kept ready: for two languages, with packages and without
 
 WORTH_MS: Final = 20.0  # packages that import faster than this, in ms, are not imported in advance
-MOST_S: Final = 10.0  # longest import in advance, in seconds, since every prewarmed sandbox of a set needs it
+# time limit of an import in advance, in seconds, since every prewarmed sandbox of a set has to do it
+MOST_S: Final = 10.0
 _BASE_S: Final = 2.0
-_FACTOR: Final = 2.0  # the measured time is multiplied by this, because the machine may be busier than at the check
+_FACTOR: Final = 2.0  # safety factor for the measured time, because the machine may be busier than at the check
 _AGAIN_AFTER_S: Final = 1800.0
 _REMEMBERED: Final = 256
 
@@ -52,7 +53,7 @@ async def start_sandbox(backend: Backend, spec: SandboxSpec, *, grace_s: float) 
 
 
 def _gone(spec: SandboxSpec) -> str | None:
-    """Return which files of an evaluator are no longer on this machine; None if all are there."""
+    """Return a message on files of an evaluator that are no longer on this machine; None if all are there."""
     data = None if spec.data is None else spec.data.path
     folders = {"data files": data, "packages": spec.environment.path}
     return next((name for name, folder in folders.items() if folder is not None and not folder.is_dir()), None)
@@ -98,14 +99,17 @@ def _import_ms(spec: SandboxSpec) -> float:
 
 
 class PrewarmedSandboxes:
-    """Keeps sandboxes without code for the most recently used specs. Each counts against the capacity."""
+    """Keeps started sandboxes without code for the most recently used specs.
+
+    Each of them counts against the capacity.
+    """
 
     def __init__(
         self,
         backend: Backend,  # starts the sandboxes
         capacity: Capacity,  # sandbox capacity of the pool
         *,
-        per_spec: int,  # sandboxes to keep for each spec
+        per_spec: int,  # number of sandboxes to keep for each spec
         grace_s: float,  # how long a runner may take beyond its own limits, in seconds
         on_freed: Callable[[], None],  # called when a sandbox has ended and its place is free
         on_ready: Callable[[], None],  # called when a sandbox is ready
@@ -142,7 +146,7 @@ class PrewarmedSandboxes:
         return None
 
     def may_take(self, spec: SandboxSpec) -> bool:
-        """Return whether a prewarmed sandbox is waiting for `take_sandbox`, and there is memory for it to run."""
+        """Return whether a prewarmed sandbox is ready, and there is enough memory for it to run."""
         ready = (sandbox for sandbox in reversed(self._ready.get(spec, ())) if not sandbox.ended)
         return (first := next(ready, None)) is not None and self._capacity.fits_awake(first)
 
@@ -154,7 +158,7 @@ class PrewarmedSandboxes:
             return
         if self._capacity.fits(spec):
             self._keep(asyncio.get_running_loop().create_task(self._refill(spec)))
-        # a fast first call of the next evaluator is worth more than the sandbox that was idle longest
+        # a fast first call for the next evaluator is worth more than the sandbox that was idle longest
         elif self._make_room():
             self._wanting[spec] = None
 
@@ -177,7 +181,7 @@ class PrewarmedSandboxes:
     async def probe(self, spec: SandboxSpec) -> None:
         """Check that a sandbox of `spec` can start: one is ready, or one is started as a test and ended.
 
-        On a full host nothing is tested, because its sandboxes have started.
+        On a full host nothing is tested, because all its sandboxes did start.
 
         Raises:
           SandboxUnavailable: the sandbox does not start.
@@ -221,7 +225,10 @@ class PrewarmedSandboxes:
                 self._starting[spec] -= 1
 
     async def _import(self, sandbox: Sandbox) -> None:
-        """Import a sandbox's packages, then let it be taken. If an import fails, end it; do not try the set again."""
+        """Import a sandbox's packages, then offer it to callers.
+
+        If an import fails, end the sandbox; do not try the set again.
+        """
         self._importing.append(sandbox)
         try:
             refused = await self._preimporter.prepare(sandbox)
@@ -249,7 +256,7 @@ class PrewarmedSandboxes:
         return False
 
     def __len__(self) -> int:
-        """Return how many sandboxes `evict_one` could end."""
+        """Return the number of sandboxes that `evict_one` could end."""
         return sum(map(len, self._ready.values())) + len(self._importing)
 
     def forget(self, environment: str) -> None:
@@ -269,7 +276,7 @@ class PrewarmedSandboxes:
     def reap(self, *, max_age_s: float, idle_ttl_s: float) -> None:
         """Replace dead or old sandboxes, and end those not used recently, except those for Python without packages.
 
-        Those that no evaluator has used end sooner.
+        Sandboxes of a spec that no evaluator has used end sooner.
         """
         now = time.monotonic()
         for spec, ready in list(self._ready.items()):
@@ -293,7 +300,7 @@ class PrewarmedSandboxes:
             await asyncio.wait(set(self._tasks))
 
     def _missing(self, spec: SandboxSpec) -> bool:
-        ready = self._ready.get(spec)  # None if the spec was forgotten
+        ready = self._ready.get(spec)  # None if the spec was forgotten meanwhile
         return ready is not None and len(ready) + self._starting.get(spec, 0) < self._per_spec
 
     def _put(self, sandbox: Sandbox) -> None:

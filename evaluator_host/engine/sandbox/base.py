@@ -19,13 +19,13 @@ class Weight(float, Enum):
     """The CPU weight of a sandbox: its share of a busy processor, relative to the host's other sandboxes."""
 
     USUAL = 1.0
-    LONG = 0.125  # the row has computed for a while; many such sandboxes must not keep short rows waiting
-    # the row waits for an answer from outside; many rows that compute meanwhile take little from a long one
+    LONG = 0.125  # the row has computed for a while, and many such sandboxes must not keep short rows waiting
+    # the row waits for an answer from outside; many rows that compute meanwhile then take little from a long one
     WAITS = 0.005
 
 
 class Wire(Protocol):
-    """Sends bytes from the host to the network connections that a row opened."""
+    """Sends bytes from the host to the network connections that a row has opened."""
 
     def reply(self, connection: int, data: bytes, *, end: bool = False) -> None:
         """Queue bytes for a connection; `end` closes it. Never blocks; does nothing for a closed connection."""
@@ -40,11 +40,11 @@ class Gate(Protocol):
     """The host's end of the connections that one row makes to its loopback address (runtimes/PROTOCOL.md, `bytes`)."""
 
     most_wait_s: float
-    """Seconds for which `waited_s` may grow in all."""
+    """Maximum number of seconds to which `waited_s` may grow."""
 
     @property
     def waited_s(self) -> float:
-        """Seconds so far in which the row waited for the host's answers; they do not count for its time limit."""
+        """Return for how many seconds the row has waited for the host's answers; its time limit does not count them."""
         ...
 
     def open(self, wire: Wire) -> None:
@@ -52,11 +52,11 @@ class Gate(Protocol):
         ...
 
     def receive(self, connection: int, data: bytes, *, end: bool) -> None:
-        """Handle bytes, of any content, that the guest wrote; `end` means that the guest closed the connection."""
+        """Handle bytes from the guest, which may be anything; `end` means that the guest closed the connection."""
         ...
 
     def close(self) -> None:
-        """End every connection and request: the row has its outcome. Nothing is served before the next `open`."""
+        """End every connection and request: the row has its outcome. Serve nothing more until the next `open`."""
         ...
 
 
@@ -65,24 +65,24 @@ class Link(Protocol):
 
     @property
     def id(self) -> str:
-        """Name of the sandbox in logs and in the backend (cgroup, container)."""
+        """Return the name of the sandbox in logs and in the backend (cgroup, container)."""
         ...
 
     @property
     def ended(self) -> bool:
-        """Whether the runner is known to have ended and all its output was read. Does no I/O and never waits."""
+        """Whether the runner is known to have ended and all its output was read. This does no I/O and never waits."""
         ...
 
     @property
     def first_pid(self) -> int | None:
-        """The sandbox's first process, an ancestor of all others, as this machine numbers it; None when unseen."""
+        """Return this machine's id of the sandbox's first process, the ancestor of the others; None if not visible."""
         ...
 
     def write(self, data: Octets) -> None:
-        """Queue bytes for the runner. Never blocks; does nothing when the sandbox is dead, which `read` reports.
+        """Queue bytes for the runner. Never block; do nothing if the sandbox is dead, which `read` reports.
 
         Args:
-          data: Of any length; call `drain` after more than 1 MiB.
+          data: Any number of bytes; call `drain` after more than 1 MiB.
         """
         ...
 
@@ -93,22 +93,22 @@ class Link(Protocol):
     async def read(self, *, patience_s: float = 0.0) -> bytes:
         """Return the next bytes from the runner, at most 256 KiB; `b""` when it has ended.
 
-        When there are none yet, a link may wait for `patience_s` before it looks again, so that more arrive at once.
+        If there are no bytes yet, a link may wait for `patience_s` before it looks again, so that more arrive together.
         """
         ...
 
     def memory_events(self) -> int:
         """Return how many processes of the sandbox were killed at its memory limit; 0 where that is not counted.
 
-        Takes microseconds and no request to an engine: the session asks after every row whose process was killed, to
-        tell `memory_limit` from `crashed`.
+        This takes microseconds and no request to an engine: the session asks after every row whose process was killed,
+        to tell `memory_limit` from `crashed`.
         """
         ...
 
     def used_bytes(self) -> int | None:
-        """Return the memory that the sandbox uses now, in bytes, files in memory included; None if unknown.
+        """Return the memory that the sandbox uses now, in bytes, including files in memory; None if unknown.
 
-        Takes microseconds where there is a cgroup: the pool asks once a second for each idle sandbox.
+        This takes microseconds where there is a cgroup: the pool asks once a second for each idle sandbox.
         """
         ...
 
@@ -124,7 +124,7 @@ class Link(Protocol):
     def weigh(self, weight: Weight) -> None:
         """Set the sandbox's share of the processor for times when other sandboxes compute too.
 
-        Takes microseconds. Does nothing where the sandbox has no cgroup that this host may write.
+        This takes microseconds, and does nothing if the sandbox has no cgroup that this host may write.
         """
         ...
 
@@ -132,7 +132,8 @@ class Link(Protocol):
         """Kill every process of the sandbox, remove everything it had on the host, and return how it ended.
 
         Never raises, and a second call returns the same exit status. Afterwards no process, mount, cgroup, container,
-        file or descriptor is left; a thing that could not be removed is logged, and a later `Backend.sweep` removes it.
+        file or descriptor is left; if something could not be removed, that is logged, and a later `Backend.sweep`
+        removes it.
         """
         ...
 
@@ -181,11 +182,14 @@ class Backend(Protocol):
 
     @property
     def platform(self) -> Platform:
-        """Platform inside the sandboxes. Until a remote engine has answered, this machine's processor is assumed."""
+        """Return the platform inside the sandboxes.
+
+        Until a remote engine has answered, it has this machine's processor.
+        """
         ...
 
     def python_versions(self) -> tuple[str, ...]:
-        """Return the minor Python versions that a spec may name, the default included; blocks for seconds at first."""
+        """Return the minor Python versions that a spec may name, with the default; the first call may take seconds."""
         ...
 
     async def start(self, spec: SandboxSpec) -> Link:
@@ -203,11 +207,11 @@ class Backend(Protocol):
     async def prepare(self, environment: Environment) -> None:
         """Build the image that sandboxes on an installed environment need, so that `start` need not wait for it.
 
-        Concurrent calls build it once, and later processes find it again. A backend whose sandboxes read the folder of
-        the environment itself does nothing.
+        Concurrent calls build it once, and later processes find it again. A backend whose sandboxes read the
+        environment's folder directly has nothing to do.
 
         Args:
-          environment: An installed one.
+          environment: An installed environment.
 
         Raises:
           SandboxUnavailable: the engine does not answer, or the environment's folder is gone.
@@ -215,12 +219,12 @@ class Backend(Protocol):
         ...
 
     async def compare(self, environment: Environment) -> list[str]:
-        """Return the paths at which the image from `prepare` differs from the environment's folder; `[]` without one.
+        """Return the paths at which the image from `prepare` differs from the environment's folder, if there is one.
 
-        Reads every file of both; only `packages verify` calls it.
+        This reads every file of both; only `packages verify` calls it.
 
         Args:
-          environment: An installed one.
+          environment: An installed environment.
 
         Raises:
           SandboxUnavailable: the engine does not answer, or the folder is gone.
@@ -230,7 +234,7 @@ class Backend(Protocol):
     async def drop_environment(self, digest: str) -> None:
         """Forget the image from `prepare`, because the environment's files were replaced; running sandboxes keep it.
 
-        Idempotent. The next `prepare` or `start` builds the image again.
+        Repeated calls do no harm. The next `prepare` or `start` builds the image again.
 
         Args:
           digest: `sha256:…` of the environment.
@@ -258,7 +262,7 @@ class Backend(Protocol):
         ...
 
     async def sweep(self) -> int:
-        """Remove cgroups or containers that dead hosts left, never a living host's; return how many."""
+        """Remove the cgroups or containers that dead hosts left, never those of a living host; return how many."""
         ...
 
     async def close(self) -> None:

@@ -1,4 +1,7 @@
-"""The commands of sandboxes: a shell and text tools. Bubblewrap has copies of this machine's, the image its own."""
+"""The commands of sandboxes: a shell and text tools.
+
+With bubblewrap they are copies of this machine's programs; the Docker image has its own.
+"""
 
 import re
 import shutil
@@ -31,7 +34,7 @@ _NO_COMMAND: Final = re.compile(
 
 
 def find_shell_tools() -> Iterator[tuple[str, Path]]:
-    """Yield the tools on this machine, with the files of their programs; nothing if the machine has no shell."""
+    """Yield each tool on this machine with its program's file; yield nothing if the machine has no shell."""
     found = {name: path for name in SHELL_TOOLS if (path := shutil.which(name, path=":".join(_SOURCES))) is not None}
     if "sh" in found:
         yield from ((name, Path(path).resolve()) for name, path in found.items())
@@ -44,7 +47,7 @@ def missing_command(text: str) -> str | None:
 
 
 def advice_on_command(name: str, language: Language) -> str:
-    """Return advice that names the commands which a sandbox has instead of a missing one."""
+    """Return advice that names the commands which a sandbox has, for a command that it does not have."""
     if name in ("/bin/sh", "/bin/bash"):
         return "this host's machine has no shell to give to sandboxes: start the program itself, without a shell"
     told = f"the sandbox has no command {name}; {commands_of(language)}"
@@ -52,6 +55,6 @@ def advice_on_command(name: str, language: Language) -> str:
 
 
 def commands_of(language: Language) -> str:
-    """Say which commands a sandbox has."""
+    """Return a sentence that says which commands a sandbox has."""
     own = "python3, python" if language is Language.PYTHON else "node"
     return f"it has {own}, sh and small tools of the shell (cat, grep, sed, sort, find …)"

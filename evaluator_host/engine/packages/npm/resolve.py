@@ -21,7 +21,7 @@ NO_ANSWER: Final = re.compile(
     r"ENOTFOUND|ECONN\w+|ETIMEDOUT|EAI_AGAIN|E(?:HOST|NET)UNREACH|EPIPE|EIDLETIMEOUT|ENOTCACHED|ERR_(?:SOCKET|TLS|SSL)\w*"
     r"|\w*CERT\w*|UNABLE_TO_\w+|EPROTO|E401|E403|E407|E42\d|E5\d\d|FETCH_ERROR"
 )
-_SAID_CHARS: Final = 20_000  # most characters of an error to keep, since errors may quote texts of packages
+_SAID_CHARS: Final = 20_000  # how much of an error to keep, since errors may quote long texts of packages
 _NEEDS: Final = ("dependencies", "optionalDependencies", "peerDependencies")
 _TARGET: Final = re.compile(r"No matching version found for (?P<spec>@?[^@\s]+@\S+?)\.?$")
 _OUTSIDE: Final = re.compile(r'Fetching packages of type "(?P<kind>\w+)" have been disabled')
@@ -67,7 +67,7 @@ def _read_lock(
 
 
 async def matching_versions(specs: Sequence[tuple[str, str]], resolver: Resolver) -> list[tuple[str, ...]]:
-    """Return the versions that match each `(name, range or tag)`, oldest first; empty when none does.
+    """Return the versions that match each `(name, range or tag)`, oldest first; empty when none matches.
 
     Raises:
       IndexUnavailable: the registry does not answer for any of them.
@@ -124,7 +124,7 @@ def _packages(
 def _installed(entries: Mapping[str, dict[str, Any]], target: LockTarget) -> set[str]:
     """Return the paths that npm installs on the target.
 
-    Dependencies of optional packages for other platforms are left out; the lock itself does not mark them.
+    Dependencies of optional packages for other platforms are left out, though the lock does not mark them.
 
     Raises:
       PackagesFailed: a package that has to be there does not run on the target.
@@ -149,7 +149,7 @@ def _installed(entries: Mapping[str, dict[str, Any]], target: LockTarget) -> set
 
 
 def _nearest(path: str, name: str, entries: Mapping[str, dict[str, Any]]) -> str | None:
-    """Return the folder in which Node finds a package from a path: its own `node_modules`, else the next above."""
+    """Return where Node finds a package from a path: in the path's own `node_modules`, else in the nearest above."""
     while True:
         found = f"{path}/node_modules/{name}".removeprefix("/")
         if found in entries:
@@ -175,7 +175,7 @@ def _checked(path: str, entry: dict[str, Any]) -> str:
 
 
 def fits(entry: dict[str, Any], target: LockTarget) -> bool:
-    """Whether npm would install a locked package on the target, by its `os`, `cpu` and `libc` lists (`!x` excludes)."""
+    """Return whether npm would install a package on the target, by its `os`, `cpu` and `libc` lists (`!x` excludes)."""
     values = {"os": "linux", "cpu": _CPU.get(target.machine, target.machine), "libc": "glibc"}
     return all(_allows(entry.get(field), value) for field, value in values.items())
 

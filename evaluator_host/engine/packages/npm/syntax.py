@@ -17,7 +17,7 @@ _PIP_PIN: Final = re.compile(r"(?P<name>@?[\w./-]+)\s*(?:\[[^\]]*\])?\s*={1,3}\s
 _PIP_RANGE: Final = re.compile(r"@?[\w./-]+\s*(?:\[[^\]]*\])?\s*(?:[<>]=?|[!~=]=|=)")
 _SPACED: Final = re.compile(r"(?P<name>@?[^@\s]+)\s*@\s*(?P<version>[^@\s]+)")
 _CHECK: Final = Path(__file__).with_name("check.cjs")
-# longest time for a check, in seconds; it takes 60 ms, but a loaded machine must not turn valid pins into errors
+# longest time for a check, in seconds; it takes 60 ms, but on a loaded machine valid pins must not become errors
 _CHECK_TIMEOUT_S: Final = 20.0
 _MESSAGES: Final = {
     "git": "a git repository is not allowed; pin a version of the registry",
@@ -29,7 +29,7 @@ _MESSAGES: Final = {
 
 
 def read(texts: Sequence[str]) -> list[Pin | Refusal]:
-    """Return each text's exact pin, or the reason why it is not one, in the order given."""
+    """Return for each string its exact pin, or the reason why it is not one."""
     asked = [(text, _foreign(text)) for text in texts]
     answers = iter(_judge(tuple(_spec(text) for text, refusal in asked if refusal is None)))
     found = [refusal or _decide(text, next(answers)) for text, refusal in asked]
@@ -37,7 +37,7 @@ def read(texts: Sequence[str]) -> list[Pin | Refusal]:
 
 
 def wanted(texts: Sequence[str]) -> list[tuple[str, str] | None]:
-    """Return the name and range (or tag) in each refused text, to look up the newest match; None if it has none."""
+    """Return the name and range (or tag) in each refused string, to look up the newest match; None without one."""
     specs = ["" if "#" in text or text.startswith("-") else _meant(text) for text in texts]
     answers = iter(_judge(tuple(filter(None, specs))))
     return [_asked(next(answers)) if spec else None for spec in specs]
@@ -105,7 +105,7 @@ def _range(text: str, answer: dict[str, Any]) -> Refusal:
 
 
 def _with_valid_hints(found: list[Pin | Refusal]) -> list[Pin | Refusal]:
-    """Drop the hints that would be refused themselves: `@x==1` suggests nothing."""
+    """Drop hints that would themselves be refused as pins, as for `@x==1`."""
     hints = tuple(item.hint for item in found if isinstance(item, Refusal) and item.hint)
     good = {
         hint: f"{answer['name']}@{answer['version']}"
@@ -116,10 +116,10 @@ def _with_valid_hints(found: list[Pin | Refusal]) -> list[Pin | Refusal]:
 
 
 def _judge(specs: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Return how npm's own libraries read each text: `{"type", "name", "version", "wanted", "floor"}` or a reason.
+    """Return how npm's own libraries read each string: `{"type", "name", "version", "wanted", "floor"}` or a reason.
 
     Raises:
-      MachineExhausted: this machine lacks memory, processes or the like to run them.
+      MachineExhausted: this machine is out of memory, processes or the like.
       Misconfigured: node or npm's libraries cannot be run.
     """
     if not specs:

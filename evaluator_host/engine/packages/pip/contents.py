@@ -1,7 +1,7 @@
 """Finds the newest version of a pip package that a runtime can load, and whether its wheel has what code imports.
 
-A program of its own, so that a slow index or a large file does not block a host; nothing of a wheel is run. It is given
-a JSON file, as `versions` is, with `range` (`<82`) and `wanted`: names that code reads of each module,
+A separate program, so that a slow index or a large file does not block a host; nothing in a wheel is run. Its argument
+is a JSON file, as for `versions`, with also `range` (`<82`) and `wanted`, the names that code reads from each module:
 `{"schema": ["Schema"]}`. It prints `{"found", "version", "has"}`: whether the index knows the package, its newest
 version (null without a wheel), and the names of each module that the wheel has, null for a module that it lacks.
 """
@@ -21,10 +21,11 @@ from packaging.utils import canonicalize_name
 from evaluator_host.engine.packages.pip.versions import File, fetched, limit_memory, newest_wheels, opened
 
 _BLOCK: Final = 64 << 10
-# most bytes to read of one wheel; its list of files and some modules take a hundredth of that
+# maximum number of bytes to read from one wheel; its list of files and some modules take a hundredth of that
 _READ_BYTES: Final = 48 << 20
-_TEXT_BYTES: Final = 4 << 20  # most bytes to read of one module
-_MODULES: Final = 60  # most modules to search for the names of one import: `from .core import *` leads to others
+_TEXT_BYTES: Final = 4 << 20  # maximum number of bytes to read from one module
+# maximum number of modules to search for the names of one import: `from .core import *` leads to others
+_MODULES: Final = 60
 _BINARY: Final = (".so", ".pyd")
 _MODULE: Final = re.compile(r"(.+?)(?:/__init__)?(?:\.py|(?:\.[\w-]+)*\.(?:so|pyd))")
 
@@ -56,7 +57,8 @@ class Contents:
 
     def __init__(self, wheel: zipfile.ZipFile) -> None:
         self._wheel = wheel
-        self._files: dict[str, zipfile.ZipInfo | None] = {}  # file of each module, by its path; None for a mere folder
+        # the file of each module, by the module's path; None for a folder without a file of its own
+        self._files: dict[str, zipfile.ZipInfo | None] = {}
         self._stubs: dict[str, zipfile.ZipInfo] = {}
         self._binary: set[str] = set()  # folders with a module that is not Python
         for info in wheel.infolist():
@@ -83,7 +85,7 @@ class Contents:
         return [name for name in wanted if self._has(path, name)] if path in self._files else None
 
     def _has(self, path: str, name: str) -> bool:
-        """Whether a module has a name, `parts.Schema`."""
+        """Return whether a module has a name such as `parts.Schema`."""
         first, _, rest = name.partition(".")
         inner = f"{path}/{first}"
         if rest and inner in self._files:
@@ -96,7 +98,7 @@ class Contents:
             return False
         seen.add(path)
         if info.filename.endswith(_BINARY) or info.file_size > _TEXT_BYTES:
-            return True  # only running the module would tell its names
+            return True  # the names are known only once the module has run
         text = self._wheel.read(info).decode("utf-8", "replace")
         try:
             tree = ast.parse(text)
@@ -110,7 +112,7 @@ class Contents:
         return any(self._binds(one, name, seen) for one in stars)
 
     def _stub(self, path: str) -> str:
-        """Return the text of a module's stub file, which also has the names that the module imports later."""
+        """Return a module's stub file, which also has the names that the module imports only when they are used."""
         info = self._stubs.get(path)
         return "" if info is None or info.file_size > _TEXT_BYTES else self._wheel.read(info).decode("utf-8", "replace")
 
@@ -118,7 +120,7 @@ class Contents:
 def _bound(tree: ast.Module, path: str, *, is_package: bool) -> tuple[set[str], list[str]]:
     """Return the names that a module binds, and the paths of modules from which it imports all names.
 
-    A module that replaces itself in `sys.modules` binds `sys.modules`.
+    For a module that replaces itself in `sys.modules`, the names include `sys.modules`.
     """
     names, stars = set[str](), list[str]()
     left: list[ast.AST] = [*tree.body]
@@ -153,7 +155,10 @@ def _from(node: ast.ImportFrom, path: str, *, is_package: bool) -> str:
 
 
 class _Remote(io.RawIOBase):
-    """A file of the index. Parts are fetched as they are read; the whole file, if the index does not serve parts."""
+    """A file of the index.
+
+    Only the parts that are read are fetched, or the whole file if the index does not serve parts.
+    """
 
     def __init__(self, url: str, asked: dict[str, Any]) -> None:
         self._url, self._asked = url, asked

@@ -201,7 +201,7 @@ class NoWheel(PackagesFailed):
 
     @classmethod
     def for_pin(cls, pin: Pin, target: LockTarget, near: Sequence[str]) -> "NoWheel":
-        """Return the error for a pin, with two ways out: a pin in `near`, which has a wheel, or source builds."""
+        """Return the error for a pin. It offers two ways out: a pin in `near`, which has a wheel, or source builds."""
         where = f"Python {target.runtime} on linux {target.machine}"
         instead = f"Pin {' or '.join(near)}, which has one, or let" if near else "Let"
         detail = (
@@ -217,7 +217,7 @@ def unanswered(said: str) -> bool:
 
 
 async def _nearest(pin: Pin, resolver: Resolver) -> list[str]:
-    """Return pins of the versions around a version that does not exist, the older one first."""
+    """Return pins of the next older and the next newer version, for a pin whose version does not exist."""
     below = await newest_version(f"{pin.name}<{pin.version}", resolver)
     above = await newest_version(f"{pin.name}>{pin.version}", resolver, lowest=True)
     return [Pin(pin.name, version, pin.extras).text for version in (below, above) if version]

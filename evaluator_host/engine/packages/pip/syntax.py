@@ -19,11 +19,11 @@ _SINGLE_EQUALS: Final = re.compile(r"(?P<name>[^=<>!~\s]+)\s*=\s*(?P<version>\d[
 _LOOSE: Final = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)\s*(?P<extras>\[[\w\s,.-]*\])?\s*(?P<rest>[@=^~\s].*|)")
 _LATEST: Final = "`latest` is not a version, and can mean another version tomorrow; write name==1.2.3"
 
-_FIRST_YEAR: Final = 1990  # least first number of a version that counts as a year
+_FIRST_YEAR: Final = 1990  # a version may be a date if its first number is at least this year
 
 
 def read(text: str) -> Pin | Refusal:
-    """Return a text's exact pin in canonical form, or the reason why it is not one."""
+    """Return a string's exact pin in canonical form, or the reason why it is not a pin."""
     if refusal := _foreign(text):
         return refusal
     try:
@@ -40,7 +40,7 @@ def read(text: str) -> Pin | Refusal:
 
 
 def wanted(text: str) -> Requirement | None:
-    """Return the version range in a refused text, to look up its newest match; None if it has none."""
+    """Return the version range in a refused string, to look up its newest match; None if there is no range."""
     if _foreign(text, npm_too=False):
         return None
     found = _loosely(text)
@@ -55,7 +55,7 @@ def wanted(text: str) -> Requirement | None:
 
 
 def _loosely(text: str) -> Requirement | None:
-    """Return the requirement in a text; if the text is not a requirement, the package that it begins with."""
+    """Return the requirement in a string; if the string is not a requirement, the package with which it begins."""
     with suppress(InvalidRequirement):
         return Requirement(text)
     loose = _LOOSE.fullmatch(text)
@@ -69,7 +69,7 @@ def _loosely(text: str) -> Requirement | None:
 
 
 def canonical_version(version: Version) -> str:
-    """Return one spelling for equal PEP 440 versions: 2.1.0 for 2.1 and 2.1.0.0; dates such as 2024.1 stay."""
+    """Return the same spelling for equal PEP 440 versions: 2.1.0 for 2.1 and 2.1.0.0. Dates such as 2024.1 stay."""
     shortest = canonicalize_version(str(version))
     release = ".".join(str(part) for part in Version(shortest).release)
     missing = 0 if version.release[0] >= _FIRST_YEAR else 2 - release.count(".")
@@ -97,7 +97,7 @@ def _foreign(text: str, *, npm_too: bool = True) -> Refusal | None:
 
 
 def _clean(text: str) -> str | None:
-    """Return a hint in canonical form; None when the hint would be refused itself."""
+    """Return a hint in canonical form; None when the hint itself would be refused as a pin."""
     pin = read(text.strip())
     return pin.text if isinstance(pin, Pin) else None
 
@@ -136,7 +136,7 @@ def _exact(requirement: Requirement) -> Pin | Refusal:
 
 
 def _hint(requirement: Requirement) -> str | None:
-    """Return the pin of the version that a range names and allows: `>=2.1.0` names and allows 2.1.0."""
+    """Return a pin with the version that a range names, if the range allows it: 2.1.0 for `>=2.1.0`."""
     named = [spec.version for spec in requirement.specifier if spec.operator in {"==", "===", ">=", "~=", "<="}]
     if len(named) != 1 or not re.fullmatch(r"[\w.!+-]+", named[0]):
         return None

@@ -1,7 +1,7 @@
 """Lists the versions of a pip package that a runtime can load.
 
-A program of its own, so that a slow index or a large page does not block a host. Its argument is a JSON file; it prints
-`{"name", "versions": [newest, …]}`, `versions` null for an unknown package.
+A separate program, so that a slow index or a large page does not block a host. Its argument is a JSON file; it prints
+`{"name", "versions": [newest, …]}`. `versions` is null for an unknown package.
 """
 
 import base64
@@ -25,7 +25,7 @@ from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
-_PAGE_BYTES: Final = 64 << 20  # most bytes to read of an index page; the largest have 10 MB
+_PAGE_BYTES: Final = 64 << 20  # maximum number of bytes to read from an index page; the largest have 10 MB
 _MEMORY_BYTES: Final = 2 << 30
 _INFLATED: Final = 31  # zlib's window size for gzip
 _TIMEOUT_S: Final = 8.0
@@ -46,7 +46,7 @@ def main(given: Path) -> None:
 
 
 def limit_memory() -> None:
-    """Let this process fail at 2 GB: a page of the largest size may hold many small values."""
+    """Limit this process to 2 GB of memory, since a large page may hold very many small values."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
 
 
@@ -60,7 +60,7 @@ class File:
 
 
 def usable(files: Iterable[File], runtime: str, machine: str, glibc: list[int]) -> list[str]:
-    """Return the versions with a wheel for a runtime, newest first, finals before pre-releases."""
+    """Return the versions with a wheel for a runtime, newest first, with all pre-releases after the final versions."""
     return [str(version) for version in sorted(_wheels(files, runtime, machine, glibc), key=_rank, reverse=True)]
 
 
@@ -115,7 +115,7 @@ def _tags(runtime: str, machine: str, glibc: list[int]) -> Iterator[Tag]:
 
 
 def fetched(url: str, asked: dict[str, Any]) -> Iterator[File] | None:
-    """Return the files of a package by its page in the index, without those withdrawn; None for an unknown package."""
+    """Return the files on a package's page of the index, except withdrawn ones; None for an unknown package."""
     try:
         with opened(url, asked, {"Accept": _ACCEPT, "Accept-Encoding": "gzip"}) as answer:
             body = answer.read(_PAGE_BYTES)
@@ -130,7 +130,7 @@ def fetched(url: str, asked: dict[str, Any]) -> Iterator[File] | None:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects; the credentials go to the index's own host only."""
+    """Follows redirects, and sends the credentials to the index's own host only."""
 
     def redirect_request(self, req: urllib.request.Request, *args: Any) -> urllib.request.Request | None:
         followed = super().redirect_request(req, *args)

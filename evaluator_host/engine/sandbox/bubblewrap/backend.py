@@ -1,7 +1,8 @@
 """The bubblewrap backend: kernel namespaces in milliseconds, without a daemon and without an image.
 
-One policy (`bubblewrap_args`) for two cases. A sandbox of an ordinary user has a user namespace of its own. A sandbox
-of root has none: its runner changes to an unprivileged user that no other sandbox has.
+One policy (`bubblewrap_args`) covers two cases. If the host is an ordinary user, each sandbox has its own user
+namespace. If the host is root, sandboxes have none: each runner changes to an unprivileged user that no other sandbox
+has.
 """
 
 import asyncio
@@ -56,7 +57,7 @@ _ZONES: Final = Path("/usr/share/zoneinfo")
 _EXIT_S: Final = 1.0
 _SETUP_S: Final = 10.0  # longest time to wait for bubblewrap, in seconds; it answers within 5 ms
 _MB: Final = 1024 * 1024
-_TEMPLATES: Final = 3  # failures of templates after which sandboxes start without one
+_TEMPLATES: Final = 3  # number of failed templates after which sandboxes start without a template
 _BACKENDS: Final = itertools.count(1)  # numbers of backends: a process may have several, each with its own cgroups
 
 _log = logging.getLogger(__name__)
@@ -68,7 +69,7 @@ class _Ready:
 
     bwrap: doctor.Bubblewrap
     host: Host
-    seccomp: dict[bool, bytes]  # compiled filters, by whether the sandbox has network
+    seccomp: dict[bool, bytes]  # the compiled filters: one for sandboxes with network, one for those without
     cgroups: Cgroups | None
 
     def limits(self, controller: str) -> bool:
@@ -92,9 +93,9 @@ class BubblewrapBackend(LocalBackend):
     ) -> None:
         super().__init__(tools, pythons)
         self._start = start
-        self._templates: dict[str, Template] = {}  # templates by interpreter
-        self._failures = 0  # templates that failed
-        self.instance = f"{instance}.{next(_BACKENDS)}"  # name of the folder of its cgroups
+        self._templates: dict[str, Template] = {}  # templates, by interpreter
+        self._failures = 0  # number of templates that failed
+        self.instance = f"{instance}.{next(_BACKENDS)}"  # name of the folder that has its cgroups
         self._watchdog = Watchdog(supervisor)
         self._preparing: asyncio.Task[_Ready] | None = None
 
@@ -128,7 +129,7 @@ class BubblewrapBackend(LocalBackend):
                     await link.destroy()
                     raise
         except OSError as error:
-            if isinstance(error, FileNotFoundError):  # our cgroup was removed; the next start makes it again
+            if isinstance(error, FileNotFoundError):  # somebody removed our cgroup; the next start makes it again
                 self._preparing = None
             raise SandboxUnavailable(f"bubblewrap could not start a sandbox: {refusal_of(error)}") from error
         return link
@@ -189,7 +190,7 @@ class BubblewrapBackend(LocalBackend):
         return [doctor.binary_finding(ready.bwrap), *tried, *held, doctor.limits_finding(version, controllers)]
 
     async def sweep(self) -> int:
-        """Remove cgroups of dead hosts and kill orphaned sandboxes; return how many."""
+        """Remove the cgroups of dead hosts and kill orphaned sandboxes; return how many."""
         orphans = await asyncio.to_thread(kill_orphans)
         return orphans + await asyncio.to_thread(cgroups.sweep, cgroup_mounts())
 
@@ -284,7 +285,7 @@ class BubblewrapBackend(LocalBackend):
         link: PipeLink,
         scope: BubblewrapProcesses,
     ) -> None:
-        """Set rlimits before the first process starts another, and the other limits before guest code runs."""
+        """Set the rlimits before the first process starts another one, and all other limits before guest code runs."""
         pid = await self._first_process(scope, inherited)
         if pid is None:
             raise await _refused(link)
@@ -303,7 +304,8 @@ class BubblewrapBackend(LocalBackend):
         if not (ready.limits(MEMORY) and ready.limits(PIDS)):
             scope.watch(Watch(pid, spec.memory_mb * _MB, processes, scope.kill))
         if ready.cgroups is not None:
-            name = secrets.token_hex(6)  # random, because the guest sees it and a count would reveal its neighbours
+            # random, because the guest sees the name, and a count would tell it about its neighbours
+            name = secrets.token_hex(6)
             group = ready.cgroups.create(name, memory_mb=spec.memory_mb, processes=processes)
             await scope.limit(pid, group)
         if link.ended:
@@ -319,7 +321,7 @@ class BubblewrapBackend(LocalBackend):
             raise SandboxSlow(
                 f"bubblewrap did not set up a sandbox within {_SETUP_S:g} s: the machine is busy; try again"
             ) from error
-        except ProcessLookupError:  # bubblewrap failed while it made its mounts
+        except ProcessLookupError:  # bubblewrap failed during its mounts
             return None
         return pid
 
@@ -332,7 +334,7 @@ def _rlimits(spec: SandboxSpec, ready: _Ready, identity: Identity) -> dict[int, 
 async def _refused(link: PipeLink) -> SandboxUnavailable | SandboxLost:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_EXIT_S):
-            while await link.read():  # read to the end, because the exit code says why it failed
+            while await link.read():  # read everything, because the exit code then says why bubblewrap failed
                 pass
     exit_status = await link.destroy()
     if exit_status.signal is not None:

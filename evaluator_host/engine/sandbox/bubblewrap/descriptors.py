@@ -37,7 +37,7 @@ class InheritedFds:
                 block=block,
                 files={name: self._filled(content) for name, content in files.items()},
             )
-        except BaseException:  # no descriptors are left, after some were opened
+        except BaseException:  # if opening fails half-way, close what is open
             self._close()
             raise
 
@@ -49,7 +49,7 @@ class InheritedFds:
 
     @property
     def child_fds(self) -> tuple[int, ...]:
-        """Every descriptor that the child process must inherit."""
+        """Return every descriptor that the child process must inherit."""
         return tuple(self._child)
 
     def args(self, arguments: Sequence[str]) -> int:
@@ -60,7 +60,7 @@ class InheritedFds:
         return self._filled(bubblewrap_words(arguments))
 
     def hand_over(self) -> None:
-        """Close our copies of the child's descriptors once it has started, so that we notice when it closes its own."""
+        """Close our copies of the child's descriptors after its start, to notice when the child closes its own."""
         while self._child:
             os.close(self._child.pop())
 
@@ -70,12 +70,12 @@ class InheritedFds:
             os.close(self._own.pop())
 
     async def first_process(self) -> int | None:
-        """Return the process id of the first process in bubblewrap's namespaces; waits until it exists.
+        """Wait for the first process in bubblewrap's namespaces, and return its process id.
 
-        None when bubblewrap failed; its standard error says why.
+        The result is None if bubblewrap failed; its standard error says why.
         """
         data = b""
-        while b"}" not in data:  # read it whole: SIGPIPE would kill bubblewrap if we closed the pipe before
+        while b"}" not in data:  # read everything: SIGPIPE would kill bubblewrap if we closed the pipe too early
             await readable(self._info)
             more = os.read(self._info, 4096)
             if not more:
@@ -90,7 +90,7 @@ class InheritedFds:
             os.write(self._go, b"\n")
 
     def _pipe(self, *, reads: bool) -> tuple[int, int]:
-        """Return our end and the child's."""
+        """Make a pipe, and return our end and the child's."""
         reader, writer = os.pipe()
         own, child = (reader, writer) if reads else (writer, reader)
         self._own.append(own)
@@ -103,12 +103,12 @@ class InheritedFds:
 
 
 def bubblewrap_words(arguments: Sequence[str]) -> bytes:
-    """Return arguments, each ended by a zero byte, as bubblewrap reads them from the descriptor of `--args`."""
+    """Return arguments in the form that bubblewrap reads from the descriptor of `--args`: a zero byte ends each."""
     return b"".join(argument.encode() + b"\0" for argument in arguments)
 
 
 def memory_file(content: bytes) -> int:
-    """Return a descriptor of a new file in memory with this content, to be read from its start."""
+    """Return the descriptor, at its start, of a new file in memory with this content."""
     descriptor = os.memfd_create(MEMORY_FILE, os.MFD_CLOEXEC)
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)

@@ -51,7 +51,7 @@ class Bubblewrap:
 
     @property
     def can_disable_userns(self) -> bool:
-        """Whether this bubblewrap can forbid user namespaces inside a sandbox."""
+        """Return whether this bubblewrap can forbid user namespaces inside a sandbox."""
         return self.version >= _DISABLE_USERNS
 
 
@@ -98,7 +98,7 @@ def advice(stderr: str) -> str:
 
 
 def require_program(path: Path) -> None:
-    """Check that a file begins as a program does: bubblewrap and Node have a shell run anything else, line by line.
+    """Check that a file begins like a program; bubblewrap and Node would give anything else to a shell to run.
 
     Raises:
       SandboxUnavailable: the file is not a program.
@@ -117,7 +117,7 @@ def binary_finding(bwrap: Bubblewrap) -> Finding:
 
 
 def confinement_findings() -> list[Finding]:
-    """Return findings about the isolation of sandboxes that start: their user and system call filter."""
+    """Return findings about how a sandbox that starts is isolated: by its user, and by the system call filter."""
     who = "root, dropping to a user of its own" if os.geteuid() == 0 else "an ordinary user, in a user namespace"
     return [
         Finding("user", ok=True, detail=f"sandboxes start as {who}"),

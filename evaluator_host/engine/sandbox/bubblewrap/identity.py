@@ -16,7 +16,8 @@ def choose_identity() -> Identity:
     """Return the user for the next sandbox: `nobody` in a user namespace, or for root an id that nothing else uses."""
     if os.geteuid() != 0:
         return Identity()
-    # Random among 247 million. Should two sandboxes draw the same user, their namespaces still separate them.
+    # One of 247 million ids, drawn at random. Should two sandboxes draw the same one, their namespaces still separate
+    # them.
     mapped = Path("/proc/self/uid_map").read_text()
     for uids in (_UIDS, _FEW_UIDS):
         if _covers(mapped, uids):

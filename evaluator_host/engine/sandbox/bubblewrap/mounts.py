@@ -9,18 +9,18 @@ from typing import Final
 from evaluator_host.engine.config.settings import system_ca_file
 from evaluator_host.engine.sandbox.pythons import PythonFacts, own_python
 
-PYTHON_HOME: Final = Path("/opt/python")  # place of an interpreter that is not in /usr
+PYTHON_HOME: Final = Path("/opt/python")  # where a sandbox has an interpreter that is not in /usr on the host
 RUNNER_HOME: Final = Path("/opt/runner")
-# most libraries to bind one by one; if there are more, as with conda, the whole folder is bound
+# maximum number of libraries to bind one by one; if there are more, as with conda, the whole folder is bound
 _FEW_LIBRARIES: Final = 8
 _LIBRARY_FOLDERS: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _LOADERS: Final = ("ld-linux*.so.*", "ld64.so.*")
 
 _CERTIFICATES: Final = "ssl/certs/ca-certificates.crt"
 _BUNDLES: Final = (
-    _CERTIFICATES,  # Debian, Arch
-    "pki/tls/certs/ca-bundle.crt",  # Fedora
-    "ssl/ca-bundle.pem",  # SUSE
+    _CERTIFICATES,  # path in Debian and Arch
+    "pki/tls/certs/ca-bundle.crt",  # path in Fedora
+    "ssl/ca-bundle.pem",  # path in SUSE
     "ssl/cert.pem",
 )
 
@@ -38,8 +38,8 @@ class HostPython:
     """The host's base Python interpreter, with its paths in a sandbox."""
 
     executable: Path  # path inside the sandbox
-    binds: tuple[Bind, ...]  # interpreter, standard library, its own shared libraries
-    masked: tuple[Path, ...]  # folders inside it with the host's third-party packages, which a sandbox finds empty
+    binds: tuple[Bind, ...]  # the interpreter, its standard library, and its own shared libraries
+    masked: tuple[Path, ...]  # folders in it with the host's third-party packages, which look empty in a sandbox
     library_path: Path | None  # value of LD_LIBRARY_PATH, if the interpreter's run path names a folder of the host
 
 
@@ -127,7 +127,7 @@ def _own_libraries(facts: PythonFacts) -> list[Path]:
 
 
 def _third_party(source: Path) -> list[Path]:
-    """Return folders of installed packages in a standard library, or one or two levels above it (a prefix's `lib`)."""
+    """Return the folders of installed packages in a standard library or up to two levels above (a prefix's `lib`)."""
     if not source.is_dir():
         return []
     names = ("site-packages", "dist-packages")
@@ -135,17 +135,17 @@ def _third_party(source: Path) -> list[Path]:
 
 
 def compile_runner(folder: Path) -> None:
-    """Write byte code beside the Python runner, if permitted: a sandbox then starts 5 ms sooner.
+    """Write byte code beside the Python runner, if permitted, because a sandbox then starts 5 ms sooner.
 
-    The byte code has the files' paths in the sandbox, so that no path of the host is in it. Byte code from an import on
-    the host, which has the host's paths, is replaced.
+    The byte code names the files by their paths in the sandbox, so that it reveals no path of the host. It replaces
+    byte code from imports on the host, which has the host's paths.
     """
     here = f"{folder}/".encode()
     for compiled in folder.glob("**/__pycache__/*.pyc"):
         try:
             if here in compiled.read_bytes():
                 compiled.unlink()
-        except OSError:  # the folder is not ours to read or remove, or another host was faster
+        except OSError:  # this process may not read or remove the folder, or another host was faster
             continue
     compileall.compile_dir(str(folder), quiet=2, stripdir=str(folder), prependdir=str(RUNNER_HOME))
 
@@ -153,7 +153,7 @@ def compile_runner(folder: Path) -> None:
 def network_files(etc: Path = Path("/etc")) -> dict[str, bytes]:
     """Return the files under /etc of a sandbox with network, by name: name resolution and certificates.
 
-    `nsswitch.conf` is not the machine's, which may name modules that need services outside the sandbox.
+    `nsswitch.conf` is not that of the machine, which may name modules that need services outside the sandbox.
     """
     bundles = (system_ca_file(), *(etc / name for name in _BUNDLES))
     bundle = next((file for file in bundles if file is not None and file.is_file()), None)

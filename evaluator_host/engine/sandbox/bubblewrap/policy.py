@@ -1,7 +1,7 @@
 """The security policy of the bubblewrap backend: a pure function from a spec to bubblewrap's arguments.
 
-tests/unit/test_bubblewrap_args.py goes through it line by line. Nothing here looks at the machine: `Host` holds what
-was found on it.
+tests/unit/test_bubblewrap_args.py goes through it line by line. Nothing here looks at the machine; `Host` says what was
+found on it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -57,18 +57,18 @@ class Host:
     restricted: Path
     runtimes: Path  # the sources of the runners
     javascript: Path  # the JavaScript runner, as built
-    node_flags: tuple[str, ...] = ()  # flags of Node before the runner's name
+    node_flags: tuple[str, ...] = ()  # flags of Node, which come before the runner's name
     zones: Path | None = None  # the time zone database, when there is one
     shell: Path | None = None  # folder of a shell and text tools
     python_with_node: bool = False  # whether sandboxes for Python have Node too
     disable_userns: bool = True  # whether bubblewrap can forbid further user namespaces (0.8 and later)
-    # paths of /proc that a sandbox finds empty, from `masked_paths.masked_paths_on`
+    # paths in /proc that look empty in a sandbox, from `masked_paths.masked_paths_on`
     masked_paths: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The user id of a sandboxed program, and who changes to it."""
+    """The user id of a sandboxed program, and whether the runner has to change to it."""
 
     uid: int = NOBODY  # user id and group id
     drop: bool = False  # whether bubblewrap runs as root without a user namespace, and the runner changes to `uid`
@@ -125,7 +125,7 @@ def template_args(host: Host, identity: Identity) -> list[str]:
 
 
 def own_folders(spec: SandboxSpec) -> dict[str, Path]:
-    """Return the folders of the host that only sandboxes of this spec have, by their places."""
+    """Return the folders of the host that only sandboxes of this spec have, by their paths in the sandbox."""
     found = {} if spec.environment.path is None else {str(_PACKAGES): spec.environment.path}
     return found if spec.data is None else {**found, str(DATA): spec.data.path}
 
@@ -155,7 +155,7 @@ def python_command(host: Host) -> list[str]:
 
 
 def etc_files(identity: Identity) -> dict[str, bytes]:
-    """Return the contents of /etc in a sandbox: one user, no name service; UTC because there is no `localtime`."""
+    """Return the files of /etc in a sandbox: one user, no name service. Without `localtime`, the time zone is UTC."""
     return {
         "passwd": f"sandbox:x:{identity.uid}:{identity.uid}::/tmp:/nonexistent\n".encode(),
         "group": f"sandbox:x:{identity.uid}:\n".encode(),
@@ -169,17 +169,18 @@ def _namespaces(spec: SandboxSpec, host: Host, identity: Identity) -> Iterator[s
     if not spec.network:
         yield "--unshare-net"
     if identity.drop:
-        # Without a user namespace root stays root, so that it can bind files under a 0700 home; it keeps only
-        # the rights that the runner needs to become `uid`, and loses them then. The bounding set stays full:
-        # bubblewrap drops it only with a user namespace, and under its `no_new_privs` no program gains a right of it.
+        # Without a user namespace root stays root, so that it can bind files under a 0700 home; it keeps only the
+        # rights that the runner needs to become `uid`, and loses them when it does. The bounding set stays full,
+        # because bubblewrap drops it only with a user namespace; under `no_new_privs` no program gains a right from it.
         yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
         return
     yield from ("--unshare-user", "--uid", str(identity.uid), "--gid", str(identity.uid), "--cap-drop", "ALL")
     if host.disable_userns:
         yield "--disable-userns"
     if spec.language is Language.PYTHON:
-        # Otherwise bubblewrap stays process 1, with the channel's descriptors and as the guest's own user: a row could
-        # open them in /proc/1/fd. The Python runner forbids that when it is process 1; Node cannot forbid it anyway.
+        # Otherwise bubblewrap would stay process 1, as the guest's own user, with the channel's descriptors open: a row
+        # could open these in /proc/1/fd. The Python runner forbids that when it is process 1; Node cannot forbid it
+        # anyway.
         yield "--as-pid-1"
 
 
@@ -213,7 +214,7 @@ def _commands(spec: SandboxSpec, host: Host) -> Iterator[str]:
     yield from _parents((f"{COMMANDS}/-",))
     for name, program in programs.items():
         yield from ("--symlink", str(program), f"{COMMANDS}/{name}")
-    if host.shell is not None:  # `env` at the path that the first lines of scripts name
+    if host.shell is not None:  # so that `env` is at the path that scripts name in their first lines
         yield from (*_parents(("/usr/bin/-",)), "--symlink", str(_SHELL / "env"), "/usr/bin/env")
 
 
@@ -257,6 +258,6 @@ def _devices() -> Iterator[str]:
 
 @lru_cache(64)
 def _parents(targets: tuple[str, ...]) -> tuple[str, ...]:
-    """Create the folders above each target; bubblewrap would create them without access for the guest's user."""
+    """Create the folders above each target, since bubblewrap would create them without access for the guest's user."""
     folders = {parent for target in targets for parent in PurePosixPath(target).parents if parent != PurePosixPath("/")}
     return tuple(word for folder in sorted(folders) for word in ("--perms", "0755", "--dir", str(folder)))

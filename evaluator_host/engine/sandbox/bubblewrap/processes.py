@@ -14,7 +14,7 @@ from evaluator_host.engine.sandbox.linux.cgroups import GUEST, Cgroup
 from evaluator_host.engine.sandbox.linux.child import Child, ForkedChild, readable
 from evaluator_host.engine.sandbox.linux.watchdog import Over, Watch, Watchdog, child_pids, process_tree
 
-# most tries to remove a cgroup, 10 ms apart: it stays busy until the kernel lets go of its last page
+# how often to try to remove a cgroup, every 10 ms: it stays busy until the kernel lets go of its last page
 _REMOVE_TRIES: Final = 100
 
 _PROC: Final = Path("/proc")
@@ -27,8 +27,8 @@ _log = logging.getLogger(__name__)
 class BubblewrapProcesses:
     """All processes of one sandbox: when the first process of its pid namespace ends, the kernel kills the others.
 
-    `wrapper` is bubblewrap's outer process, the parent of the first process. Of a sandbox forked from a template it is
-    the first process itself.
+    `wrapper` is bubblewrap's outer process, the parent of the first process. For a sandbox forked from a template,
+    `wrapper` is the first process itself.
     """
 
     def __init__(self, wrapper: Child | ForkedChild, *, watchdog: Watchdog) -> None:
@@ -40,7 +40,7 @@ class BubblewrapProcesses:
         self._watch: Watch | None = None
 
     def hold(self, init_pid: int, pidfd: int | None = None) -> None:
-        """Store the namespace's first process, for `kill`; `pidfd` is an open pidfd of it, None to open one.
+        """Store the namespace's first process, for `kill`; `pidfd` is its pidfd if that is open already.
 
         Raises:
           OSError: the process has ended already.
@@ -51,9 +51,9 @@ class BubblewrapProcesses:
     async def limit(self, init_pid: int, cgroup: Cgroup) -> None:
         """Move every process of the sandbox into a cgroup; `remove` removes the cgroup.
 
-        Call it while the runner starts, before any code of the guest runs: a move takes the kernel 10 to 20 ms (an RCU
-        grace period), as long as an interpreter takes to start. Memory allocated before the move (measured: less than a
-        MB) stays charged to the host.
+        Call this while the runner starts, before any code of the guest runs: a move takes the kernel 10 to 20 ms (an
+        RCU grace period), as long as an interpreter takes to start. Memory allocated before the move (measured: less
+        than a MB) stays charged to the host.
 
         Raises:
           OSError: the kernel refuses.
@@ -83,7 +83,7 @@ class BubblewrapProcesses:
         """Wait until no process of the sandbox is left."""
         if self._init is not None:
             await readable(self._init)
-        else:  # the wrapper may have been killed without its children
+        else:  # something may have killed the wrapper without its children
             await asyncio.to_thread(kill_orphans)
 
     def memory_events(self) -> int:
@@ -102,7 +102,10 @@ class BubblewrapProcesses:
             self._cgroup.weigh(GUEST * weight)
 
     def pids_hit(self, *, killed: bool = False) -> bool:
-        """Return whether the process limit ended the sandbox. If SIGKILL did (`killed`), refused forks do not count."""
+        """Return whether the process limit ended the sandbox.
+
+        Refused forks do not count if SIGKILL ended it (`killed`).
+        """
         if self._watch is not None and self._watch.over is Over.PROCESSES:
             return True
         return not killed and self._cgroup is not None and self._cgroup.forks_refused() > 0
@@ -133,7 +136,7 @@ def _move_all(init_pid: int, cgroup: Cgroup) -> None:
 
 
 def kill_orphans() -> int:
-    """Kill first processes of our sandboxes whose bubblewrap died before starting the runner; return how many.
+    """Kill the first processes of our sandboxes whose bubblewrap died before it started the runner; return how many.
 
     bubblewrap ties the first process to itself (`--die-with-parent`) only after it has let that process continue. If
     bubblewrap is killed in between, the process waits for ever, in no cgroup and known to no host. Sandboxes of other
@@ -152,7 +155,7 @@ def _is_orphan(process: Path) -> bool:
     if _name(process) != _WRAPPER:
         return False
     facts = dict(line.split(":\t", 1) for line in (process / "status").read_text().splitlines() if ":\t" in line)
-    is_first = facts["NSpid"].split()[1:][-1:] == ["1"]  # the first process of a namespace below ours
+    is_first = facts["NSpid"].split()[1:][-1:] == ["1"]  # whether it is the first process of a namespace below ours
     if not is_first or _name(_PROC / facts["PPid"]) == _WRAPPER:
         return False
     return any(str(link.readlink()).startswith(_OURS) for link in (process / "fd").iterdir())

@@ -1,8 +1,8 @@
 """Compiles the system call policy (sandbox_images/seccomp.json) to the BPF program that the kernel runs.
 
-Both backends enforce the same file, a seccomp profile in Docker's format: Docker reads the file itself, bubblewrap the
-program that `compile_policy` returns. The compiler knows only the part of the format that the policy uses, and raises
-an error for anything else, so that every rule has an effect.
+Both backends enforce the same file, a seccomp profile in Docker's format. Docker reads the file itself; bubblewrap
+reads the program that `compile_policy` returns. The compiler knows only the part of the format that the policy uses,
+and raises an error for anything else, so that every rule has an effect.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any, Final
 from evaluator_host.engine.config import settings as config
 from evaluator_host.types.errors import SandboxUnavailable
 
-MAX_INSTRUCTIONS: Final = 4096  # BPF_MAXINSNS
+MAX_INSTRUCTIONS: Final = 4096  # the kernel's limit, BPF_MAXINSNS
 
 # Opcodes (linux/bpf_common.h): class | size or operation | source.
 _LOAD: Final = 0x20  # A = the 32-bit word at offset k of struct seccomp_data
@@ -28,7 +28,8 @@ _ERRNO: Final = 0x00050000
 _KILL_PROCESS: Final = 0x80000000
 _ENOSYS: Final = 38
 
-# struct seccomp_data: nr, arch, instruction pointer (8 bytes), six arguments of 8 bytes; little-endian on both.
+# Offsets in struct seccomp_data: nr, arch, instruction pointer (8 bytes), six arguments of 8 bytes; little-endian on
+# both processors.
 _NR_OFFSET: Final = 0
 _ARCH_OFFSET: Final = 4
 _ARGS_OFFSET: Final = 16
@@ -41,7 +42,7 @@ _NO_UNIX_SOCKETS: Final = (
         "args": [{"index": 0, "value": 1, "op": "SCMP_CMP_EQ"}],
     },
     {
-        "names": ["socketpair"],  # pairs of datagram sockets, which can connect to other sockets
+        "names": ["socketpair"],  # forbids pairs of datagram sockets, which can connect to other sockets
         "action": "SCMP_ACT_ERRNO",
         "errnoRet": 97,
         "args": [{"index": 1, "value": 15, "valueTwo": 2, "op": "SCMP_CMP_MASKED_EQ"}],
@@ -67,7 +68,7 @@ class UnknownPolicy(ValueError):
 
 
 def without_unix_sockets(policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the policy without Unix sockets, for sandboxes with the host's network, which has abstract sockets.
+    """Return the policy without Unix sockets, for sandboxes in the host's network, which has abstract sockets.
 
     Socket pairs of streams stay allowed; they connect to nothing else.
     """
@@ -95,7 +96,8 @@ def read_policy() -> dict[str, Any]:
 def compile_policy(policy: Mapping[str, Any], machine: str) -> bytes:
     """Return the BPF program (struct sock_filter[]) of a policy, for `--seccomp` of bubblewrap.
 
-    Calls of another architecture kill the process; x32 calls and calls newer than this module answer "no such call".
+    A call of another architecture kills the process; x32 calls and calls newer than this module fail with "no such
+    call".
 
     Args:
       policy: Decoded JSON in the shape of Docker's profiles; `defaultAction` allows, the rules forbid.
@@ -141,7 +143,8 @@ def _rule(rule: Mapping[str, Any], processor: _Processor) -> list[_Instruction]:
         number = _number(name, processor)
         if number is not None:
             body = [*(checks[0] if checks else ()), verdict]
-            if checks:  # the comparison overwrote the number in the accumulator; a mismatch falls through to here
+            # the comparison overwrote the accumulator; a mismatch continues here, and needs the call's number again
+            if checks:
                 body.append((_LOAD, 0, 0, _NR_OFFSET))
             program += [(_JEQ, 0, len(body), number), *body]
     return program
@@ -154,7 +157,7 @@ def _number(name: str, processor: _Processor) -> int | None:
 
 
 def _comparison(argument: Mapping[str, Any]) -> list[_Instruction]:
-    """Return instructions that fall through when the argument matches and jump past the next instruction when not."""
+    """Return instructions that continue with the next one if the argument matches, and skip it if not."""
     operation = str(argument["op"])
     if operation not in _COMPARISONS:
         raise UnknownPolicy(f"unknown comparison {operation!r}")

@@ -1,7 +1,8 @@
-"""Sandboxes for Python forked from a template, for half of the processor time of a fresh start (docs/security.md).
+"""Forks sandboxes for Python from a template, which takes half the processor time of a fresh start (docs/security.md).
 
-A template is a process in a root of its own that has imported the runner (`evaluator_runner/template.py`). Each process
-that it forks makes the namespaces, mounts and limits of `policy.bubblewrap_args` for itself.
+A template is a process with a root file system of its own that has imported the runner
+(`evaluator_runner/template.py`). Each process that it forks makes the namespaces, mounts and limits of
+`policy.bubblewrap_args` for itself.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ _PID: Final = re.compile(r"^Pid:\s*(\d+)", re.MULTILINE)
 
 
 class TemplateLost(Exception):
-    """A template made no sandbox; starting a sandbox with bubblewrap itself may work."""
+    """A template made no sandbox; bubblewrap without a template may still make one."""
 
 
 class Template:
@@ -41,18 +42,20 @@ class Template:
       bwrap: Path of bubblewrap.
       arguments: bubblewrap's arguments.
       command: Command line of the template, without the number of its socket, which is added.
-      setup: Four bytes of length, JSON with the paths to mask in every sandbox, and the seccomp filter.
+      setup: JSON with the paths to mask in every sandbox, after its length in four bytes, and then the seccomp filter.
 
     Attributes:
       lost: Whether the template has ended.
       works: Whether it has made a sandbox.
-      silent: Whether it left a request without an answer and has sent nothing since: it is stopped, or gets no CPU.
+      silent: Whether it did not answer a request and has sent nothing since: it is stopped, or gets no processor time.
     """
 
     def __init__(self, bwrap: Path, arguments: Sequence[str], command: Sequence[str], *, setup: bytes) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._children: dict[bytes, tuple[ForkedChild, asyncio.Future[None]]] = {}  # children by number of the request
-        self._by_descriptor: dict[bytes, bytes] = {}  # numbers of requests, by the template's descriptors
+        # children, by the number of the request
+        self._children: dict[bytes, tuple[ForkedChild, asyncio.Future[None]]] = {}
+        # the number of the request that each of the template's descriptors belongs to
+        self._by_descriptor: dict[bytes, bytes] = {}
         self.lost = self.works = self.silent = False
         try:
             with theirs, os.fdopen(memory_file(bubblewrap_words(arguments)), "rb") as words:
@@ -71,16 +74,16 @@ class Template:
 
         Args:
           order: The request: `disk_bytes`, the files of `/etc`, `rlimits`, the `own_user` of a user namespace or null,
-            the places of folders as `mounts`, and the `arguments` of the runner.
-          folders: The folders to mount there.
+            the places for the folders as `mounts`, and the `arguments` of the runner.
+          folders: The folders to mount at these places.
 
         Raises:
-          TemplateLost: the template made no sandbox; bubblewrap itself may make one.
+          TemplateLost: the template made no sandbox; bubblewrap without a template may still make one.
           OSError: this process has no descriptor left, or may not open a folder.
         """
         if self.silent:
             raise TemplateLost("the process from which sandboxes are copied still does not answer")
-        number, child = secrets.token_hex(6).encode(), ForkedChild()  # random: a count would reveal neighbours
+        number, child = secrets.token_hex(6).encode(), ForkedChild()  # random, since a count would reveal neighbours
         answer = asyncio.get_running_loop().create_future()
         try:
             for folder in folders:
@@ -90,7 +93,7 @@ class Template:
             socket.send_fds(self._socket, [request], child.given)
             async with asyncio.timeout(_START_S):
                 await answer
-            if child.pid == 0:  # the child's process is gone; to the kernel, 0 would mean this process
+            if child.pid == 0:  # the child has ended; the kernel would take 0 to mean this process
                 raise TemplateLost("the copy ended at once")
         except BaseException as error:
             child.close()
@@ -119,7 +122,7 @@ class Template:
         return ""
 
     def _drop(self, child: ForkedChild, number: bytes) -> None:
-        """Kill a sandbox that nobody takes; one whose process is not known yet is dropped when it is."""
+        """Kill a sandbox that nobody takes; if its process is not known yet, kill it as soon as it is."""
         if child.pidfd >= 0:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
@@ -148,7 +151,7 @@ class Template:
     def _on_answer(self, number: bytes, kind: bytes, rest: list[bytes], fds: list[int]) -> None:
         child, answer = self._children[number]
         if kind == b"S":
-            if fds:  # there are none if this process has no descriptors left
+            if fds:  # there are no descriptors if this process may not open more
                 child.pidfd, child.pid = fds[0], _pid_of(fds[0])
         elif kind == b"B":
             self.works = child.confined = True
@@ -195,7 +198,7 @@ def start_template(bwrap: Path, host: Host, *, identity: Identity, seccomp: byte
 
 
 def _pid_of(pidfd: int) -> int:
-    """Return the process id, 0 when the process is gone."""
+    """Return the process id of a pidfd; 0 if the process is gone."""
     found = _PID.search(Path(f"/proc/self/fdinfo/{pidfd}").read_text())
     return int(found[1]) if found is not None else 0
 

@@ -1,6 +1,6 @@
 """The byte channel to a container: the engine's attach stream, hijacked from an HTTP connection.
 
-asyncio reads and writes it, over a Unix socket, TCP or TLS: no thread stands between a row and its runner.
+asyncio reads and writes the stream over a Unix socket, TCP or TLS, without a thread between a row and its runner.
 """
 
 import asyncio
@@ -13,13 +13,14 @@ from typing import Final, cast
 from evaluator_host.types.json_texts import Octets
 
 STDERR_TAIL_BYTES: Final = 8 * 1024
-READ_BYTES: Final = 256 * 1024  # bytes that `Link.read` may return at once
-PAUSE_BYTES: Final = 1024 * 1024  # unread output after which the host reads no more, so that the guest blocks
+READ_BYTES: Final = 256 * 1024  # maximum number of bytes that `Link.read` returns at once
+PAUSE_BYTES: Final = 1024 * 1024  # amount of unread output at which the host stops reading, so that the guest blocks
 RESUME_BYTES: Final = 256 * 1024
 WRITE_HIGH_BYTES: Final = 1024 * 1024
 
 _HEADER: Final = 8
-_HANDSHAKE_BYTES: Final = 64 * 1024  # longest answer to an attach: an engine sends 200 bytes, or an error in JSON
+# size limit of the answer to an attach request: an engine sends 200 bytes, or an error in JSON
+_HANDSHAKE_BYTES: Final = 64 * 1024
 _STDERR: Final = 2
 
 
@@ -42,9 +43,9 @@ class Endpoint:
 
 
 class Demultiplexer:
-    """Splits the attach stream: 8 bytes (stream number, 0, 0, 0, big-endian length), then that many bytes, repeatedly.
+    """Splits the attach stream into its parts: 8 bytes (stream number, 0, 0, 0, big-endian length), then the payload.
 
-    Passes payloads on as they arrive and gathers none: a frame of any length costs no memory here.
+    Payloads are passed on as they arrive, and not collected, so that a long frame costs no memory here.
     """
 
     def __init__(self) -> None:
@@ -53,7 +54,7 @@ class Demultiplexer:
         self._left = 0
 
     def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """Yield `(stream, bytes)`: 1 is standard output, 2 standard error."""
+        """Yield `(stream, bytes)`; stream 1 is standard output, stream 2 standard error."""
         start = 0
         while start < len(data):
             if self._left == 0:
@@ -95,7 +96,7 @@ class Inbox:
 
     @property
     def stderr_tail(self) -> str:
-        """The last 8 KiB of standard error."""
+        """Return the last 8 KiB of standard error."""
         return self._stderr.decode("utf-8", "replace")
 
     def feed(self, data: bytes) -> None:
@@ -140,7 +141,7 @@ class Inbox:
 
 
 class Attachment(asyncio.Protocol):
-    """An attached container over asyncio: the HTTP upgrade first, the hijacked stream after it."""
+    """The connection to an attached container: first the HTTP upgrade, then the hijacked stream."""
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
@@ -153,7 +154,7 @@ class Attachment(asyncio.Protocol):
         self._closed: asyncio.Future[None] = loop.create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport. uvloop's has asyncio's methods but is not a subclass of it."""
+        """Keep the transport. With uvloop it has asyncio's methods but is not a subclass of its class."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES)
 
@@ -168,7 +169,7 @@ class Attachment(asyncio.Protocol):
             self._finish_upgrade(bytes(head), bytes(rest))
 
     def eof_received(self) -> bool:
-        """Close our side too, since the container or the engine has ended."""
+        """Close our side too, because the container or the engine has ended."""
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:

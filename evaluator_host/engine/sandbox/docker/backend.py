@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 _LOG: Final = logging.getLogger(__name__)
 _LOOK_S: Final = 5.0
-_REMOVED: Final = frozenset({404, 409})  # status of requests for a container that is gone, or is being removed
+_REMOVED: Final = frozenset({404, 409})  # HTTP status of a request for a container that is gone, or is being removed
 
 
 class DockerLink:
@@ -72,7 +72,7 @@ class DockerLink:
 
     @property
     def id(self) -> str:
-        """Name of the container."""
+        """Return the name of the container."""
         return self._name
 
     @property
@@ -93,7 +93,7 @@ class DockerLink:
         return await self._channel.inbox.read()
 
     def memory_events(self) -> int:
-        """Number of kills at the memory limit in this container, from its cgroup or the engine's events."""
+        """Return the number of kills at the container's memory limit, from its cgroup or the engine's events."""
         if self._cgroup is not None and self._cgroup.enforces(MEMORY):
             return self._cgroup.oom_kills()
         return self._backend.events.count(self._name)
@@ -104,7 +104,7 @@ class DockerLink:
 
     @property
     def far(self) -> bool:
-        """Whether only the engine sees the container's processes."""
+        """Return whether only the engine can see the container's processes."""
         return self.first_pid is None
 
     async def look(self) -> Look | None:
@@ -134,7 +134,7 @@ class DockerLink:
             signal=end.signal if end else None,
             oom_killed=oom_killed,
             pids_hit=pids_hit,
-            # No process of a container can kill its process 1, so something else did.
+            # No process in a container can kill the container's process 1, so something else did.
             lost=absent or bool(end and end.was_killed and not oom_killed),
             stderr_tail=inbox.stderr_tail,
         )
@@ -184,7 +184,7 @@ class DockerBackend:
 
     @property
     def platform(self) -> Platform:
-        """Versions of Python, Node and glibc in the image, and the engine's processor type."""
+        """Return the versions of Python, Node and glibc in the image, and the engine's processor type."""
         return image_platform(self._engine.machine)
 
     def python_versions(self) -> tuple[str, ...]:
@@ -228,7 +228,7 @@ class DockerBackend:
             return []
 
     async def _translated(self, request: Awaitable[T]) -> T:
-        """Return the result of a request; raise SandboxUnavailable for any of `ENGINE_ERRORS`."""
+        """Return the result of a request; turn any of `ENGINE_ERRORS` into SandboxUnavailable."""
         try:
             return await request
         except ENGINE_ERRORS as error:
@@ -280,14 +280,14 @@ class DockerBackend:
         try:
             async with asyncio.timeout(_LOOK_S):
                 return await self._engine.run(_look, container)
-        except (*ENGINE_ERRORS, KeyError, ValueError):  # the engine's machine has no `ps`, or one that lists no threads
+        except (*ENGINE_ERRORS, KeyError, ValueError):  # on the engine's machine, `ps` is missing or lists no threads
             return None
 
     def ran_out_of_memory(self, end: ContainerExit) -> bool:
-        """Whether a container ended at its memory limit, according to the engine.
+        """Return whether a container ended at its memory limit, according to the engine.
 
-        Under gVisor a SIGKILL is enough: a guest cannot kill gVisor's kernel, but the host's kernel kills it at the
-        limit, and the cgroup with its count is often gone before it can be read.
+        Under gVisor, an end by SIGKILL is proof enough: a guest cannot kill gVisor's kernel, but the host's kernel
+        kills that at the limit, and the cgroup with its count is often gone before it can be read.
         """
         return end.oom_killed or (end.was_killed and is_gvisor(self._runtime))
 
@@ -306,7 +306,7 @@ class DockerBackend:
         uid = UID_FIRST + secrets.randbelow(UID_COUNT)
         try:
             container = await self._create(name, spec, facts=facts, uid=uid)
-        except docker.errors.ImageNotFound:  # another process removed it since it was looked up
+        except docker.errors.ImageNotFound:  # another process has removed the image since the look-up
             container = await self._create(name, spec, facts=facts, uid=uid)
         channel: Attachment | None = None
         try:
@@ -337,7 +337,8 @@ class DockerBackend:
         except docker.errors.APIError:
             raise  # the engine refused the request
         except requests.RequestException:
-            await self.remove_container(name, output_ended=False)  # the request broke off, perhaps after the creation
+            # the request broke off, perhaps after the engine had created the container
+            await self.remove_container(name, output_ended=False)
             raise
 
     async def _attach(self, container: str) -> Attachment:
@@ -346,7 +347,7 @@ class DockerBackend:
         return await attach(endpoint, container, api_version=api_version, timeout_s=REQUEST_TIMEOUT_S)
 
     def _destroy_unclaimed(self, starting: asyncio.Task[DockerLink]) -> None:
-        """Destroy a sandbox whose caller was cancelled while it started."""
+        """Destroy a sandbox whose caller was cancelled before it got the sandbox."""
         if not starting.cancelled() and starting.exception() is None:
             _ = self.run_to_end(starting.result().destroy())
 

@@ -15,13 +15,14 @@ from evaluator_host.engine.sandbox.linux.instance import boot_id, is_dead
 LABEL_INSTANCE: Final = "evaluator-host.instance"
 LABEL_BOOT: Final = "evaluator-host.boot"
 
-# longest time to wait for an exit, in seconds; an engine learns of it milliseconds after the output has ended
+# how long to wait for an exit, in seconds; an engine learns of it milliseconds after the output has ended
 _EXIT_S: Final = 1.0
-# longest time to remove a container, in seconds; a later sweep removes what a loaded engine could not
+# how long to try to remove a container, in seconds; a later sweep removes what a loaded engine could not
 _REMOVE_S: Final = 10.0
 _POLL_S: Final = 0.01
-_SIGNALS: Final = range(129, 160)  # runc's and Docker's exit code of a process that a signal ended: 128 + number
-# time after which a container that has ended, but is still there, has no host
+# exit codes by which runc and Docker report that a signal ended a process: 128 + its number
+_SIGNALS: Final = range(129, 160)
+# age at which a container that has ended, but still exists, no longer has a living host
 _ORPHAN_AGE: Final = timedelta(minutes=10)
 
 
@@ -38,14 +39,14 @@ class ContainerExit:
 
     @property
     def was_killed(self) -> bool:
-        """Whether SIGKILL had ended the container before it was removed."""
+        """Return whether SIGKILL had ended the container before it was removed."""
         return self.ended and self.signal == signal.SIGKILL
 
 
 def remove_container(client: docker.APIClient, container: str, *, output_ended: bool) -> ContainerExit:
-    """Kill and remove a container, and return how it ended. Blocks. Raises `ENGINE_ERRORS`.
+    """Kill and remove a container, and return how it ended. Blocking. Raises `ENGINE_ERRORS`.
 
-    With `output_ended` the container is about to exit, so wait up to a second for its exit code before the kill.
+    If `output_ended`, the container is about to exit, so wait up to a second for its exit code before killing it.
     """
     state = _final_state(client, container, wait_s=_EXIT_S if output_ended else 0.0)
     gone = force_remove(client, container)
@@ -67,20 +68,20 @@ def remove_container(client: docker.APIClient, container: str, *, output_ended: 
 
 
 def force_remove(client: docker.APIClient, container: str) -> bool:
-    """Kill and remove a container; return whether it is gone within 10 seconds. Blocks. Raises `ENGINE_ERRORS`."""
+    """Kill and remove a container; return whether it is gone within 10 seconds. Blocking. Raises `ENGINE_ERRORS`."""
     deadline = time.monotonic() + _REMOVE_S
     while time.monotonic() < deadline:
         try:
             client.remove_container(container, force=True, v=True)
         except docker.errors.NotFound:
             return True
-        except docker.errors.APIError:  # tried again, because another removal or a busy mount may be in the way
+        except docker.errors.APIError:  # try again, because another removal or a busy mount may be in the way
             time.sleep(_POLL_S)
     return False
 
 
 def abandoned_containers(client: docker.APIClient, *, local: bool) -> list[str]:
-    """Return the ids of containers whose host has died. Blocks. Raises `ENGINE_ERRORS`."""
+    """Return the ids of containers whose host has died. Blocking. Raises `ENGINE_ERRORS`."""
     found = client.containers(all=True, filters={"label": [LABEL_INSTANCE]})
     return [item["Id"] for item in found if _is_abandoned(client, item, local=local)]
 
@@ -88,8 +89,8 @@ def abandoned_containers(client: docker.APIClient, *, local: bool) -> list[str]:
 def owner_is_dead(labels: Mapping[str, str], *, boot: str, local: bool) -> bool:
     """Whether a container's labels prove that its host process has ended.
 
-    A process number has a meaning only for the kernel that gave it. An engine on this machine keeps containers over a
-    reboot, after which their hosts are dead; an engine elsewhere may serve hosts of several machines.
+    A process number has a meaning only for the kernel that gave it. An engine on this machine keeps containers through
+    a reboot, which ends their hosts; an engine elsewhere may serve hosts on several machines.
     """
     if labels.get(LABEL_BOOT) == boot:
         return is_dead(labels.get(LABEL_INSTANCE, ""))
@@ -99,8 +100,8 @@ def owner_is_dead(labels: Mapping[str, str], *, boot: str, local: bool) -> bool:
 def ended_long_ago(state: Mapping[str, Any], *, created: str, now: datetime) -> bool:
     """Whether a container ended, or was created and never started, too long ago for a living host to use it.
 
-    When a host dies, its runners read the end of their input and exit. This finds the containers of hosts
-    whose process numbers say nothing here: they ran in another pid namespace or on another machine.
+    When a host dies, its runners read the end of their input and exit. This check finds the containers of hosts whose
+    process numbers mean nothing here, because they ran in another pid namespace or on another machine.
     """
     if state.get("Running"):
         return False

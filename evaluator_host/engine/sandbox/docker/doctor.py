@@ -42,9 +42,9 @@ def refusal(facts: EngineFacts, runtime: str | None) -> str | None:
 async def check_engine(
     engine: Engine, *, image: str, runtime: str | None, start: Callable[[SandboxSpec], Awaitable[Link]]
 ) -> list[Finding]:
-    """Return every finding about the engine; only one when it does not answer.
+    """Return all findings about the engine; only one if it does not answer.
 
-    `start` is `DockerBackend.start`, with which it starts a sandbox for each language.
+    `start` is `DockerBackend.start`, and is used to start a sandbox for each language.
     """
     try:
         facts = await engine.facts(fresh=True)

@@ -38,20 +38,20 @@ ENGINE_ERRORS: Final = (
     AttachFailed,
     OSError,  # includes TimeoutError, which is an OSError
 )
-"""Errors of docker-py and `attach` when an engine is absent, refuses or breaks off."""
+"""Errors that docker-py and `attach` raise when an engine is absent, refuses or breaks off."""
 
 _NO_RUNTIME: Final = re.compile(r"(unknown|invalid) (or invalid )?runtime|oci runtime \S+ not found")
-# Docker 20.10: "Unknown runtime specified x", from 23 on: "unknown or invalid runtime name: x".
+# The error message is "Unknown runtime specified x" in Docker 20.10, "unknown or invalid runtime name: x" from 23 on.
 
 # longest time to wait for an answer, in seconds; a start on a loaded machine takes several
 REQUEST_TIMEOUT_S: Final = 60
-_OLDEST_API: Final = "1.41"  # version of Docker 20.10 and Podman 3, until the engine has reported its own
+_OLDEST_API: Final = "1.41"  # version of Docker 20.10 and Podman 3, used until the engine has reported its own
 _FORWARD: Final = (
     "an engine cannot be reached by {address}: forward its socket instead (`ssh -nNT -L "
     "/run/user/1000/engine.sock:/var/run/docker.sock USER@HOST`) and name that, "
     "EVALUATOR_HOST_DOCKER_HOST=unix:///run/user/1000/engine.sock"
 )
-# most requests at once: docker-py keeps 10 connections, and an engine starts few containers at a time
+# maximum number of requests at once: docker-py keeps 10 connections, and an engine starts few containers at a time
 _THREADS: Final = 8
 
 
@@ -63,7 +63,8 @@ class Engine:
     """
 
     def __init__(self, docker_host: str | None, *, timeout_s: int = REQUEST_TIMEOUT_S) -> None:
-        self.address = docker_host or default_address()  # the engine's: `unix:///…` or `tcp://…`, as docker-py has it
+        # the engine's address, `unix:///…` or `tcp://…`, in docker-py's form
+        self.address = docker_host or default_address()
         if self.address.startswith("ssh://"):
             raise Misconfigured(_FORWARD.format(address=self.address))
         self._timeout_s = timeout_s
@@ -81,7 +82,7 @@ class Engine:
         return await loop.run_in_executor(self._threads, lambda: function(self.client(), *args, **kwargs))
 
     def _require_listener(self) -> None:
-        """Raise OSError when nobody listens; docker-py would turn that into text and leave its socket open."""
+        """Raise OSError if nothing listens; docker-py would turn that into a string and leave its socket open."""
         if self.address.startswith("unix://"):
             with socket.socket(socket.AF_UNIX) as probe:
                 probe.settimeout(self._timeout_s)
@@ -96,7 +97,8 @@ class Engine:
             return self._client
 
     def _connect(self) -> docker.APIClient:
-        options: dict[str, Any] = dict(docker.utils.kwargs_from_env())  # reads DOCKER_CERT_PATH and DOCKER_TLS_VERIFY
+        # this reads DOCKER_CERT_PATH and DOCKER_TLS_VERIFY
+        options: dict[str, Any] = dict(docker.utils.kwargs_from_env())
         options |= {"base_url": self.address, "timeout": self._timeout_s}
         # A client that asks for the version while it is constructed would let REQUESTS_CA_BUNDLE replace the engine's
         # CA.
@@ -108,7 +110,7 @@ class Engine:
         return client
 
     async def facts(self, *, fresh: bool = False) -> EngineFacts:
-        """Return the engine's abilities; the engine is asked once, and again when `fresh`."""
+        """Return the engine's abilities; ask the engine once, and again if `fresh`."""
         if self._facts is None or fresh:
             info, version = await self.run(lambda client: (client.info(), client.version()))
             self._facts = engine_facts(self.address, info=info, version=version)
@@ -116,7 +118,7 @@ class Engine:
 
     @property
     def machine(self) -> str:
-        """Processor type of the engine's machine; this machine's until the engine has answered once."""
+        """Return the processor type of the engine's machine; this machine's until the engine has answered once."""
         return self._facts.arch if self._facts else platform.machine()
 
     async def endpoint(self) -> tuple[Endpoint, str]:
@@ -141,7 +143,10 @@ class Engine:
 
 
 def find_image(client: docker.APIClient, image: str) -> dict[str, Any] | None:
-    """Return the engine's description of an image (`Id`, `Config.Labels`, …), or None when it has none. Blocks."""
+    """Return the engine's description of an image (`Id`, `Config.Labels`, …), or None if it does not have the image.
+
+    Blocking.
+    """
     try:
         found: dict[str, Any] = client.inspect_image(image)  # type: ignore[no-untyped-call]
     except docker.errors.ImageNotFound:
@@ -150,7 +155,7 @@ def find_image(client: docker.APIClient, image: str) -> dict[str, Any] | None:
 
 
 def image_labels(client: docker.APIClient, image: str) -> dict[str, str] | None:
-    """Return an image's labels; None when the engine has no such image. Blocks."""
+    """Return an image's labels; None when the engine has no such image. Blocking."""
     found = find_image(client, image)
     return None if found is None else (found.get("Config") or {}).get("Labels") or {}
 
@@ -169,7 +174,7 @@ def default_address() -> str:
 
 
 def engine_facts(address: str, *, info: Mapping[str, Any], version: Mapping[str, Any]) -> EngineFacts:
-    """Return an engine's abilities from its `/info` and `/version`; unmentioned ones count as missing."""
+    """Return an engine's abilities from its `/info` and `/version`; those not mentioned count as missing."""
     options = [str(option) for option in info.get("SecurityOptions") or ()]
     components = [str(component.get("Name", "")) for component in version.get("Components") or ()]
     return EngineFacts(
@@ -228,7 +233,7 @@ def _refusal(words: str, *, image: str) -> str:
             f"the engine does not know the runtime ({words}); add it to the engine's configuration, "
             "or unset EVALUATOR_HOST_DOCKER_RUNTIME"
         )
-    if "with network enabled in root network namespace" in low:  # gVisor says this of a container that has no network
+    if "with network enabled in root network namespace" in low:  # gVisor's message about a container without network
         return (
             "the engine runs gVisor with its network on; give the runtime the argument --network=none in the engine's "
             'configuration: "runsc": {"path": "/usr/bin/runsc", "runtimeArgs": ["--network=none"]}'

@@ -31,10 +31,10 @@ CONTEXT_PACKAGES: Final = "packages"
 _CONTEXT_DATA: Final = "data"
 
 _LOG: Final = logging.getLogger(__name__)
-# digits of a digest in an image's name: 128 bits, of which no two collide, and short enough for a list
+# digits of a digest in an image's name: 128 bits, so that no two collide, and short enough for a list
 _DIGEST_CHARS: Final = 32
 _BUILD_TIMEOUT_S: Final = 600  # longest time that an engine may be silent, in seconds, while it copies a large set
-_BUILD_TIMES: Final = 3  # most tries of a build, since another process of this host may prune its image
+_BUILD_TIMES: Final = 3  # how often a build is tried at most, since another process of this host may prune its image
 # seconds after which an image without a name counts as abandoned; a new one has no name for milliseconds
 _NAMING_S: Final = 1.0
 
@@ -67,12 +67,12 @@ class EnvironmentImages:
     """Builds, finds and removes the images of environments on one engine.
 
     An image is current while its labels name the environment's whole digest and the present runtime image. After
-    `images build` has made another runtime image, each is built again when a sandbox next needs it.
+    `images build` has made another runtime image, each of these images is built again when a sandbox next needs it.
 
     Args:
       engine: The engine; each start of a sandbox asks it whether the image exists, which takes milliseconds.
       image: Tag of the runtime image.
-      owner: Label of the images made here; `prune` removes only those with it.
+      owner: Label of the images made here; `prune` removes only images with this label.
     """
 
     def __init__(self, engine: Engine, *, image: str, owner: str = "") -> None:
@@ -84,7 +84,7 @@ class EnvironmentImages:
         self._stopping = threading.Event()
 
     async def image_for(self, environment: Environment, data: DataFolder | None = None) -> str:
-        """Return the tag of an environment's image, with data files in a further layer; build it if none is current.
+        """Return the tag of an environment's image, with data files in a further layer; build it if it is not current.
 
         Concurrent calls share one build, which goes on when a caller is cancelled.
 
@@ -108,7 +108,7 @@ class EnvironmentImages:
         return await self._engine.run(_prune, owner=self._owner, live=frozenset(live), busy=frozenset(self._building))
 
     async def compare(self, environment: Environment) -> list[str]:
-        """Return the paths at which an environment's image differs from its folder; none when there is no image.
+        """Return the paths at which an environment's image differs from its folder; no paths if there is no image.
 
         Raises:
           SandboxUnavailable: the folder has a socket, device or other entry that no package set has.
@@ -125,7 +125,7 @@ class EnvironmentImages:
         await self._engine.run(_untag, layer_tag(digest))
 
     def stop(self) -> None:
-        """Make running builds fail soon, so that `close` need not wait for them."""
+        """Make running builds fail soon, so that `close` does not have to wait for them."""
         self._stopping.set()
 
     async def close(self) -> None:
@@ -152,7 +152,7 @@ class EnvironmentImages:
 
     def _ended(self, tag: str, task: asyncio.Task[str]) -> None:
         del self._building[tag]
-        if not task.cancelled() and task.exception() is not None:  # there may be no caller left to report it
+        if not task.cancelled() and task.exception() is not None:  # no caller may be left to report the error
             _LOG.warning("building %s failed: %s", tag, task.exception())
 
     async def _build(self, tag: str, layer: _Layer) -> str:
@@ -172,8 +172,8 @@ class EnvironmentImages:
         runtime = _runtime_id(client, self._image)
         before = find_image(client, tag)
         labels = {LABEL_ENVIRONMENT: layer.digest, LABEL_RUNTIME_IMAGE: runtime, LABEL_OWNER: self._owner}
-        # `FROM` has an id, because a tag may be moved before the engine reads this. All labels come in one last step:
-        # the builder would make an image for each of its `labels`, and nameless images with our labels are pruned.
+        # `FROM` names an id, because a tag may be moved before the engine reads this. One last step sets all labels:
+        # with the builder's `labels` it would make an image for each, and nameless images with our labels are pruned.
         words = " ".join(f"{name}={json.dumps(value)}" for name, value in labels.items())
         recipe = f"FROM {below}\nCOPY {layer.name} {layer.place}\nLABEL {words}\n"
         context = tar_stream({"Dockerfile": recipe.encode()}, trees={layer.name: layer.folder})
@@ -223,7 +223,7 @@ def _layers(found: dict[str, Any] | None) -> list[str]:
 
 def _prune(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: frozenset[str]) -> list[str]:
     unwanted = _unwanted(client, owner=owner, live=live, busy=busy)
-    if any(name.startswith("sha256:") for name in unwanted):  # the id of an image without a name
+    if any(name.startswith("sha256:") for name in unwanted):  # images without a name are listed by their ids
         time.sleep(_NAMING_S)
         unwanted &= _unwanted(client, owner=owner, live=live, busy=busy)
     removed = []
@@ -254,7 +254,7 @@ def _untag(client: docker.APIClient, tag: str) -> None:
 
 
 def _is_layer(name: str) -> bool:
-    """Whether a tag is one of ours; Podman puts `localhost/` before it."""
+    """Return whether a tag is one of ours; Podman puts `localhost/` before the name."""
     return name.removeprefix("localhost/").startswith(f"{LAYER_REPOSITORY}:")
 
 

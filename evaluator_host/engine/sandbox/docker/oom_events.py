@@ -1,8 +1,8 @@
 """Counts processes killed at a container's memory limit.
 
-On the engine's own machine the container's cgroup has exact counts, of refused forks too. Elsewhere (remote engine,
-Docker Desktop's virtual machine, another mount namespace) the engine's stream of `oom` events tells of kills some
-milliseconds later, and nothing tells of forks.
+On the engine's own machine, the container's cgroup has exact counts, including those of refused forks. Elsewhere
+(remote engine, Docker Desktop's virtual machine, another mount namespace) the engine's stream of `oom` events reports
+kills some milliseconds later, and nothing reports refused forks.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from evaluator_host.engine.system.supervisor import Supervisor
 
 _LOG: Final = logging.getLogger(__name__)
 _CGROUPS: Final = Path("/sys/fs/cgroup")
-_READ: Final = {  # a file of each controller that is used, by version
+_READ: Final = {  # one file for each controller in use, by cgroup version
     1: {MEMORY: "memory.oom_control", PIDS: "pids.events", CPU: "cpu.shares"},
     2: {MEMORY: "memory.events", PIDS: "pids.events", CPU: "cpu.weight"},
 }
@@ -28,7 +28,7 @@ _RETRY_S: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 def find_cgroup(pid: int, container: str) -> Cgroup | None:
-    """Return the cgroup of a container, with the controllers that can be read here; None where there is none.
+    """Return the cgroup of a container, with the controllers that can be read here; None if there is none.
 
     Args:
       pid: Process id of the container's process 1, as the engine reports it. With a remote engine it may be that of any
@@ -57,10 +57,11 @@ class OomEvents:
 
     Args:
       label: `name=value` of our containers.
-      supervisor: Starts the listening again when it fails; by default one of its own.
+      supervisor: Starts listening again after a failure; None for a new supervisor.
 
     Attributes:
-      epoch: How often an established stream broke. When it changes, the engine has restarted and lost its containers.
+      epoch: How often an established stream has broken. A change means that the engine has restarted and lost its
+        containers.
     """
 
     def __init__(self, label: str, supervisor: Supervisor | None = None) -> None:
@@ -77,7 +78,7 @@ class OomEvents:
             self._task = asyncio.create_task(self._supervisor.repeat("the watch of containers", work))
 
     def count(self, container: str) -> int:
-        """Return the number of `oom` events of a container, by its name."""
+        """Return the number of `oom` events of a container, given by name."""
         return self._counts.get(container, 0)
 
     def forget(self, container: str) -> None:
@@ -104,7 +105,7 @@ class OomEvents:
             await asyncio.sleep(next(pauses))
 
     async def _follow(self, endpoint: Endpoint, request: bytes) -> bool:
-        """Count events until the stream ends; False when the stream did not begin."""
+        """Count events until the stream ends; return False if the stream did not begin."""
         reader, writer = await open_streams(endpoint)
         try:
             writer.write(request)

@@ -32,29 +32,24 @@ IMAGE_RESTRICTED: Final = "/opt/restricted"
 IMAGE_PACKAGES: Final = "/opt/packages"
 IMAGE_DATA: Final = "/opt/data"
 
+# Each container has its own uid, because the kernel counts some things per user across containers (pipe pages, inotify
+# watches, pending signals). These uids are below 65,536, which is all that a rootless engine maps, and above those of
+# Debian's users.
 UID_FIRST: Final = 20_000
 UID_COUNT: Final = 40_000
-# Each container has a uid of its own, because the kernel counts some things per user across containers (pipe pages,
-# inotify watches, pending signals). They are below 65,536, which is all that a rootless
-# engine maps, and above the users of Debian.
-
-USER_PROCESSES: Final = 4096
 # Above every cgroup limit that settings allow, so that two containers with the same uid do not share a limit. Without
 # a value, Podman asks for a million, which a host that may not raise limits cannot give.
-
-_MAKES_NAMESPACES: Final = frozenset({"", "runc", "crun", "io.containerd.runc.v2"})
+USER_PROCESSES: Final = 4096
 # Runtimes that make an empty network namespace by themselves. With `NetworkDisabled` they start a container in half the
 # time that network "none" takes, for which the engine prepares a namespace. runsc and kata are documented with "none".
-
-CPUS: Final = 1.0
+_MAKES_NAMESPACES: Final = frozenset({"", "runc", "crun", "io.containerd.runc.v2"})
 # A row is one thread of user code; the supervisor sleeps while it runs. With more processors, one evaluator
 # could take a whole small host.
-
+CPUS: Final = 1.0
+# Replaces the engine's file system for message queues, because queues would outlive the row that made them.
 _NO_QUEUES: Final = "ro,noexec,nosuid,nodev,mode=0555,size=4k"
-# Replaces the engine's file system of message queues, because queues would outlive the row that made them.
-
-INODES_PER_MB: Final = 256
 # One inode per page of 4 KiB, so that empty files use up the limit as fast as full ones.
+INODES_PER_MB: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +60,8 @@ class EngineFacts:
     name: str = ""  # name of the engine's machine; "" when the engine does not say
     version: str = ""
     podman: bool = False  # whether it is Podman's service behind Docker's API
-    local: bool = True  # reached by a Unix socket: files and processes of the host and the engine are probably the same
+    # whether it is reached by a Unix socket, so that host and engine probably share files and processes
+    local: bool = True
     cpus: int = 1
     arch: str = ""
     cgroup_version: str = ""  # "1", "2", or "" when the engine does not say
@@ -75,7 +71,7 @@ class EngineFacts:
     cpu_quota: bool = True
     seccomp: bool = True
     rootless: bool = False
-    runtimes: tuple[str, ...] = ()  # names of the runtimes that the engine offers
+    runtimes: tuple[str, ...] = ()  # names of the OCI runtimes that the engine offers
     unlimited_runtimes: tuple[str, ...] = ()  # runtimes that enforce no limits (gVisor's `--ignore-cgroups`)
     default_runtime: str = ""
 
@@ -84,11 +80,12 @@ class EngineFacts:
 class ContainerPolicy:
     """The part of a container's create request that is the same for every sandbox spec."""
 
-    image: str  # the runtime image, or that of a package set (`environment_images`): one layer more, under its own name
+    # the runtime image, or that of a package set (`environment_images`), which has one more layer and its own name
+    image: str
     runtime: str | None  # OCI runtime, or None for the engine's default
-    # value for `seccomp=`: a profile (Docker) or the path of one (Podman); None leaves the engine's own
+    # value for `seccomp=`: a profile (Docker) or a profile's path (Podman); None for the engine's own
     seccomp: str | None
-    node_flags: tuple[str, ...]  # flags for Node, before the runner's name
+    node_flags: tuple[str, ...]  # flags for Node, which come before the runner's name
     labels: Mapping[str, str]  # labels by which `sweep` finds the container
     python_with_node: bool = False  # whether rows of Python may start the image's Node
 

@@ -17,25 +17,21 @@ _DATA_MARGIN_MB: Final = {True: 1024, False: 256}  # MB of data beside the limit
 _NPROC_PER_NAMESPACE: Final = (5, 14)  # older kernels count all processes of the user on the machine
 _MB: Final = 1024 * 1024
 
+# 1 for the supervisor (process 1, which reads and writes the channel), 1 for the loaded process that forks the rows, 1
+# for the row's own first process; the rest for a new loaded process that starts while the old one is still ending, and
+# for late reaping. CPython itself starts no threads.
 PYTHON_PROCESSES: Final = 8
-# 1 supervisor (process 1, reads and writes the channel) + 1 loaded process that forks the rows + 1 the row's own first
-# process; the rest for a new loaded process that starts while the old one still dies, and for late reaping. Bare
-# CPython has no threads of its own.
-
-JAVASCRIPT_PROCESSES: Final = 32
 # Node 24 starts 1 main thread + 4 V8 platform workers + 1 delayed-task scheduler + 1 signal inspector and, when first
 # needed, 4 libuv pool threads: 11. A supervisor next to a row process doubles that; esbuild (a Go program: 8 to 10
 # threads on two cores) comes on top while a script is bundled.
-
-GVISOR_PROCESSES: Final = 128
+JAVASCRIPT_PROCESSES: Final = 32
 # gVisor's own kernel runs inside the container's cgroup and is a Go program: with room for 64 processes in all, three
-# of four sandboxes died while they started, with room for 128 none (measured with runsc 2022-12-19).
-
-GVISOR_MEMORY_MB: Final = 64
+# of four sandboxes died while they started; with room for 128, none did (measured with runsc 2022-12-19).
+GVISOR_PROCESSES: Final = 128
 # gVisor's kernel takes 30 to 50 MB for itself.
-
+GVISOR_MEMORY_MB: Final = 64
+# Number of descriptors that a guest may hold, as many as Debian gives a login. A row that leaks them fails alone.
 NOFILE: Final = 1024
-# Descriptors a guest may hold: what Debian gives a login. A row that leaks them fails alone.
 
 
 def is_gvisor(runtime: str | None) -> bool:

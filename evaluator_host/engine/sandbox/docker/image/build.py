@@ -31,10 +31,10 @@ from evaluator_host.engine.sandbox.local import Tools
 from evaluator_host.engine.system.processes import Command, run
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
-_BUILD_TIMEOUT_S: Final = 600  # longest time to wait for an answer, in seconds; a remote engine first receives 130 MB
-_MACHINES: Final = {"amd64": 62, "arm64": 183}  # e_machine of ELF, by the engine's name of the architecture
-_ANSWER_S: Final = 20  # longest time to wait for a registry, in seconds; firewalls that drop packets never answer
-_BOOTSTRAP_S: Final = 1800.0  # longest time to make a base, in seconds; with a good connection it takes 90
+_BUILD_TIMEOUT_S: Final = 600  # how long to wait for an answer, in seconds; a remote engine first receives 130 MB
+_MACHINES: Final = {"amd64": 62, "arm64": 183}  # e_machine in an ELF file, by the engine's name of the architecture
+_ANSWER_S: Final = 20  # how long to wait for a registry, in seconds; firewalls that drop packets never answer
+_BOOTSTRAP_S: Final = 1800.0  # how long making a base may take, in seconds; with a good connection it takes 90
 _ENV: Final = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
 
 Progress = Callable[[str], None]
@@ -44,7 +44,7 @@ async def ensure_base(engine: Engine, *, base: str | None, progress: Progress) -
     """Return the tag of a base image that matches the pins; build it when the engine has none.
 
     Raises:
-      SandboxUnavailable: no registry answers and it cannot be bootstrapped here; the detail says why.
+      SandboxUnavailable: no registry answers, and the base cannot be built here; the detail says why.
     """
     pins = read_pins()
     tag = f"evaluator-host/base:{pins.suite}"
@@ -70,7 +70,7 @@ async def ensure_base(engine: Engine, *, base: str | None, progress: Progress) -
 
 
 def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *, tag: str, **options: Any) -> None:
-    """Build an image from a tar. docker-py's `build` alone does not raise when a step fails.
+    """Build an image from a tar; raise if a step fails, which docker-py's `build` does not.
 
     Raises:
       docker.errors.BuildError: a step failed; `msg` has the last 2,000 characters of the output.
@@ -87,7 +87,7 @@ def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *,
 
 
 def _obtain(client: docker.APIClient, reference: str, *, progress: Progress) -> None:
-    """Pull an image, unless the engine has it. Raises `ENGINE_ERRORS` when no registry has it, or answers in time."""
+    """Pull an image, unless the engine has it. Raises `ENGINE_ERRORS` if no registry has it or answers in time."""
     if find_image(client, reference) is not None:
         return
     _ask_registry(client, reference)
@@ -102,7 +102,7 @@ def _ask_registry(client: docker.APIClient, reference: str) -> None:
     try:
         client.inspect_distribution(reference)  # type: ignore[no-untyped-call]
     except docker.errors.NotFound as error:
-        if "page not found" not in str(error):  # Podman has no such request; its pull says what is wrong
+        if "page not found" not in str(error):  # Podman has no such request; its pull will say what is wrong
             raise
     finally:
         client.timeout = timeout
@@ -156,7 +156,7 @@ async def _run(command: list[str]) -> None:
 
 def _import_tree(client: docker.APIClient, root: Path, *, tag: str, label: str) -> None:
     with tempfile.TemporaryFile() as whole:
-        with tarfile.open(fileobj=whole, mode="w") as tar:  # the engine gives a container its own `/dev`
+        with tarfile.open(fileobj=whole, mode="w") as tar:  # no `/dev`, because the engine gives containers their own
             tar.add(root, arcname=".", filter=lambda member: None if member.isdev() else member)
         whole.seek(0)
         repository, _, name = tag.rpartition(":")
@@ -173,11 +173,11 @@ async def build_image(
 ) -> str:
     """Build the runtime image on the engine and return its tag; takes seconds when nothing changed.
 
-    `base` is a Debian image to begin with instead of the pinned one; Node and esbuild must be of the engine's platform.
+    `base` is a Debian image to use instead of the pinned one. Node and esbuild must be built for the engine's platform.
 
     Raises:
       SandboxUnavailable: the engine does not answer, or a step failed; the detail has the end of its output.
-      Misconfigured: the tools are of another platform than the engine.
+      Misconfigured: the tools are for another platform than the engine's.
     """
     engine = Engine(docker_host, timeout_s=_BUILD_TIMEOUT_S)
     try:
@@ -211,7 +211,7 @@ def _build_runtime(client: docker.APIClient, image: str, *, base_tag: str, tools
 
 
 def _check_platform(tools: Tools, *, arch: str) -> None:
-    """Raise Misconfigured for programs that cannot run in the image: Node for a Mac, or for another processor."""
+    """Raise Misconfigured if programs cannot run in the image, such as Node for a Mac or for another processor."""
     expected = _MACHINES.get(arch)
     for path in (tools.node, tools.esbuild):
         with path.open("rb") as program:

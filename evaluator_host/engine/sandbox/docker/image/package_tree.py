@@ -1,8 +1,8 @@
 """An installed package set as a tree of files: its digest, and tars of it for and from a container engine.
 
-Digest and tar use the same walk, so that the tar holds exactly the hashed files. Files are read in pieces: sets of
-several hundred megabytes are common. Out of an image they are copied without running anything of it: from a container
-that is created and never started.
+Digest and tar use the same walk, so that the tar holds exactly the hashed files. Files are read in pieces, since sets
+of several hundred megabytes are common. To copy files out of an image, a container is created but never started, so
+that nothing in the image runs.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ _HEADER_BYTES: Final = 1 << 20
 _BUFFER_BYTES: Final = 1024 * 1024
 
 
-Facts: TypeAlias = tuple[str, str, str]  # kind, executable or not, digest of the content (or what a link names)
+Facts: TypeAlias = tuple[str, str, str]  # kind, whether executable, digest of the content (or the target of a link)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +120,12 @@ def tar_stream(files: dict[str, bytes], *, trees: dict[str, Path]) -> Iterator[b
 
 
 def as_file(pieces: Iterator[bytes]) -> IO[bytes]:
-    """Return a read-only file object, without seek, over an iterator of bytes."""
+    """Return a read-only file object over an iterator of bytes; it cannot seek."""
     return cast("IO[bytes]", BufferedReader(_Pieces(pieces), _BUFFER_BYTES))
 
 
 class BoundedHeaders(tarfile.TarInfo):
-    """An entry of a tar from an untrusted image; refuses long names and attributes, which `tarfile` reads whole."""
+    """An entry in a tar from an untrusted image; refuses long names and attributes, which `tarfile` reads whole."""
 
     def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
         if self.type in _HEADERS and self.size > _HEADER_BYTES:
@@ -134,7 +134,7 @@ class BoundedHeaders(tarfile.TarInfo):
         return made
 
 
-_BYTES: Final = ("utf-8", "surrogateescape")  # a name need not be UTF-8
+_BYTES: Final = ("utf-8", "surrogateescape")  # a name may not be valid UTF-8
 
 
 def _entry(root: Path, found: tree.Entry) -> Entry:
@@ -202,7 +202,7 @@ def _content_digest(path: Path) -> str:
 
 
 class _Pieces(RawIOBase):
-    """A file, without seek, over an iterator of bytes."""
+    """A file over an iterator of bytes; it cannot seek."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         super().__init__()
@@ -210,7 +210,7 @@ class _Pieces(RawIOBase):
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
-        """Return True: the file object can be read."""
+        """Return True, because this file object can always be read."""
         return True
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
@@ -244,7 +244,7 @@ class ImageFiles:
 
 @contextmanager
 def open_image(client: docker.APIClient, image: str) -> Iterator[ImageFiles]:
-    """Yield a reader for an image's files. Blocks. If this host dies, a later sweep removes the container."""
+    """Yield a reader for an image's files. Blocking. If this host dies, a later sweep removes the container."""
     labels = {LABEL_INSTANCE: this_instance(), LABEL_BOOT: boot_id()}
     made = client.create_container(image, command=["/nothing"], entrypoint=[], labels=labels, network_disabled=True)
     try:

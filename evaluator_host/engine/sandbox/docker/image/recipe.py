@@ -30,7 +30,7 @@ _LEFT_OUT: Final = frozenset({"__pycache__", "node_modules", "tests"})
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """Contents of `sandbox_images/pins.json`: Debian suite, base image, its Python, and packages to install."""
+    """What `sandbox_images/pins.json` pins: Debian suite, base image, its Python, and packages to install."""
 
     suite: str
     base_image: str
@@ -40,12 +40,12 @@ class Pins:
 
     @property
     def base_reference(self) -> str:
-        """Reference of the base image to pull: by digest when that is known."""
+        """Return the reference of the base image to pull, by digest if that is known."""
         return f"{self.base_image}@{self.base_digest}" if self.base_digest else self.base_image
 
 
 def read_pins() -> Pins:
-    """Read `pins.json`."""
+    """Return the pins in `pins.json`."""
     data = json.loads((SANDBOX_IMAGES_DIR / "pins.json").read_bytes())
     base = data["base"]
     return Pins(data["suite"], base["image"], base["digest"], data["python"], tuple(data["packages"]))
@@ -58,10 +58,10 @@ def image_platform(machine: str) -> Platform:
 
 
 def recipe_digest(runtimes_dir: Path | None = None) -> str:
-    """Return the digest over runners and recipe; an image with another digest is outdated.
+    """Return the digest of the runners and the recipe; an image with another digest is outdated.
 
     Args:
-      runtimes_dir: The folder of the runners' sources; None for the host's own with those of plugins.
+      runtimes_dir: The folder of the runners' sources; None for the host's own, including those from plugins.
     """
     files = [(f"images/{name}", SANDBOX_IMAGES_DIR / name) for name in _RECIPE_FILES]
     sources = [named for runner in _RUNNERS for named in _tree((runtimes_dir or RUNTIMES_DIR) / runner, runner)]
@@ -70,7 +70,7 @@ def recipe_digest(runtimes_dir: Path | None = None) -> str:
 
 
 def base_digest() -> str:
-    """Return the digest over the files of the base image's recipe."""
+    """Return the digest of the files in the recipe of the base image."""
     return _digest((name, SANDBOX_IMAGES_DIR / name) for name in BASE_FILES)
 
 
@@ -105,7 +105,7 @@ def write_base_context(target: IO[bytes]) -> None:
 
 
 def _tree(root: Path, name: str) -> Iterator[tuple[str, Path]]:
-    """Yield every file below `root` in one order on every machine, but for the hidden ones (a linter's cache)."""
+    """Yield every file below `root`, in the same order on every machine, but not hidden ones (a linter's cache)."""
     for path in sorted(root.rglob("*")):
         relative = path.relative_to(root)
         hidden = any(part.startswith(".") for part in relative.parts)
