@@ -10,7 +10,7 @@ from evaluator_host.types.errors import HostError, Misconfigured, refusal_of
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
-_NAMED: Final = 3  # most names of secrets in a message
+_NAMED: Final = 3  # highest number of secrets that a message names
 
 
 async def database_findings(settings: Settings) -> list[Finding]:
@@ -47,7 +47,7 @@ async def database_findings(settings: Settings) -> list[Finding]:
 
 
 async def _secrets_finding(settings: Settings, store: "Store | None") -> Finding:
-    """Return the finding about keys of secrets: whether they can be read, and open all stored secrets."""
+    """Return the finding about the keys for secrets: whether they can be read, and open all stored secrets."""
     from evaluator_host.platform.store.secrets import SecretBox  # noqa: PLC0415 - as above
 
     try:

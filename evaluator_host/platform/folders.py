@@ -1,4 +1,4 @@
-"""Finds the parts of resources by their modules: in the folders here, and in plugins of others."""
+"""Finds the modules of all resources: those in the folders here, and those in plugins."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -8,11 +8,12 @@ from evaluator_host.types.plugin_folders import PluginFolder, own_folders, plugi
 
 @cache
 def resource_folders() -> tuple[PluginFolder, ...]:
-    """Return the packages that may bring a resource: those of the platform by name, then the plugins."""
+    """Return the packages that may contain a resource: first the platform's, sorted by name, then the plugins."""
     found = (*own_folders("platform"), *plugin_folders().values())
-    return tuple({one.package: one for one in found}.values())  # a resource of the platform may be a plugin, too
+    # without duplicates, since a resource of the platform may be registered as a plugin too
+    return tuple({one.package: one for one in found}.values())
 
 
 def modules(name: str) -> Iterator[str]:
-    """Yield the full names of all modules with this name, such as `table`, that resources have."""
+    """Yield the full names of the modules of all resources that have this last part, such as `table`."""
     return (f"{one.package}.{name}" for one in resource_folders() if one.has(name))

@@ -1,4 +1,4 @@
-"""`Host`: the parts that the process of a host shares; opens its resources and runs their tasks."""
+"""The class `Host`: the parts that a host's resources share; it opens the resources and runs their tasks."""
 
 import asyncio
 import logging
@@ -26,9 +26,9 @@ class Host:
     """The service and the database of one host, and its resources.
 
     Args:
-      service: Evaluates.
+      service: The service that evaluates.
       store: The database.
-      given: Parts that another process has, such as the runner of jobs.
+      given: Parts that run in another process, such as the runner of jobs.
     """
 
     def __init__(self, service: Service, store: Store, *given: object) -> None:
@@ -45,12 +45,12 @@ class Host:
         return self.service.settings
 
     def open_resources(self) -> None:
-        """Open all resources, by name."""
+        """Open all resources, in the order of their names."""
         for name, kind in resource_classes():
             self.resources[name] = self.resource(kind)
 
     def resource(self, kind: type[_R]) -> _R:
-        """Return a resource that every host has, by its class; it is opened when first asked for."""
+        """Return the resource of a class that every host has; the first call opens it."""
         if kind not in self._opened:
             self._opened[kind] = kind(self)
         found = self._opened[kind]
@@ -96,10 +96,10 @@ async def open_host(service: Service, store: Store, *given: object) -> AsyncIter
 
 
 async def _delete_old(kept: Iterable[Kept]) -> None:
-    """Delete data older than a number of days, now and every hour; with 0 days it is kept for ever."""
+    """Delete data that is too old, now and every hour; a limit of 0 days means that data is never deleted."""
     while True:
         for name, days, delete_before in kept:
-            with suppress(StoreUnavailable):  # the watch of the database reports the outage
+            with suppress(StoreUnavailable):  # the task that watches the database reports the outage
                 if days and (deleted := await delete_before(datetime.now(UTC) - timedelta(days=days))):
                     _log.info("deleted %d %s that were older than %d days", deleted, name, days)
         await asyncio.sleep(_DELETE_EVERY_S)

@@ -41,11 +41,11 @@ class AlertResource(Resource):
         return alerts_api(self._alerts, access).routes
 
     def tasks(self) -> Iterable[Task]:
-        """Return the watch of jobs and traces."""
+        """Return the task that watches jobs and traces."""
         return (Task("the alerts", self._alerts.run),)
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return the alerts that watch an object, or that sign with a secret."""
+        """Return the names of the alerts that watch an object, or that sign messages with a secret."""
         if (named := _USES.get(used.kind)) is None:
             return []
         alerts = await self._alerts.list_alerts(workspace_id)

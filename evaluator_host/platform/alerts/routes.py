@@ -49,7 +49,7 @@ class AlertChangeIn(Wire):
 
 
 def alerts_api(service: Alerts, access: Access) -> APIRouter:
-    """Return the routes of alerts. A key sees those of its workspace."""
+    """Return the routes of alerts. A key sees the alerts of its own workspace."""
     router = APIRouter(prefix="/v1/alerts", route_class=JsonRoute, tags=["alerts"])
 
     @router.post("", status_code=201, response_model=AlertReport, responses=_REFUSED)
@@ -67,7 +67,7 @@ def alerts_api(service: Alerts, access: Access) -> APIRouter:
 
     @router.post("/{name}/test", response_model=AlertReport, responses=MISSING)
     async def test(name: str, caller: CallerOf) -> Response:
-        """Send a test message; the newest delivery of the answer says whether it arrived."""
+        """Send a test message; the newest delivery in the response says whether it arrived."""
         with AuditedCall(access, caller, "alerts.test", name):
             return json_response(await service.test_alert(caller.workspace, name))
 

@@ -1,8 +1,9 @@
 """Watches figures of jobs and of live traces; keeps and sends a message when one goes out of bounds.
 
-An alert is one object in the store, with its state and its messages. A host changes it only if no other host has since
-it was read (`swap_object`), so that only one of several hosts adds a message, and only one sends it. If that host dies
-meanwhile, the message is sent again: a receiver may get it twice, with the same id.
+An alert is one object in the store, with its state and its messages. A host changes an alert only if no other host has
+changed it since it was read (`swap_object`), so that only one of several hosts adds a message, and only one sends it.
+If
+that host dies meanwhile, the message is sent again: a receiver may get it twice, with the same id.
 """
 
 import asyncio
@@ -40,15 +41,15 @@ from evaluator_host.types.json_values import decode_json, encode_json
 
 KIND: Final = "alert"
 PUBLIC: Final = "public"  # word in EVALUATOR_HOST_WEBHOOK_HOSTS for every host whose addresses are public
-_MOST: Final = 100  # most alerts of a workspace
+_MOST: Final = 100  # highest number of alerts in a workspace
 _LOOK_EVERY_S: Final = 5.0
 _JOBS_AT_ONCE: Final = 100
-_KEPT: Final = 20  # newest messages to keep after they were sent
-_WAITING: Final = 100  # most messages to keep, sent or not
-_WAITS_S: Final = (10, 60, 300, 1800, 7200)  # seconds between two attempts to send a message
+_KEPT: Final = 20  # number of sent messages to keep, the newest ones
+_WAITING: Final = 100  # highest number of messages to keep, sent or not
+_WAITS_S: Final = (10, 60, 300, 1800, 7200)  # seconds after each failed attempt to send a message
 _SEND_S: Final = 10.0
 _NOT_SENT: Final = "the host ended before it sent the message"
-_RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)  # a run is dated before its job, by its scheduled time
+_RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)  # a run has its scheduled time, which is before its job's
 _OVERLAP: Final = timedelta(minutes=1)  # a job is stored a moment after it ended
 _AT_ONCE: Final = 8
 _LOCALHOST: Final = re.compile(r"(?:.+\.)?localhost\.?", re.IGNORECASE)  # loopback by its name (RFC 6761)
@@ -59,7 +60,7 @@ _refused = partial(InvalidRequest.of, what="alert")
 
 @dataclass(frozen=True, slots=True)
 class _Delivery:
-    """A message; `next_at` is None when no further attempt to send it follows, or without a webhook."""
+    """A message; `next_at`, the time of the next attempt to send it, is None if there will be none."""
 
     id: str
     type: str
@@ -73,7 +74,7 @@ class _Delivery:
 
 @dataclass(frozen=True, slots=True)
 class _Alert:
-    """An alert in the store."""
+    """An alert as it is stored, with its state and messages."""
 
     rule: AlertRule
     since: datetime  # jobs that ended earlier are not checked
@@ -94,7 +95,7 @@ _STORED: Final = Adapter(_Alert)
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """A figure, and the facts that a message gives about it; `out`: out of bounds, or None for too few rows."""
+    """A figure, facts for a message about it, and `out`: whether it is out of bounds (None if rows are too few)."""
 
     out: bool | None
     value: float | None
@@ -123,7 +124,7 @@ class MissedRuns(Protocol):
         ...
 
     async def missed_run(self, workspace_id: str, name: str) -> tuple[datetime, str] | None:
-        """Return the time of the last run, and why it made no job; None when it made one, or none was due yet.
+        """Return the time of the last run, and why it made no job; None if it made a job, or no run was due yet.
 
         Raises:
           NotFound: there is no schedule with that name.
@@ -168,7 +169,7 @@ class Alerts:
           InvalidRequest: the name or the rule is not valid, or the webhook may not be called.
           NotFound: there is no such job, schedule, evaluator or secret.
           NameTaken: there is an alert with that name.
-          InUse: the workspace has too many.
+          InUse: the workspace has too many alerts.
         """
         await self._require(workspace_id, rule)
         made = _Alert(rule, await self._objects.now())
@@ -177,7 +178,7 @@ class Alerts:
         return _report(stored)
 
     async def list_alerts(self, workspace_id: str) -> list[AlertReport]:
-        """Return the alerts of a workspace, by name."""
+        """Return the alerts of a workspace, sorted by name."""
         return [_report(one) for one in await self._objects.list_objects(KIND, workspace_id)]
 
     async def get_alert(self, workspace_id: str, name: str) -> AlertReport:
@@ -202,7 +203,7 @@ class Alerts:
         return _report(await self._change(workspace_id, name, changed))
 
     async def test_alert(self, workspace_id: str, name: str) -> AlertReport:
-        """Send a message of the type `alert.test`, and return the alert; its newest delivery says if it arrived."""
+        """Send an `alert.test` message, and return the alert; its newest delivery says whether the message arrived."""
         text = f"alert {name}: this is a test"
         stored = await self._change(
             workspace_id, name, lambda kept: _with_message(kept, name, "alert.test", {"text": text})
@@ -217,14 +218,14 @@ class Alerts:
         await self._objects.delete_object(KIND, workspace_id, name)
 
     async def run(self) -> None:
-        """Check the figures of all alerts and send messages, until cancelled; a slow webhook delays no other one."""
+        """Check the figures of all alerts and send messages, until cancelled; a slow webhook does not delay others."""
         looks, sends = Turns(_AT_ONCE, per_free=1), Turns(_AT_ONCE, per_free=1)
         under_way = set[tuple[str, ...]]()
 
         async def turn(turns: Turns, key: tuple[str, ...], work: Coroutine[Any, Any, object]) -> None:
             try:
                 async with turns.turn(key[0]):
-                    # the alert was deleted, or the next check will log the fault
+                    # if the alert was deleted, nothing is left to do; another fault will be logged by the next check
                     with suppress(NotFound, StoreUnavailable):
                         await work
             finally:
@@ -306,7 +307,8 @@ class Alerts:
                     about = {"job": job.id, "job_name": job.name, "status": job.status, "schedule": job.schedule}
                     about |= {"dataset": job.dataset_name, "evaluator": score.evaluator}
                     samples.append(_sample(rule, score, about))
-            for sample in [one for one in samples if one.out] or samples:  # all evaluators have to be within bounds
+            # an alert stops firing only when all evaluators are within bounds
+            for sample in [one for one in samples if one.out] or samples:
                 kept = _told(kept, stored.name, sample, each=True)
             assert job.finished_at is not None  # noqa: S101 - it has ended
             seen_at = max(kept.seen_at or kept.since, job.finished_at)
@@ -315,7 +317,7 @@ class Alerts:
         return await self._missed(stored, kept)
 
     async def _missed(self, stored: StoredObject, kept: _Alert) -> _Alert:
-        """Return an alert with a message if the last run of its schedule made no job, once for each such run."""
+        """Return an alert, with a message if the last run of its schedule made no job and no message says so yet."""
         rule = kept.rule
         if rule.schedule is None or (schedules := self._schedules()) is None:
             return kept
@@ -351,7 +353,7 @@ class Alerts:
         before = _STORED.read_json(fresh.content)
         claim = _json(_put(before, claimed))
         if message not in before.deliveries or not await self._objects.swap_object(fresh, claim):
-            return True  # another host is sending the message
+            return True  # another host has claimed the message and is sending it
         error = await self._send(stored.workspace_id, before.rule, str(before.rule.url), claimed)
         sent = replace(claimed, sent=error is None, error=error, next_at=None if error is None else next_at)
         with suppress(NotFound):
@@ -365,7 +367,7 @@ class Alerts:
         return await self._objects.change_object(KIND, workspace_id, name, changed)
 
     async def _send(self, workspace_id: str, rule: AlertRule, to: str, message: _Delivery) -> str | None:
-        """Send a message once; return why it failed, None when the receiver took it."""
+        """Try once to send a message; return why it failed, or None if the receiver accepted it."""
         try:
             headers = {"Content-Type": "application/json", "User-Agent": "evaluator-host"}
             headers |= await self._signature(workspace_id, rule, message)
@@ -373,7 +375,8 @@ class Alerts:
             host, port = httpx.URL(to).host, parts.port or PORTS[parts.scheme]
             dial = partial(self._dial, workspace=workspace_id, listed=is_listed(parts, self._settings.webhook_hosts))
             async with asyncio.timeout(2 * _SEND_S):
-                if proxy_for(self._settings, host) is not None:  # checks the address, since a proxy does not
+                # with a proxy the address is checked here, since a proxy does not check it
+                if proxy_for(self._settings, host) is not None:
                     await dial(host, port)
                 client = make_http_client(self._settings, to, timeout_s=_SEND_S, at_once=1, dial=dial)
                 async with client:
@@ -385,7 +388,7 @@ class Alerts:
             httpx.HTTPError,
             LookupFailed,
             OSError,
-        ) as error:  # includes TimeoutError, which is an OSError
+        ) as error:  # OSError includes TimeoutError
             return f"{type(error).__name__}: {getattr(error, 'detail', error)}"[:300]
         return None if answer.is_success else f"the webhook answered {answer.status_code}"
 
@@ -471,7 +474,7 @@ def _signing_key(secret: str) -> bytes:
 
 
 def _told(kept: _Alert, name: str, sample: _Sample, *, each: bool) -> _Alert:
-    """Return an alert after a check, with a message if it starts or stops firing, or with `each` for every bad job."""
+    """Return an alert after a check, with a message if it starts or stops firing; with `each`, for every bad job."""
     if sample.out is None:
         return kept
     seen = kept.acknowledged and sample.out and not each
@@ -512,7 +515,7 @@ def _sentence(name: str, type_: str, kept: _Alert, about: dict[str, Any]) -> str
 
 
 def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample:
-    """Return the figure of a rule, and whether it is out of bounds."""
+    """Return the figure that a rule watches, and whether it is out of bounds."""
     done = score.scored + score.failed
     about |= {"rows": score.rows, "scored": score.scored, "failed": score.failed}
     failure_rate = score.failed / done if done else None

@@ -17,7 +17,7 @@ _DigestArgument = Annotated[str, typer.Argument(metavar="DIGEST", help="sha256:â
 
 @app.command()
 def send(file: _FileArgument, *, client: ClientOption, as_json: JsonOption = False) -> None:
-    """Store a file and print its digest. `--file` of `run` and `evaluators` does the same by itself."""
+    """Store a file and print its digest. The option `--file` of `run` and `evaluators` stores files too."""
     require_file(file)
     sent = client.data.send(file)
     if as_json:

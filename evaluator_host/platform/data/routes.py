@@ -20,7 +20,7 @@ _FILE: Final[dict[str, Any]] = {"requestBody": {"required": True, "content": {"a
 
 
 def data_api(files: DataFiles, usage: StorageUsage, users: Users, access: Access) -> APIRouter:
-    """Return the routes of data files. A key sees those of its workspace."""
+    """Return the routes of data files. A key sees the files of its own workspace."""
     router = APIRouter(prefix="/v1/data", route_class=JsonRoute, tags=["data"])
 
     @router.post(
@@ -31,7 +31,7 @@ def data_api(files: DataFiles, usage: StorageUsage, users: Users, access: Access
         openapi_extra=_FILE,
     )
     async def send(request: Request, caller: CallerOf) -> Response:
-        """Store a file unchanged. `data` of an evaluator refers to it by the digest in the answer."""
+        """Store a file unchanged. An evaluator's field `data` refers to it by the digest in the response."""
         with AuditedCall(access, caller, "data.send"):
             await usage.require_room(caller.workspace)
             sent = await files.receive(caller.workspace, request.stream())

@@ -22,7 +22,7 @@ Outputs: TypeAlias = Literal["none"] | None
 async def require_outputs(
     service: Service, evaluator: Evaluator, rows: Sequence[Row | EncodedRow], *, caller: Caller = DEFAULT_CALLER
 ) -> None:
-    """Check that one of several rows has outputs if the evaluator reads them.
+    """Check that at least one of several rows has outputs if the evaluator reads them.
 
     Raises:
       InvalidRequest: the evaluator reads outputs, and no row has any.
@@ -40,7 +40,7 @@ async def require_outputs(
 
 
 def no_outputs(inputs: Sequence[dict[str, Json]], count: int, reads: OutputsRead | None = None) -> str:
-    """Say that no row has outputs, and which input of the first rows was probably meant by code that reads them."""
+    """Return a message that no row has outputs, with the input that was probably meant as the outputs."""
     columns = list(dict.fromkeys(name for one in inputs for name in one))
     read, taken = ((), ()) if reads is None else (reads.names, reads.others)
     found = output_column(columns, inputs, read=read, taken=taken)

@@ -1,4 +1,4 @@
-"""Stores files in a data directory, by id: the rows of data sets, and uploaded files kept unchanged.
+"""Stores files in a data directory, by id: the rows of data sets, and uploaded files that stay unchanged.
 
 A folder of rows holds `rows.jsonl`, one JSON line each, and `rows.index`: the place of every 64th row, as 8
 little-endian bytes each. Files are never read into memory whole; a file appears complete or not at all.
@@ -26,13 +26,13 @@ from evaluator_host.types.json_values import decode_json, encode_json
 from evaluator_host.types.stored import BadLine, DatasetFacts
 
 _SETTLED_S: Final = 3600.0
-_READ_BYTES: Final = 256 << 10  # bytes of one read, so that a long line takes few reads
-STRIDE: Final = 64  # rows from one place in the index to the next; finding a row reads at most that many lines
+_READ_BYTES: Final = 256 << 10  # bytes to read at a time: many, so that a long line takes few reads
+STRIDE: Final = 64  # the index has the place of every 64th row, so that finding a row reads at most 64 lines
 _BAD_LINES_KEPT: Final = 100
-_NAMES_CHARS: Final = 200_000  # characters of the names of all columns together
+_NAMES_CHARS: Final = 200_000  # highest number of characters in the names of all columns together
 _PAGE_BYTES: Final = 16 << 20
 PLACE: Final = struct.Struct("<Q")
-FILES: Final = "filesets"  # folder of the files that dialects keep, in a data directory
+FILES: Final = "filesets"  # folder in a data directory for the files that vendors' routes keep
 PARTIAL: Final = "partial-"
 ROWS: Final = "rows.jsonl"
 INDEX: Final = "rows.index"
@@ -62,13 +62,13 @@ class RowsFolder:
         return facts
 
     def stage(self, dataset_id: str) -> Path:
-        """Make and return the folder that `write_rows` fills and `keep` takes; the caller removes it afterwards."""
+        """Make and return a folder for `write_rows` to fill and for `keep` to store; the caller removes it later."""
         stage = self.path / f"{dataset_id}.{this_instance()}"
         stage.mkdir(parents=True, mode=0o700)
         return stage
 
     def keep(self, stage: Path, dataset_id: str) -> None:
-        """Move a folder that `write_rows` has filled to where the rows of a data set are kept."""
+        """Move a folder that `write_rows` has filled to the place of the data set's rows."""
         stage.rename(self.path / dataset_id)
 
     def rows(self, dataset_id: str, *, first: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -95,7 +95,7 @@ class RowsFolder:
         return (self.path / dataset_id / ROWS).exists()
 
     def missing(self, dataset_ids: Iterable[str]) -> list[str]:
-        """Return those data sets whose rows cannot be read here."""
+        """Return the ids of those data sets whose rows cannot be read here."""
         return [one for one in dataset_ids if not self.has_rows(one)]
 
     def _folder(self, dataset_id: str) -> Path:
@@ -107,7 +107,7 @@ class RowsFolder:
         return self.path / dataset_id
 
     def page(self, dataset_id: str, first: int, *, limit: int) -> list[bytes]:
-        """Return at most `limit` rows as JSON lines, from row `first` on; fewer if these have 16 MB."""
+        """Return at most `limit` rows as JSON lines, from row `first` on; fewer if they have more than 16 MB."""
         return [line for _, line in next(line_chunks(self.lines(dataset_id, first=first), limit, _PAGE_BYTES), [])]
 
     def some(
@@ -138,7 +138,7 @@ class RowsFolder:
         """Return the path of a data set's rows as JSON lines.
 
         Raises:
-          RowsElsewhere: they are not here.
+          RowsElsewhere: the rows are not on this host.
         """
         return self._folder(dataset_id) / ROWS
 
@@ -155,7 +155,7 @@ class RowsFolder:
         return sum(path.stat().st_size for path in (self.path / dataset_id).iterdir())
 
     def orphans(self, known: Collection[str]) -> list[str]:
-        """Return folders to remove: unfinished ones of ended hosts, and old ones whose id is not `known`."""
+        """Return folders to remove: unfinished ones of hosts that ended, and old ones whose ids are not `known`."""
         if not self.path.is_dir():
             return []
         found = []
@@ -163,7 +163,7 @@ class RowsFolder:
             dataset_id, _, writer = path.name.partition(".")
             if writer:
                 gone = has_abandoned(writer, path)
-            else:  # a new folder may not be in the database yet
+            else:  # only old folders, since a new one may not be in the database yet
                 gone = dataset_id not in known and time.time() - path.stat().st_mtime > _SETTLED_S
             if gone:
                 found.append(path.name)
@@ -285,13 +285,13 @@ class _Writer:
 def _place(index: Path, number: int) -> int:
     with index.open("rb") as file:
         if number * PLACE.size >= os.fstat(file.fileno()).st_size:
-            return (index.parent / ROWS).stat().st_size  # the end of the file, where the next row would be
+            return (index.parent / ROWS).stat().st_size  # past the index: the end of the file
         file.seek(number * PLACE.size)
         return int(PLACE.unpack(file.read(PLACE.size))[0])
 
 
 class FileFolder:
-    """A folder of files that dialects keep for their callers, each under its id; unfinished ones are `partial-…`."""
+    """A folder in which a vendor's routes keep callers' files, each under its id; unfinished files are `partial-…`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -306,7 +306,7 @@ class FileFolder:
         return [path.name for path in found if not path.name.startswith(PARTIAL)]
 
     def sweep(self, known: Collection[str]) -> int:
-        """Remove broken uploads, and files over an hour old whose ids are not `known`; return how many."""
+        """Remove broken uploads, and files over an hour old whose ids are not `known`; return their number."""
         gone = 0
         for path in self.path.iterdir() if self.path.is_dir() else ():
             if path.name not in known and time.time() - path.stat().st_mtime > _SETTLED_S:
@@ -316,10 +316,10 @@ class FileFolder:
 
 
 async def at_most(max_bytes: int, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the chunks of an upload; raise when they exceed a number of bytes.
+    """Yield the chunks of an upload, as long as they have at most `max_bytes` bytes together.
 
     Raises:
-      TooLarge: they have more than `max_bytes` bytes.
+      TooLarge: the chunks have more bytes.
     """
     received = 0
     async for chunk in chunks:

@@ -1,7 +1,7 @@
 """Checks the first rows of data before any row is scored.
 
-A mapping of columns that do not exist is refused, and so is code that reads outputs over rows without any: its scores
-would mean nothing.
+Two mistakes are refused because the scores would mean nothing: a mapping of columns that do not exist, and code that
+reads outputs when no row has any.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -28,12 +28,12 @@ Check: TypeAlias = Callable[[Evaluator], Awaitable[CheckReport | None]]
 
 @dataclass(frozen=True, slots=True)
 class FirstRows:
-    """The first rows of a data set or a file, as its mapping makes them."""
+    """The first records of a data set or a file, and the rows that its mapping makes from them."""
 
     name: str  # name of the data set or the file
     columns: tuple[str, ...]  # columns of all records, as far as they are known
     records: Sequence[dict[str, Any]]
-    rows: Sequence[Row]  # rows of the records that fit, without fields from templates
+    rows: Sequence[Row]  # rows made from those records that can become rows, without fields from templates
     mapping: Mapping
     names_in_templates: dict[str, list[str]]  # columns that each template needs
     for_command: bool = False  # whether the mapping comes from `--map`, not from JSON
@@ -41,14 +41,14 @@ class FirstRows:
 
     @property
     def has(self) -> str:
-        """The columns, as text: `support has id, question and 3 more`."""
+        """A phrase that lists the columns: `support has id, question and 3 more`."""
         return f"{self.name} has {listed(self.columns)}"
 
     def require_column(self, field: str, name: str) -> None:
-        """Check that a column exists, also inside the inputs, unless there may be more than are known.
+        """Check that a column (or a dotted path) exists, unless there may be columns that are not known.
 
         Raises:
-          InvalidRequest: none of the rows has it; the error names `field`.
+          InvalidRequest: none of the rows has the column; the error names `field`.
         """
         unknown = len(self.columns) < MOST_COLUMNS and not {name, _root(name)} & {*self.columns}
         if self.columns and unknown and all(value_in(record, name) is None for record in self.records):
@@ -56,10 +56,10 @@ class FirstRows:
             raise InvalidRequest(problem.message, problems=(problem,))
 
     def require_columns(self) -> None:
-        """Check that all columns of the mapping exist, unless there may be more than are known.
+        """Check that all columns of the mapping exist, unless there may be columns that are not known.
 
         Raises:
-          InvalidRequest: none of the rows, nor the data set, has a column of some name.
+          InvalidRequest: a column of the mapping is neither in the data set nor in any of the rows.
         """
         if len(self.columns) >= MOST_COLUMNS:
             return
@@ -84,7 +84,7 @@ class FirstRows:
         return Problem(field, message, self.has)
 
     def _inside(self, name: str) -> str | None:
-        """Return the path of a column's value that has this name: `inputs.gold`."""
+        """Return the path of a value with this name inside a column, such as `inputs.gold`; None if there is none."""
         return next(
             (
                 f"{column}.{name}"
@@ -100,15 +100,15 @@ class FirstRows:
 
     @property
     def without_outputs(self) -> bool:
-        """Whether no row has outputs, though the mapping does not say so."""
+        """Whether no row has outputs, although the mapping does not say that rows have none."""
         if not self.rows or self.mapping.without_outputs or any(row.has_output for row in self.rows):
             return False
         return all(field != "outputs" for field, _ in self.mapping.templates)
 
     async def require_outputs(self, evaluators: Iterable[tuple[str, Evaluator]], check: Check) -> None:
-        """Check that the rows have outputs if an evaluator reads them; each is given with its name for messages.
+        """Check that the rows have outputs if an evaluator reads them; each evaluator comes with its name for messages.
 
-        Only evaluators over rows without outputs are loaded.
+        Evaluators are loaded only if the rows have no outputs.
 
         Raises:
           InvalidRequest: an evaluator reads outputs, and none of the rows has any.
@@ -121,7 +121,7 @@ class FirstRows:
                 raise self.no_outputs(name, report)
 
     def no_outputs(self, name: str, report: CheckReport | None = None) -> InvalidRequest:
-        """Return the error for an evaluator with this name that reads outputs, as its report says."""
+        """Return the error for an evaluator that reads outputs, as its `report` says, although no row has any."""
         if (empty := self._output_column()) is not None:
             return self._is_empty(empty, name)
         read = () if report is None else report.reads.outputs
@@ -163,7 +163,7 @@ def lack_outputs(rows: Iterable[Row], report: CheckReport, language: Language) -
 def first_rows_of_file(
     path: Path, mapping: Mapping, *, max_row_bytes: int, format_: Format | None = None
 ) -> FirstRows | None:
-    """Return the first rows of the user's own file; None for one that can be read only once.
+    """Return the first rows of the user's own file; None for a file that can be read only once.
 
     Raises:
       InvalidRequest: the file cannot be read, or has another format than its suffix says.
@@ -195,11 +195,11 @@ def first_rows(
     mapping: Mapping,
     names: dict[str, list[str]],  # as `names_in_templates` returns them
     *,
-    columns: Iterable[str] = (),  # known columns besides those of the records
+    columns: Iterable[str] = (),  # further known columns, besides those of the records
     for_command: bool = False,
     notes: Sequence[str] = (),
 ) -> FirstRows:
-    """Return records as the first rows of data."""
+    """Return the first rows of data, made from its first records."""
     objects = [one for one in records if isinstance(one, dict)]
     known = dict.fromkeys(islice(columns, MOST_COLUMNS))
     for one in objects:

@@ -1,4 +1,4 @@
-"""Cuts a JSON array, or objects that follow one another, into the texts of its items, with one item in memory.
+"""Cuts a JSON array, or objects that follow one another, into its items, still as JSON, with one item in memory.
 
 Streaming parsers build the path to every value, so that 100,000 nested arrays take gigabytes. This one counts nesting;
 the host's own decoder, which limits depth, then decodes each item.
@@ -23,12 +23,12 @@ class ItemTooLong(Exception):
 
 
 def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
-    """Yield the text of each item of a JSON array, from the file's current position.
+    """Yield the JSON of each item of an array, from the file's current position.
 
-    It splits at the commas of the array itself, and does not check that items are valid JSON.
+    The function splits at the commas of the array itself, and does not check that items are valid JSON.
 
     Raises:
-      NotAnArray: it does not begin with `[`, ends within the array, or goes on after it.
+      NotAnArray: the file does not begin with `[`, ends within the array, or goes on after it.
       ItemTooLong: an item has more than `max_item_bytes` bytes.
     """
     if _skip_blank(file) != b"[":
@@ -45,9 +45,9 @@ def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
 
 
 def object_texts(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
-    """Yield the text of each JSON object from the file's current position on; blanks and commas may be between them.
+    """Yield the JSON of each object, from the file's current position; blanks and commas may be between objects.
 
-    Text before an object belongs to the text of this object; text after the last object is an item of its own.
+    Any other text before an object is yielded together with the object; text after the last one is yielded alone.
 
     Raises:
       ItemTooLong: an item has more than `max_item_bytes` bytes.
@@ -59,7 +59,7 @@ def object_texts(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
 
 
 class _Cutter:
-    """The state of the scan of an array."""
+    """The state while an array is cut into its items."""
 
     between = _BLANK  # characters that may stand between items
 
@@ -95,7 +95,7 @@ class _Cutter:
             self._keep(chunk[start:])
 
     def _end(self, found: re.Match[bytes]) -> int:
-        """Return where the item ends, given the structural character that ends it."""
+        """Return the position at which the item ends; `found` is the structural character that ends it."""
         return found.start()
 
     def _take(self, sign: bytes) -> bool:
@@ -133,13 +133,14 @@ class _Cutter:
     def _cut(self, *, last: bool) -> Iterator[bytes]:
         text = bytes(self._item).strip(self.between)
         self._item.clear()
-        if text or not last or self._items:  # `[]` has no item, but `[1,]` has a bad one
+        # `[]` has no item, but `[1,]` has a second item, which is empty and so not valid
+        if text or not last or self._items:
             self._items += 1
             yield text
 
 
 class _ObjectCutter(_Cutter):
-    """The state of the scan of objects without an array around them."""
+    """The state while objects without an array around them are cut apart."""
 
     between = _BLANK + b","
 

@@ -1,11 +1,10 @@
 """Maps a record of a file to a row: each field from a column or from a template over the columns.
 
-A record with an object under `inputs` (or `variables`) is a row as the API takes it; a column beside it that names the
-expected answer is one of the inputs. Any other record is flat: every
-column is in `inputs`, `outputs` (or `output`) is also the outputs, and objects under `trace` and `criteria` and a list
-under `messages` are the fields of these names. `outputs=none` in a mapping says that rows have no outputs.
-A record may also have separate criteria for several evaluators; each
-evaluator then gets its own.
+A record with an object under `inputs` (or `variables`) is a row as the API takes it; if another column has the expected
+answer, that column becomes one of the inputs. Any other record is flat: every column becomes an input, `outputs` (or
+`output`) also becomes the outputs, and objects under `trace` and `criteria` and a list under `messages` become the
+fields with these names. `outputs=none` in a mapping says that rows have no outputs. A record may also have separate
+criteria for several evaluators; each evaluator then gets its own.
 """
 
 import json
@@ -27,9 +26,10 @@ _MISSING: Final = object()  # stands for a missing column, because null is a val
 
 _ALSO: Final = ("trace", "criteria")  # columns that are also fields of the row when they hold an object
 _NULLABLE: Final = ("trace", "variables")
-_OBJECTS: Final = ("inputs", "trace", "variables", "criteria")  # fields that hold objects, in a file also as text
-_KEYED: Final = ("inputs", "variables")  # fields in which a mapping may set one key
-NO_OUTPUTS: Final = ("outputs", "none")  # mapping for rows without outputs, unless there is a column with that name
+# fields that hold objects; in a file they may be JSON in a string
+_OBJECTS: Final = ("inputs", "trace", "variables", "criteria")
+_KEYED: Final = ("inputs", "variables")  # fields of which a mapping may set a single key
+NO_OUTPUTS: Final = ("outputs", "none")  # mapping for rows without outputs, unless there is a column called `none`
 _ALIASES: Final = {"correct_answer": "inputs.correct_answer"}
 _MEANT: Final = (*ROW_FIELDS, "correct_answer")
 _SHOWN = 8
@@ -53,10 +53,10 @@ class Mapping:
 
     @classmethod
     def parse(cls, pairs: Iterable[str]) -> "Mapping":
-        """Parse `FIELD=SOURCE` texts of the user, not of a caller: their templates are compiled in this process.
+        """Parse `FIELD=SOURCE` options that this machine's user gives: their templates are compiled in this process.
 
         Raises:
-          InvalidRequest: a text has another form, or sets an unknown field, or a template is not valid.
+          InvalidRequest: an option has another form or sets an unknown field, or a template is not valid.
         """
         cut = [pair.partition("=") for pair in pairs]
         made = cls._checked([(field, source if equals else "") for field, equals, source in cut], named="--map")
@@ -72,10 +72,10 @@ class Mapping:
 
     @classmethod
     def from_sources(cls, sources: dict[str, str]) -> "Mapping":
-        """Return the mapping of `{field: source}`; `rendering.require_templates` checks its templates.
+        """Return a mapping made from `{field: source}`; `rendering.require_templates` checks its templates.
 
         Raises:
-          InvalidRequest: it sets an unknown field.
+          InvalidRequest: a field is unknown.
         """
         return cls._checked(list(sources.items()), named="mapping")
 
@@ -85,7 +85,7 @@ class Mapping:
         return [(field, source) for field, source in self.sources if is_template(source)]
 
     def without_templates(self) -> "Mapping":
-        """Return the mapping of columns alone."""
+        """Return the mapping without the fields that come from templates."""
         return Mapping(tuple(one for one in self.sources if not is_template(one[1])))
 
     @property
@@ -135,10 +135,10 @@ def to_row(record: Any, mapping: Mapping) -> Row:
 
 
 def with_json(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a record with those fields of a row decoded that are JSON as text; all other text stays text.
+    """Return a record in which those fields of a row that are JSON in a string are decoded; other strings stay.
 
     Raises:
-      BadRow: a trace, variables or criteria begin as an object does, and are not JSON.
+      BadRow: a trace, variables or criteria begin like an object, but are not JSON.
     """
     found = {name: _object(name, record[name]) for name in _OBJECTS if isinstance(record.get(name), str)}
     if isinstance(record.get("messages"), str) and is_conversation(messages := _json_of(record["messages"], "[")):
@@ -151,7 +151,8 @@ def _object(name: str, text: str) -> Any:
         return None
     value = _json_of(text, ("{", "[") if name == "trace" else "{")
     if isinstance(value, BadRow):
-        if name != "inputs" and text.lstrip().startswith("{"):  # a list given as text may be meant as text
+        # anything else, such as a list, may be meant as a string
+        if name != "inputs" and text.lstrip().startswith("{"):
             raise BadRow(f"{name} is {value}")
         return text
     return value
@@ -172,15 +173,15 @@ def _json_of(text: str, begin: str | tuple[str, ...]) -> Any:
 
 
 def has_nan(text: str) -> bool:
-    """Return whether a text may be JSON with NaN or Infinity, which programs write though JSON has neither."""
+    """Return whether a string may be JSON with NaN or Infinity, which some programs write although JSON has neither."""
     return "NaN" in text or "Infinity" in text
 
 
 def without_nan(text: str | bytes) -> Any:
-    """Decode JSON that may have NaN and Infinity, which become null.
+    """Decode JSON that may contain NaN and Infinity, both of which become null.
 
     Raises:
-      InvalidJson: the text is not JSON, even with these.
+      InvalidJson: the text is not JSON even if NaN and Infinity are allowed.
     """
     try:
         finite = json.dumps(json.loads(text, parse_constant=lambda _: None))
@@ -219,7 +220,7 @@ def _flat_fields(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_template(text: str) -> bool:
-    """Return whether a text is a template, not the name of a column."""
+    """Return whether a source is a template, not the name of a column."""
     return "{{" in text or "{%" in text
 
 
@@ -269,8 +270,8 @@ def given_to(row: Row, record: dict[str, Any], names: AbstractSet[str], *, outpu
 
     Args:
       row: The mapped record.
-      record: The record, whose `criteria` are an object by name of the evaluator.
-      names: Names of the evaluator, one of which may have criteria there.
+      record: The record, whose `criteria` are an object with a key for each evaluator.
+      names: Names of the evaluator, one of which may be a key of these criteria.
       outputs_come: Whether a model writes the outputs.
     """
     criteria: dict[str, Any] = record[CRITERIA]

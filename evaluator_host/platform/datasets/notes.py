@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 Note: TypeAlias = Callable[[str], object]
-"""Called with a sentence about how a file was read, such as its encoding, if that differs from its format."""
+"""A function that gets a sentence about a deviation of a file from its format, such as another encoding."""
 
 
 class Notes:
-    """Passes notes on; notes of one kind only once, for however many rows."""
+    """Passes notes on; a note about a kind of fault only once, in however many rows the fault occurs."""
 
     def __init__(self, note: Note) -> None:
         self._note = note

@@ -1,6 +1,6 @@
-"""Tells by the number format of an Excel cell whether its number is a date, and writes dates as ISO 8601.
+"""Decides by an Excel cell's number format whether its number is a date, and writes dates as ISO 8601.
 
-A value without a time of day, whose format shows none, is written as a date alone. Rules: ECMA-376, part 1, 18.8.30
+If neither the value nor its format has a time of day, only the date is written. Rules: ECMA-376, part 1, 18.8.30
 (number formats) and 18.17.4 (serial numbers of dates).
 """
 
@@ -16,7 +16,7 @@ class Shows(Flag):
     NUMBER = 0
     DATE = auto()
     TIME = auto()
-    ELAPSED = auto()  # hours, minutes or seconds that go on after 24, 60 and 60
+    ELAPSED = auto()  # elapsed hours, minutes or seconds, which may exceed 24, 60 and 60
 
 
 _LITERAL: Final = re.compile(r'"[^"]*"|\\.|[_*].|\[(?!(?:h+|m+|s+)\])[^\]]*\]', re.IGNORECASE)
@@ -25,7 +25,7 @@ _NOON: Final = re.compile(r"am/pm|a/p")
 _BUILT_IN: Final = {
     **dict.fromkeys((*range(14, 18), *range(27, 32), 36, *range(50, 55), 57, 58), Shows.DATE),
     **dict.fromkeys((*range(18, 22), 32, 33, 45, 47), Shows.TIME),
-    # the meaning of the last four differs between languages
+    # 34, 35, 55 and 56 are dates in some languages, and times in others
     **dict.fromkeys((22, 34, 35, 55, 56), Shows.DATE | Shows.TIME),
     46: Shows.ELAPSED,
 }
@@ -47,7 +47,7 @@ def built_in(number: int) -> Shows:
 
 
 def shows(code: str) -> Shows:
-    """Return what a number format shows, such as `yyyy-mm-dd`; its first section decides."""
+    """Return what a number format such as `yyyy-mm-dd` shows; only its first section counts."""
     bare = _LITERAL.sub("", code[:_CODE_CHARS]).partition(";")[0].lower()
     if "general" in bare:
         return Shows.NUMBER

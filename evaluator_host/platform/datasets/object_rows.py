@@ -15,9 +15,9 @@ from evaluator_host.engine.system.tree import remove
 from evaluator_host.platform.datasets.files import INDEX, PLACE, ROWS, STRIDE, RowsFolder
 from evaluator_host.types.errors import Misconfigured, StoreUnavailable
 
-_CACHED_BYTES: Final = 64 << 20  # a larger data set is read in ranges, without a local copy
+_CACHED_BYTES: Final = 64 << 20  # larger data sets are read from the bucket in ranges, without a local copy
 _RANGE_BYTES: Final = 4 << 20
-# seconds in which a refused request is retried; one without an answer for 30 s fails
+# how long a refused request is retried; a request without a response fails after 30 s
 _AGAIN_WITHIN: Final = timedelta(seconds=20)
 
 
@@ -77,7 +77,7 @@ class Bucket:
         """Convert errors of the storage client during the block.
 
         Raises:
-          StoreUnavailable: the storage does not answer, refused, or has no such object.
+          StoreUnavailable: the storage does not answer, refuses the request, or has no such object.
         """
         failures: tuple[Any, ...] = (FileNotFoundError, self.obstore.exceptions.BaseError)
         try:
@@ -112,7 +112,7 @@ class ObjectRows(RowsFolder):
         Raises:
           StoreUnavailable: the bucket does not take it.
         """
-        for name in (ROWS, INDEX):  # the index last: with it, the data set counts as stored
+        for name in (ROWS, INDEX):  # the index comes last: once it is there, the data set counts as stored
             self._bucket.put_file(_key(dataset_id, name), stage / name)
         super().keep(stage, dataset_id)
 
@@ -142,7 +142,7 @@ class ObjectRows(RowsFolder):
         return []
 
     def file(self, dataset_id: str) -> Path:
-        """Return the path of this host's copy of the rows, which is made where it is missing."""
+        """Return the path of this host's copy of the rows; make the copy if it is missing."""
         self._copied(dataset_id)
         return super().file(dataset_id)
 
@@ -157,7 +157,7 @@ class ObjectRows(RowsFolder):
             return int(self._obstore.head(self._store, _key(dataset_id, ROWS))["size"])
 
     def _copied(self, dataset_id: str) -> None:
-        """Copy a data set from the bucket into the folder, unless it is there."""
+        """Copy a data set from the bucket into the folder, unless the copy exists."""
         if super().has_rows(dataset_id):
             return
         stage = self.stage(dataset_id)

@@ -1,8 +1,8 @@
-"""Removes rows and files from a data directory that no database refers to.
+"""Removes from a data directory the rows and files that its database does not refer to.
 
-A host leaves a note of its database in its data directory: a file `databases/<identity>` with the address. It removes
-orphans only where there is no note of another database. A directory that was used before there were notes gets a note
-`unknown` if the first database to leave a note there does not know all of its rows and files.
+A host leaves a note about its database in its data directory: a file `databases/<identity>` with the address. The host
+removes files only if there is no note about another database. A directory that was used before there were notes gets a
+note `unknown` if the first database to leave a note there does not know all rows and files in the directory.
 """
 
 import asyncio
@@ -93,13 +93,13 @@ class OrphanFiles:
         self.blobs.sweep(known)
 
     def _note(self, known: frozenset[str], identity: str, address: Address) -> None:
-        """Write the note of this database; it has to be there before the first file of the database."""
+        """Write the note about this database; it must be there before the database's first file."""
         if not self._notes.is_dir() and not known.issuperset((*self.rows.ids(), *self.blobs.ids())):
             write_once(self._notes / "unknown", b"used before databases were noted")
         write_once(self._notes / identity, str(address).encode())
 
     def _others(self, identity: str) -> list[str]:
-        """Return the notes of other databases, without drafts, which have a dot in their names."""
+        """Return the names of the notes about other databases, without drafts, which have a dot in their names."""
         found = self._notes.iterdir() if self._notes.is_dir() else ()
         return sorted(path.name for path in found if "." not in path.name and path.name != identity)
 

@@ -1,7 +1,8 @@
 """Reads the rows of a Parquet file as JSON values.
 
-A value that Python cannot hold (nanoseconds, the year 12000) is written from Arrow's own number, and a row with a value
-that cannot be written at all is a `BadRow`: what a file holds is never a fault of the host.
+A value that Python's types cannot hold (nanoseconds, the year 12000) is computed from Arrow's own number. A row with a
+value that cannot be written at all becomes a `BadRow`, because the content of a file must never look like a fault of
+the host.
 """
 
 import base64
@@ -43,14 +44,15 @@ def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any] | BadRow]:
         with parquet.ParquetFile(file) as table:
             schema = table.schema_arrow
         repeated = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_binary(field.type)]
-        with parquet.ParquetFile(file, read_dictionary=repeated) as table:  # a value that rows share is decoded once
+        # dictionaries, so that a value shared by many rows is decoded once
+        with parquet.ParquetFile(file, read_dictionary=repeated) as table:
             for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE, use_threads=False):
                 if batch.nbytes > _BATCH_BYTES:
                     raise InvalidRequest(
                         f"{_ROWS_AT_ONCE} rows of the Parquet file take {batch.nbytes >> 20} MB, more than the "
                         f"{_BATCH_BYTES >> 20} MB that are read at once; send them as JSONL"
                     )
-                # rows may share a value, and each of them repeats it as JSON
+                # rows may share a large value, which the JSON of each row repeats, so the rows are converted one by one
                 large = batch.nbytes * _ROWS_AT_ONCE > _BATCH_BYTES
                 for at in range(0, batch.num_rows, 1 if large else _ROWS_AT_ONCE):
                     yield from _records(batch.slice(at, 1 if large else _ROWS_AT_ONCE))
@@ -69,7 +71,7 @@ def _records(batch: Any) -> list[dict[str, Any] | BadRow]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InvalidRequest(f"the file names a column twice: {', '.join(twice)[:_SHOWN_CHARS]}")
-    # Python leaves out the nanoseconds of these types
+    # only these types have nanoseconds that Python would drop
     if not any("time64[ns]" in str(kind) for kind in batch.schema.types):
         try:
             return [{name: _jsonable(value) for name, value in row.items()} for row in batch.to_pylist()]
@@ -118,7 +120,7 @@ def _scalar_value(scalar: Any) -> Any:
 
 
 def _by_number(scalar: Any) -> Any:
-    """Return a moment or a duration that Python's types cannot hold.
+    """Return as JSON a moment or a duration that Python's types cannot hold.
 
     Raises:
       ValueError: the value is neither, or the calendar has no such day.
@@ -136,7 +138,7 @@ def _by_number(scalar: Any) -> Any:
     seconds, fraction = divmod(scalar.value, per_second)
     digits = f".{fraction:0{len(str(per_second)) - 1}d}" if fraction else ""
     days, rest_s = divmod(seconds, _DAY_S)
-    if kind.unit == "ns":  # years of 64-bit nanoseconds are always in Python's range
+    if kind.unit == "ns":  # 64 bits of nanoseconds only reach years that Python can hold
         second = str(_jsonable(pa.scalar(seconds, pa.timestamp("s", kind.tz)).as_py()))
         return second[:_SECOND_CHARS] + digits + second[_SECOND_CHARS:]
     time = _time(rest_s, fraction, digits=len(str(per_second)) - 1)

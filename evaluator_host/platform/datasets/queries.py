@@ -47,7 +47,7 @@ class Condition:
         """Parse a condition such as `city=Rome`.
 
         Raises:
-          InvalidRequest: the text is not a condition.
+          InvalidRequest: the string is not a condition.
         """
         found = _CONDITION.fullmatch(text)
         if found is None:
@@ -58,7 +58,7 @@ class Condition:
         return cls(found["column"].strip(), found["sign"], found["value"].strip())
 
     def holds(self, row: dict[str, Any]) -> bool:
-        """Return whether a row meets the condition. `<` and `>` compare numbers, `=` numbers or texts, `~` texts."""
+        """Whether a row meets the condition. `<` and `>` compare numbers, `=` both numbers and strings, `~` strings."""
         value = value_at(row, self.column)
         if self.sign in ("=", "!="):
             return (_text(value) == self.value or _number(value) == _number(self.value) is not None) == (
@@ -75,10 +75,10 @@ class Condition:
 def search_rows(
     file: Path, text: str, conditions: Sequence[Condition], sort: str | None, first: int, limit: int
 ) -> FoundRows:
-    """Return the rows of a file of JSON lines that have a text and meet all conditions.
+    """Return the rows in a file of JSON lines that contain `text` and meet all conditions.
 
-    `sort` is a column, with `-` before it for descending order; rows without a value come last. The first `first` found
-    rows are left out. At most `limit` rows are returned, fewer once they have 4 MB.
+    `sort` is a column, with `-` before it for descending order; rows without a value come last. The first `first` rows
+    that match are left out. At most `limit` rows are returned, or fewer once they have 4 MB.
     """
     places, numbers, keys = array("Q"), array("Q"), list[tuple[Any, ...]]()
     wanted = text.lower()
@@ -108,7 +108,7 @@ def search_rows(
 def compare_rows(file: Path, other: Path, first: int, limit: int) -> RowChanges:
     """Return how the rows of `other` differ from those of `file`, in the order of `other`.
 
-    A removed row with an added one in its place counts as changed. The first `first` differences are left out. At most
+    A removed row counts as changed if an added row is in its place. The first `first` differences are left out. At most
     `limit` are returned, fewer once their rows have 4 MB.
     """
     old, new = _Lines.of(file), _Lines.of(other)
@@ -162,7 +162,7 @@ def _differing(old: list[int], new: list[int]) -> Iterator[tuple[int | None, int
         if kind != "equal":
             one, one_end, two, two_end = (place + start for place in places)
             for pair in zip_longest(range(one, one_end), range(two, two_end)):
-                # frequent rows are paired by position, and may be equal
+                # equal rows that are frequent may be paired by position; they do not differ
                 if None in pair or old[pair[0]] != new[pair[1]]:
                     yield pair
 
@@ -203,7 +203,7 @@ class _Column:
         if kind == "null":
             return
         text = _text(value)
-        # distinguishes long texts with the same beginning
+        # the hash tells long texts apart that begin in the same way
         text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}{hash(text)}"
         if text in self.values or len(self.values) < _DISTINCT:
             self.values[text] += 1
@@ -248,7 +248,7 @@ def edit_rows(
     max_bytes: int,
     max_row_bytes: int,
 ) -> DatasetFacts:
-    """Write the rows of a file of JSON lines, edited, into a folder as `write_rows` does; rows count from 0.
+    """Edit the rows in a file of JSON lines, and write them into a folder as `write_rows` does; rows count from 0.
 
     Raises:
       InvalidRequest: a row to change or remove does not exist, or no row is left.
@@ -280,7 +280,7 @@ def _sorted(keys: list[tuple[Any, ...]], *, descending: bool) -> Sequence[int]:
 
 
 def _order(value: Any) -> tuple[Any, ...]:
-    """Return the key by which values are sorted: numbers before texts; an empty key if there is no value."""
+    """Return the key by which values are sorted: numbers before strings; an empty key if there is no value."""
     if value is None:
         return ()
     number = _number(value)

@@ -28,20 +28,20 @@ from evaluator_host.types.formats import Format
 from evaluator_host.types.json_values import InvalidJson, decode_given, encode_json, nests_within, repeated_key
 
 _BOM: Final = b"\xef\xbb\xbf"
-_JSON_COLUMNS: Final = ("trace", "variables", "criteria")  # columns of a table that hold JSON; other cells stay text
+_JSON_COLUMNS: Final = ("trace", "variables", "criteria")  # columns of a table that hold JSON objects
 _SHOWN: Final = 8
 _PEEKED: Final = 1 << 12
 
 _CHUNK_BYTES: Final = 1 << 16
 _ARRAY: Final = re.compile(rb"\s*\[\s*(\{|\Z)")
-_OBJECT: Final = re.compile(rb"\s*\{[ \t]*(\r?\n|\Z)")  # an object that goes on in the next line
+_OBJECT: Final = re.compile(rb"\s*\{[ \t]*(\r?\n|\Z)")  # the beginning of an object that continues on the next line
 _ZIP: Final = b"PK\x03\x04"
 _OLD_OFFICE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _SEPARATOR_LINE: Final = re.compile(rb'(\xef\xbb\xbf)?"?sep=([^\r\n"])"?[ \t;,]*\r?\n', re.IGNORECASE)
 _SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 Record: TypeAlias = tuple[int, Any]
-"""The first line of a record (its number, in JSON and Parquet), and the record or the `BadRow` in its place."""
+"""The line at which a record begins (in JSON and Parquet: its number), and the record or a `BadRow` in its place."""
 
 
 def modules_of(formats: Collection[Format]) -> tuple[str, ...]:
@@ -54,10 +54,10 @@ def read_records(
 ) -> Iterator[Record]:
     """Yield `(line, record)` of a file. `note` gets a sentence for each deviation from the format.
 
-    JSON texts in columns that are fields of a row are decoded (`mapping.with_json`).
+    If a column is a field of a row and holds JSON in a string, the JSON is decoded (`mapping.with_json`).
 
     Raises:
-      InvalidRequest: the file is not of this format, or is damaged so that reading cannot go on.
+      InvalidRequest: the file does not have this format, or is so damaged that reading cannot go on.
     """
     source = file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", file))
     head = source.peek(len(_OLD_OFFICE))
@@ -94,7 +94,7 @@ def _fields(line: int, record: dict[str, Any], notes: Notes) -> dict[str, Any] |
 
 
 def _in_utf8(file: io.BufferedReader, note: Notes) -> io.BufferedReader:
-    """Return the file, or for UTF-16 and Windows-1252 a file object that reads it as UTF-8."""
+    """Return the file; if it is in UTF-16 or Windows-1252, a file object that recodes it as UTF-8."""
     encoding = _other_encoding(file)
     if encoding is None:
         return file
@@ -125,7 +125,7 @@ def _other_encoding(file: io.BufferedReader) -> str | None:
 
 
 def _first_that_is_not_utf_8(file: io.BufferedReader) -> bytes | None:
-    """Read up to the first bytes that are not UTF-8, and return these; None if not only ASCII precedes them."""
+    """Return the first bytes that are not UTF-8; None if there are none, or if not only ASCII precedes them."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     while chunk := file.read(_CHUNK_BYTES):
         try:
@@ -169,7 +169,7 @@ def _jsonl(file: io.BufferedReader, max_row_bytes: int, note: Notes) -> Iterator
     while line := file.readline(max_row_bytes + 1):
         number += 1
         if len(line) > max_row_bytes:
-            while line and not line.endswith(b"\n"):  # skips the rest of a line that is too long
+            while line and not line.endswith(b"\n"):  # skip the rest of a line that is too long
                 line = file.readline(1 << 20)
             yield number, BadRow(f"longer than {max_row_bytes >> 20} MB")
             continue
@@ -207,7 +207,7 @@ def _json(file: io.BufferedReader, max_row_bytes: int, note: Notes) -> Iterator[
 
 
 def _wrapped(text: bytes, note: Notes) -> list[Any]:
-    """Return the rows of `{"rows": […]}` or of a dialect's document."""
+    """Return the rows in `{"rows": […]}`, or in a document of a platform such as an eval set."""
     body = _decoded(text, "the file", note)
     if isinstance(body, BadRow):
         raise InvalidRequest(f"the data file is {body}")
@@ -264,7 +264,7 @@ def _empty_cells(empty: Counter[str]) -> str:
 
 
 def _delimiter(head: bytes, given: str) -> str:
-    """Return the delimiter of a header: the given one, unless only another one splits the header."""
+    """Return a header's delimiter: `given`, unless the header has only other delimiters."""
     text = head.removeprefix(_BOM).decode("utf-8", "replace")
 
     def columns(delimiter: str) -> int:
@@ -313,7 +313,7 @@ def _table_record(header: list[str], cells: list[Any], line: int, note: Notes) -
 
 
 def _cell(text: str, where: str, note: Notes) -> Any:
-    """Return the value of a cell: None if it is empty, decoded if it holds JSON such as a number, else its text."""
+    """Return a cell's value: None if it is empty, decoded if it holds JSON such as a number, or else its text."""
     value = _decoded(text.encode("utf-8", "replace"), where, note) if text.strip() else None
     return text if isinstance(value, BadRow) else value
 
@@ -332,19 +332,19 @@ def _xlsx(file: BinaryIO, _: int, note: Notes) -> Iterator[Record]:
             yield line, cells
         elif not header:
             header = _header(cells, note)
-        else:  # a row may lack its last cells, which then are empty
+        else:  # a row may lack its last cells; they count as empty
             yield line, _table_record(header, [*cells, *[None] * (len(header) - len(cells))], line, note)
 
 
 def _decoded(text: bytes, where: str, note: Notes) -> Any:
-    """Decode JSON, with NaN as null and the last of two equal keys; a note reports both."""
+    """Decode JSON; NaN becomes null, and of two equal keys the last counts. A note reports both."""
     try:
         value = decode_given(text)
     except InvalidJson as error:
         return _without_nan(text, where, note) if b"NaN" in text or b"Infinity" in text else BadRow(str(error))
     try:
         again = orjson.dumps(value)
-    except TypeError:  # an integer beyond 64 bits, or many levels
+    except TypeError:  # an integer beyond 64 bits, or values nested too deeply
         if not nests_within(value, ROW_DEPTH):
             return BadRow(f"it nests deeper than {ROW_DEPTH} levels")
         again = encode_json(value)

@@ -1,4 +1,4 @@
-"""Checks templates and makes rows by them, in limited processes, because callers write templates and records."""
+"""Checks templates and makes rows with them, in limited processes, since callers write templates and records."""
 
 import asyncio
 import time
@@ -13,9 +13,9 @@ from evaluator_host.types.errors import InvalidRequest, LimitExceeded, Problem
 from evaluator_host.types.evaluator import ROW_FIELDS, Row
 from evaluator_host.types.json_values import decode_json, encode_json
 
-_BATCH_S: Final = 2.0  # processor time after which a call returns the rows that it has made
+_BATCH_S: Final = 2.0  # seconds of processor time after which a call returns the rows that it has made so far
 _BATCH_BYTES: Final = 16 << 20
-_ROW_BYTES: Final = 64 << 20  # most bytes of a row from templates, which may repeat values
+_ROW_BYTES: Final = 64 << 20  # highest number of bytes of a row made by templates, which may repeat values
 _LIMITS: Final = CallLimits(cpu_s=10, memory_mb=1024, result_bytes=_BATCH_BYTES + _ROW_BYTES)
 
 
@@ -80,7 +80,7 @@ async def render_records(
 async def mapped_rows(
     processes: LimitedProcesses, workspace: str, lines: Sequence[bytes], mapping: Mapping
 ) -> list[Row | BadRow]:
-    """Return the row that the record in each JSON line maps to; a `BadRow` stands for one that cannot become a row.
+    """Return the row that the record in each JSON line maps to; a `BadRow` stands for a record that cannot become one.
 
     Raises:
       LimitExceeded: the templates take too much processor time or memory.
@@ -129,7 +129,7 @@ def row_fields(mapping: Mapping, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def rendered_lines(data: bytes, function: Callable[[Any, dict[str, Any]], Any], given: Any) -> bytes:
-    """Call `function(given, record)` for JSON lines; return lines `{"made"}` or `{"fault"}`, fewer if it takes long."""
+    """Call `function(given, record)` for JSON lines; return lines `{"made"}` or `{"fault"}`, fewer if time is up."""
     end_s = time.process_time() + _BATCH_S
     made: list[bytes] = []
     size = 0

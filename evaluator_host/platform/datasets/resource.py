@@ -46,7 +46,7 @@ class DatasetResource(Resource):
         ).routes
 
     def running(self) -> AbstractAsyncContextManager[object]:
-        """Remove files that nothing refers to; end the processes that read uploads with the block."""
+        """Remove files that nothing refers to; when the block ends, end the processes that read uploads."""
         return self._running()
 
     @asynccontextmanager
@@ -65,7 +65,7 @@ class DatasetResource(Resource):
         except NotFound:
             return Used(kind, name, frozenset())
         gone = [found]
-        if found.name is not None:  # deleting the newest version deletes all others, see `Datasets.release`
+        if found.name is not None:  # deleting the newest version deletes all others too, see `Datasets.release`
             gone = await datasets.list_versions(workspace_id, found.name)
         ids = frozenset(one.id for one in gone)
         names = {*ids, *(f"{one.title}@{one.version}" for one in gone), *([found.name] if found.name else [])}

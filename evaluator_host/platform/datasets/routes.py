@@ -35,7 +35,7 @@ _FILE: dict[str, Any] = {
             "text/csv": _BINARY,
             "application/vnd.apache.parquet": _BINARY,
             Format.XLSX.media_type: _BINARY,
-            # last, because generated clients send files with the last type of this list
+            # must be last: generated clients send files with the last type in this list
             "application/x-ndjson": _BINARY,
         },
     }
@@ -46,7 +46,7 @@ _Numbers: TypeAlias = list[Annotated[int, Field(ge=0, le=1 << 53)]]
 
 
 class JobRowsIn(Wire):
-    """Rows of a job's data set, to add to another one."""
+    """Rows of a job's data set, to add to another data set."""
 
     job: str = Field(min_length=1, max_length=100, description="Id of the job.")
     rows: _Numbers = Field(min_length=1, max_length=1000, description="Numbers of rows, from 0.")
@@ -100,7 +100,7 @@ def datasets_api(
     jobs: Callable[[], JobRows | None],
     traces: Callable[[], TraceRows | None],
 ) -> APIRouter:
-    """Return the routes of data sets. A key sees those of its workspace."""
+    """Return the routes of data sets. A key sees the data sets of its own workspace."""
     router = APIRouter(prefix="/v1/datasets", route_class=JsonRoute, tags=["datasets"])
 
     router.routes.extend(_queries(shelf).routes)

@@ -29,7 +29,7 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One of `of` parts of a file: the rows for which `index % of == number`."""
+    """One of several parts of a file: the rows for which `index % of == number`."""
 
     number: int = 0
     of: int = 1
@@ -39,7 +39,7 @@ class Shard:
         """Parse a shard such as `3/16`: number 3 of 16, counted from 0.
 
         Raises:
-          InvalidRequest: the text has another form, or its number is too large.
+          InvalidRequest: the string has another form, or its number is too large.
         """
         found = re.fullmatch(r"(\d{1,7})/(\d{1,7})", text.strip(), re.ASCII)
         if found is None or not int(found[1]) < int(found[2]):
@@ -72,13 +72,13 @@ class RowFile:
         self,
         # `.jsonl`, `.ndjson`, `.csv`, `.tsv`, `.json`, `.parquet` or `.xlsx`, or any other suffix with `format_`
         path: Path,
-        mapping: Mapping,  # column or template for each row field
+        mapping: Mapping,  # the column or template from which each field of a row comes
         *,
         max_row_bytes: int,  # size limit of a row
-        limit: int | None,  # most rows to read; None for all
+        limit: int | None,  # highest number of rows to read; None for all
         report: Callable[[int, str], None],  # called with the line and the fault of each bad record
         shard: Shard = Shard(),  # shard of the rows to yield
-        format_: Format | None = None,  # format of the file; None: by its suffix
+        format_: Format | None = None,  # format of the file; None to decide by its suffix
         note: Note = lambda _: None,  # called with a sentence for each deviation of the file from its format
     ) -> None:
         self._path = path

@@ -25,10 +25,11 @@ from evaluator_host.types.stored import ColumnFacts, DatasetFacts, DatasetReport
 
 _MB: Final = 1 << 20
 _UPLOAD: Final = "upload"
-_HELD_BYTES: Final = 1 << 20  # bytes of an upload that wait for the thread that writes them
+_HELD_BYTES: Final = 1 << 20  # bytes of an upload that may wait for the thread that writes them
 _CPU_S: Final = 30  # seconds of processor time for any file, plus one for each MB
 _MEMORY_MB: Final = 512
-_MEMORY_PER_ROW: Final = 32  # bytes of memory for a byte of JSON: an empty list, two bytes with its comma, takes 64
+# bytes of memory per byte of JSON: an empty list with its comma has 3 bytes, and takes about 64 in memory
+_MEMORY_PER_ROW: Final = 32
 _read_facts: Final = Adapter(DatasetFacts).read
 _read_found: Final = Adapter(FoundRows).read
 _read_changes: Final = Adapter(RowChanges).read
@@ -37,7 +38,7 @@ _PART_BYTES: Final = 64 << 10
 _QUERY_S: Final = 10
 _EDITED_BYTES: Final = 64 * _MB
 _ROWS_BYTES: Final = 16 * _MB
-_TRIES: Final = 3  # tries to edit a data set that others edit at the same time
+_TRIES: Final = 3  # attempts to edit a data set that others edit at the same time
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class DatasetService:
     ) -> DatasetReport:
         """Store the rows of a file that arrives in chunks, without the whole file in memory.
 
-        With `replace` it replaces the data set with that name; jobs over the old one keep its rows.
+        With `replace`, the new data set replaces one with the same name; jobs over the old one keep its rows.
 
         Raises:
           InvalidRequest: the name is not valid, or the file has another format or no row.
@@ -118,7 +119,7 @@ class DatasetService:
 
         Args:
           workspace_id: Owner of the data set.
-          function: As `write_upload`: called in a limited process with a folder, `args` and the limits in bytes.
+          function: A function such as `write_upload`; a limited process calls it with a folder, `args` and the limits.
           args: The files, and how to read them.
           input_bytes: Size of the files.
           formats: Their formats.
@@ -155,7 +156,7 @@ class DatasetService:
         try:
             return _report(await self.store.add_dataset(dataset_id, workspace_id, name, facts, replace=replace))
         except Exception as error:
-            # if the database did not answer, the rows may be stored; else a later sweep removes them
+            # if the database did not answer, the data set may be stored; if it is not, a later sweep removes the rows
             if not isinstance(error, StoreUnavailable):
                 await asyncio.to_thread(self.folder.remove, dataset_id)
             raise
@@ -187,20 +188,20 @@ class DatasetService:
         return [_report(dataset) for dataset in await self.store.list_datasets(workspace_id)]
 
     async def lines(self, workspace_id: str, name: str, first: int, *, limit: int) -> list[bytes]:
-        """Return at most `limit` rows of a data set as JSON lines, from row `first` on; fewer if these have 16 MB."""
+        """Return at most `limit` rows of a data set as JSON lines, from row `first` on; fewer if over 16 MB."""
         dataset = await self.store.get_dataset(workspace_id, name)
         return await asyncio.to_thread(self.folder.page, dataset.id, first, limit=limit)
 
     async def rows_json(self, workspace_id: str, name: str, first: int, *, limit: int) -> Iterator[bytes]:
-        """Return the parts of a JSON array of at most `limit` rows, from row `first` on; blocking, one row in memory.
+        """Return a JSON array of at most `limit` rows in parts, from row `first` on; blocking, with one row in memory.
 
         Raises:
-          StoreUnavailable: its rows are at another host.
+          StoreUnavailable: another host has the rows.
         """
         dataset = await self.store.get_dataset(workspace_id, name)
         await asyncio.to_thread(
             self.folder.file, dataset.id
-        )  # a missing file is an error here rather than in the middle of an answer
+        )  # opened now, so that a missing file is an error here, not in the middle of a response
         lines = islice(self.folder.lines(dataset.id, first=first), limit)
         rows = ((b"," if place else b"") + line for place, (_, line) in enumerate(lines))
         return _joined(chain((b"[",), rows, (b"]",)))
@@ -226,7 +227,7 @@ class DatasetService:
         first: int = 0,
         limit: int = 100,
     ) -> FoundRows:
-        """Return the rows that contain a text and meet all conditions (`where`, `sort` as in `datasets.queries`).
+        """Return the rows that contain `text` and meet all conditions; `where` and `sort` are as in `datasets.queries`.
 
         Raises:
           InvalidRequest: a condition is not valid.
@@ -239,7 +240,7 @@ class DatasetService:
     async def compare_rows(
         self, workspace_id: str, name: str, to: str, *, first: int = 0, limit: int = 100
     ) -> RowChanges:
-        """Return how the rows of the data set `to` differ from those of this one.
+        """Return how the rows of the data set `to` differ from those of the data set `name`.
 
         Raises:
           LimitExceeded: the comparison takes too much processor time or memory.
@@ -274,13 +275,13 @@ class DatasetService:
     ) -> DatasetReport:
         """Store an edited copy of a data set as its next version; jobs over the older ones keep their rows.
 
-        `changed` has new rows by number, from 0. With `create` the data set is made of the added rows if there is none;
-        `version` is the newest one that the caller knows, since row numbers belong to a version.
+        `changed` has new rows by number, from 0. With `create`, a data set that does not exist is made of the added
+        rows. `version` is the newest version that the caller knows, since row numbers belong to a version.
 
         Raises:
-          InvalidRequest: there is no such row, or none is left.
+          InvalidRequest: a row to change or remove does not exist, or no row is left.
           TooLarge: the data set is too large to be edited.
-          InUse: the data set has a newer version than `version`, or others keep editing it meanwhile.
+          InUse: the data set has a newer version than `version`, or others edited it during every attempt.
         """
         await self.usage.require_room(workspace_id)
         for _ in range(_TRIES):

@@ -1,4 +1,4 @@
-"""Suggests a mapping of columns to the fields that an evaluator reads: by their names, then by their values."""
+"""Suggests a mapping of columns to the fields that an evaluator reads: by the columns' names, then by their values."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from evaluator_host.engine.contracts.words import EXPECTED, meaning, plain
 
-FIRST_ROWS: Final = 100  # rows of a data set that are checked before a job
+FIRST_ROWS: Final = 100  # number of rows that are checked before a job
 _OUTPUTS: Final = (
     *("outputs", "output", "answer", "response", "reply", "completion", "prediction", "generated", "generation"),
     *("modeloutput", "modelresponse", "modelanswer", "actual", "actualoutput", "predicted", "pred", "candidate"),
@@ -36,22 +36,22 @@ _ALIKE: Final = tuple(
 _OF_THE_ROW: Final = frozenset(
     {"metadata", "meta", "tags", "category", "topic", "language", "trace", "criteria", "messages"}
 )
-_TEXT_CHARS: Final = 20  # characters, on average, of a text that a model may have written
-_CHARS: Final = 1000  # characters of a value that are compared
-MOST_COLUMNS: Final = 1000  # most columns of a data set whose names are used
+_TEXT_CHARS: Final = 20  # average length from which a column may hold what a model wrote
+_CHARS: Final = 1000  # how many characters of a value are compared
+MOST_COLUMNS: Final = 1000  # highest number of columns of a data set whose names are used
 _NAME_CHARS: Final = 200  # longest name to compare with a misspelt one
 _SHOWN: Final = 12
 _SHOWN_CHARS: Final = 80
 
 
 def listed(columns: Sequence[str]) -> str:
-    """Return the first columns as text: `id, question and 3 more`."""
+    """Return a phrase that lists the first columns: `id, question and 3 more`."""
     shown = ", ".join(one[:_SHOWN_CHARS] for one in columns[:_SHOWN]) or "no columns"
     return f"{shown} and {len(columns) - _SHOWN} more" if len(columns) > _SHOWN else shown
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the one of `names` that is closest to an unknown name; None if none is close."""
+    """Return the name among `names` that is closest to an unknown name; None if no name is close."""
     known = {plain(one): one for one in islice(names, MOST_COLUMNS) if len(one) <= _NAME_CHARS}
     wanted = plain(name[:_NAME_CHARS])
     found = [wanted] if wanted in known else get_close_matches(wanted, known, 1, 0.6)
@@ -87,7 +87,7 @@ def output_column(
     read: Iterable[str] = (),
     taken: Iterable[str] = (),
 ) -> str | None:
-    """Return the column that most likely has the outputs; never one of inputs or of expected answers.
+    """Return the column that most likely has the outputs; never a column with inputs or expected answers.
 
     Args:
       columns: Names of the columns.
@@ -112,7 +112,7 @@ def expected_column(columns: Sequence[str]) -> str | None:
 
 
 def _by_values(free: Sequence[str], expected: Sequence[str], rows: Sequence[dict[str, Any]]) -> str | None:
-    """Return the column whose values sometimes equal the expected ones, or else the only column of long texts."""
+    """Return the column whose values sometimes equal the expected ones, or else the only column with long text."""
     agreeing = {
         one: sum(any(_text(row.get(one)) == _text(row.get(truth)) for truth in expected) for row in rows)
         for one in free
@@ -139,7 +139,7 @@ def _is_expected(column: str) -> bool:
 
 
 def _is_other(column: str) -> bool:
-    """Whether a column is one of expected answers, inputs or facts of the row."""
+    """Whether a column's name says that it holds expected answers, inputs or facts about the row."""
     name = plain(column)
     if _is_expected(column) or name in _OF_THE_ROW or meaning(column) in ("inputs", "trace"):
         return True

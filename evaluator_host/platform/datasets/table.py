@@ -33,15 +33,16 @@ from evaluator_host.types.errors import NameTaken
 from evaluator_host.types.stored import BadLine, DatasetFacts
 
 VERSIONS_KEPT: Final = 10  # versions of a data set to keep, besides those that jobs use
-_OWN: Final = ("id", "workspace_id", "name", "created_at", "title", "version")  # columns without facts on rows
-_JSON: Final = ("bad_lines", "columns", "notes")  # facts that are stored as JSON
+# columns that are not facts about the rows
+_OWN: Final = ("id", "workspace_id", "name", "created_at", "title", "version")
+_JSON: Final = ("bad_lines", "columns", "notes")  # facts about the rows that are stored as JSON
 
 
 class DatasetTable(Table):
-    """Data sets; their rows are files. One without a name came with a job, or is used only by jobs.
+    """Data sets; their rows are files. A data set without a name came with a job, or is used only by jobs.
 
-    JSON: `columns`, `bad_lines` (the first ones), `notes`. `title` is the data set's name too, and stays when a newer
-    version takes the name.
+    `columns`, `bad_lines` (the first ones) and `notes` are JSON. `title` is the data set's name too, but stays when a
+    newer version takes the name.
     """
 
     __tablename__ = "datasets"
@@ -97,7 +98,7 @@ def new_dataset_id() -> str:
 
 
 def name_taken(name: str) -> NameTaken:
-    """Return the error for a name that another data set of the workspace has."""
+    """Return the error for a name that another data set in the workspace already has."""
     return NameTaken(f"there is a data set named {name}; take another name, or replace it (?replace=true, --replace)")
 
 
@@ -113,9 +114,9 @@ class Datasets(Repository):
           dataset_id: A new id, from `new_dataset_id`.
           workspace_id: Owner of the data set.
           name: Name of the data set; None for rows that come with a job.
-          facts: Facts about its rows, found when they were stored.
-          replace: Whether a data set that has the name now loses it and stays as an older version; an id limits this to
-            the data set of that id.
+          facts: Facts about the rows, found when they were stored.
+          replace: Whether a data set that has the name now loses it and stays as an older version; an id allows this
+            for the data set with that id only.
 
         Raises:
           InvalidRequest: the name is not valid.
@@ -174,7 +175,7 @@ class Datasets(Repository):
         return [_dataset(row) for row in await self._database.fetch_all(query.order_by(DatasetTable.version.desc()))]
 
     async def release(self, workspace_id: str, name: str) -> None:
-        """Remove the name of a data set and its older versions; they stay only where jobs or label queues use them.
+        """Remove the name of a data set and its older versions; rows stay while jobs or label queues use them.
 
         Raises:
           NotFound: the workspace has no such data set.
@@ -186,11 +187,10 @@ class Datasets(Repository):
         await self._database.change_rows(update(DatasetTable).where(gone).values(name=None, title=None))
 
     async def forget_unused(self) -> list[str]:
-        """Delete data sets that have no name and that no other table refers to; return their ids, to remove their rows.
+        """Delete data sets that have no name and that no other table refers to; return their ids, whose rows can go.
 
-        The newest `VERSIONS_KEPT` versions of a name stay.
-
-        Nothing is deleted while a job over one of them is being created.
+        The newest `VERSIONS_KEPT` versions of a name stay. Nothing is deleted while a job is being created over one of
+        these data sets.
         """
         own: Any = DatasetTable.__table__
         users = [

@@ -1,4 +1,4 @@
-"""Renders templates over one record, in a safe part of Jinja's syntax: time and memory are bounded by the record.
+"""Renders templates with one record, in a safe part of Jinja's syntax: the record's size limits time and memory.
 
 Jinja's sandbox prevents attribute tricks, but not `{{ "x" * 10**9 }}`, `|center(10**9)` or nested loops. Therefore a
 check at parse time allows only lookups, comparisons, conditions, loops over values of the record, and the filters
@@ -21,8 +21,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 RENDERED_CHARS: Final = 4 << 20
 RENDER_S: Final = 0.5
 _TEMPLATE_CHARS: Final = 64 << 10
-_JOINED_VALUES: Final = 256  # most values that a template may join by `~` and `+`
-_DIGITS: Final = 20  # digits that `round` may cut before or after the point
+_JOINED_VALUES: Final = 256  # highest number of values that a template may join with `~` and `+`
+_DIGITS: Final = 20  # highest number of digits before or after the point to which `round` rounds
 _REASON_CHARS: Final = 300
 
 _FILTERS: Final = (
@@ -49,7 +49,7 @@ class BadTemplate(Exception):
 
 
 class _CodeGenerator(CodeGenerator):
-    """Generates code that joins values through the environment, and computes constants only at rendering."""
+    """Generates code that joins values through the environment, and computes constants only when it renders."""
 
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802 - Jinja calls it by this name
         self.write("environment.concatenate((")
@@ -93,7 +93,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def concatenate(self, values: Iterable[Any]) -> str:
-        """Return values joined as text, see `_CodeGenerator`."""
+        """Return values joined into one string; the code that `_CodeGenerator` generates calls this."""
         self.check_time()
         return _joined(map(str, values))
 
@@ -116,7 +116,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 
 def names_needed(text: str) -> list[str]:
-    """Return the columns that a template needs; none if it tests whether a column exists, or is not valid."""
+    """Return the columns that a template needs; an empty list if it tests whether a column exists, or is not valid."""
     try:
         tree = _Environment().parse(text)
     except (TemplateSyntaxError, RecursionError, OverflowError, ValueError, MemoryError):
@@ -133,7 +133,7 @@ class RecordTemplate:
     A template of one expression (`{{ answer }}`) renders to that value; any other renders to text.
 
     Raises:
-      BadTemplate: the text cannot be parsed, or uses a construct that is not allowed.
+      BadTemplate: the template cannot be parsed, or uses a construct that is not allowed.
     """
 
     def __init__(self, text: str) -> None:
@@ -161,7 +161,8 @@ class RecordTemplate:
         names = {"item": record, **record}
         self._environment.deadline = time.process_time() + RENDER_S
         try:
-            text = _joined(self._checked(self._template.generate(**names)))  # raises for a missing column, and names it
+            # a missing column raises an error that names it
+            text = _joined(self._checked(self._template.generate(**names)))
             return text if self._value is None else self._value(**names)
         except TemplateError as error:
             raise BadTemplate((error.message or type(error).__name__)[:_REASON_CHARS]) from error
@@ -178,10 +179,10 @@ class RecordTemplate:
 
 @functools.lru_cache(maxsize=256)
 def compiled(text: str) -> RecordTemplate:
-    """Return the compiled template for a text, from a cache.
+    """Return the compiled form of a template, from a cache.
 
     Raises:
-      BadTemplate: the text is not a valid template.
+      BadTemplate: the template is not valid.
     """
     return RecordTemplate(text)
 
@@ -230,7 +231,7 @@ def _is_one_expression(tree: nodes.Template) -> bool:
 
 
 def _require_bounded(tree: nodes.Template) -> None:
-    """Raise BadTemplate, with the line, for a construct whose cost the record does not bound."""
+    """Raise BadTemplate, with the line, for a construct whose cost does not depend on the record alone."""
     for node in tree.find_all(nodes.Node):
         if not isinstance(node, _ALLOWED):
             _refuse(node, f"{type(node).__name__.lower()} is not allowed in a template")
@@ -268,7 +269,7 @@ def _within(parts: Iterable[nodes.Node]) -> Iterator[nodes.Node]:
 
 
 def _costly(node: nodes.Node) -> nodes.Node | None:
-    """Return the value that a node reads as a whole, unless it is a constant."""
+    """Return the node whose value a node reads as a whole; None if that value is a constant."""
     match node:
         case nodes.Filter(node=whole) | nodes.Getitem(node=whole, arg=nodes.Slice()):
             pass

@@ -1,7 +1,7 @@
 """Reads the first visible sheet of an Excel workbook (.xlsx), a row at a time.
 
-Only cells are read, and of their styles only which number formats show dates. Anything else that a program wrote into
-the file (fills, properties, extensions, damaged or not) cannot make it unreadable. Rules: ECMA-376, part 1.
+Only cells are read, and from their styles only which number formats show dates. Therefore nothing else in the file
+(fills, properties, extensions, damaged or not) can make it unreadable. Rules: ECMA-376, part 1.
 """
 
 import datetime as dt
@@ -21,7 +21,7 @@ from evaluator_host.platform.datasets.notes import Notes
 from evaluator_host.platform.datasets.number_formats import NotADate, Shows, built_in, moment, shows
 from evaluator_host.types.errors import InvalidRequest
 
-UNPACKED_BYTES: Final = 256 << 20  # bytes of the parts that are read, unpacked
+UNPACKED_BYTES: Final = 256 << 20  # highest number of bytes in the parts that are read, once unpacked
 _CHUNK_BYTES: Final = 1 << 16
 _COLUMNS: Final = 16_384
 _ROWS: Final = 1 << 20
@@ -43,9 +43,9 @@ _DAMAGES: Final = (
     zlib.error,
     EOFError,
     expat.ExpatError,
-    NotImplementedError,  # a compression that zipfile does not know
-    RuntimeError,  # a part that is encrypted
-    LookupError,  # an encoding that Python does not know
+    NotImplementedError,  # raised for a compression that zipfile does not know
+    RuntimeError,  # raised for an encrypted part
+    LookupError,  # raised for an encoding that Python does not know
     ValueError,
 )
 
@@ -57,7 +57,7 @@ def sheet_rows(file: BinaryIO, note: Notes) -> Iterator[Cells]:
     """Yield the rows of a sheet that have a cell. Empty cells are None; numbers formatted as dates are ISO 8601.
 
     Raises:
-      InvalidRequest: it is not a workbook, is damaged, or would take too much memory.
+      InvalidRequest: the file is not a workbook, is damaged, or would take too much memory.
     """
     try:
         with zipfile.ZipFile(file) as archive:
@@ -95,8 +95,10 @@ class _Book:
         root = next((target for _, kind, target in self._relations("") if kind == "officeDocument"), "xl/workbook.xml")
         self._root = root
         self.since_1904 = False
-        self.is_uncalculated = False  # whether formulas have no values yet: a program that opens the file computes them
-        self._sheets: list[tuple[str, bool, str]] = []  # name, hidden, id of the relation
+        # whether formulas have no values yet, because only an office program computes them
+        self.is_uncalculated = False
+        # each sheet's name, whether it is hidden, and the id of its relation
+        self._sheets: list[tuple[str, bool, str]] = []
         for _, name, given in _elements(self._open(root)):
             if name == "sheet":
                 hidden = given.get("state", "visible") != "visible"
@@ -138,7 +140,7 @@ class _Book:
         return [custom[one] if one in custom else built_in(int(one) if one.isdecimal() else 0) for one in numbers]
 
     def _relations(self, part: str) -> list[tuple[str, str, str]]:
-        """Return `(id, kind, part)` of all parts that a part names; "" stands for the archive."""
+        """Return `(id, kind, part)` for each part that a part refers to; "" stands for the archive."""
         folder, name = posixpath.split(part)
         path = posixpath.join(folder, "_rels", f"{name}.rels")
         if not self._has(path):
@@ -165,7 +167,7 @@ class _Book:
 
 
 def _name(part: str) -> str:
-    """Return the name of a part in the form for look-ups: some programs write backslashes or capitals."""
+    """Return a part's name in one form, by which it is found: some programs write backslashes or capitals."""
     return posixpath.normpath(part.replace("\\", "/")).lstrip("/").lower()
 
 
@@ -177,7 +179,8 @@ def _parser() -> expat.XMLParserType:
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     parser.buffer_size = _CHUNK_BYTES
-    parser.StartDoctypeDeclHandler = _refuse_doctype  # its entities could fill the memory; office programs write none
+    # a doctype's entities could fill the memory, and office programs write no doctype
+    parser.StartDoctypeDeclHandler = _refuse_doctype
     return parser
 
 
@@ -213,7 +216,7 @@ def _elements(source: IO[bytes]) -> Iterator[tuple[str, str, dict[str, str]]]:
 
 
 class _Text:
-    """The text of `<t>` and `<v>`, without the phonetic text (`<rPh>`) beside it."""
+    """Collects the text of `<t>` and `<v>`, without the phonetic text (`<rPh>`) beside it."""
 
     def __init__(self, parser: expat.XMLParserType) -> None:
         self._parser = parser
@@ -239,7 +242,7 @@ class _Text:
 
 
 def _strings(source: IO[bytes]) -> list[str]:
-    """Return the texts that cells share, in the order of their numbers."""
+    """Return the strings that cells share; cells refer to them by their position."""
     found: list[str] = []
     parser = _parser()
     text = _Text(parser)
@@ -257,7 +260,7 @@ def _strings(source: IO[bytes]) -> list[str]:
 
 
 def _unescaped(text: str) -> str:
-    """Return a text with the UTF-16 units that `_xHHHH_` stands for, and Windows' line breaks as cells have them."""
+    """Return a string with each `_xHHHH_` replaced by its UTF-16 unit, and Windows' line breaks by those of cells."""
     if "_x" not in text:
         return text
     plain = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text).replace("\r\n", "\n")
@@ -296,7 +299,7 @@ class _SheetReading:
         for _ in _fed(self._parser, source):
             yield from self._found
             self._found.clear()
-            if self._is_over:  # nothing after the cells is needed
+            if self._is_over:  # what follows the cells is not needed
                 return
 
     def _start(self, name: str, given: dict[str, str]) -> None:

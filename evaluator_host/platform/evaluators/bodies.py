@@ -53,7 +53,7 @@ class LimitsIn(Wire):
 
 @fields_of(EvaluatorSettings)
 class SettingsIn(Wire):
-    """Settings of the contract: how the code is called."""
+    """Settings that say how the code is called."""
 
     config: Annotated[dict[str, Any], BeforeValidator(require_small)] = Field(
         default_factory=dict, description="Arguments of a class, or its configuration."
@@ -62,7 +62,7 @@ class SettingsIn(Wire):
 
 @fields_of(ModelBudget)
 class BudgetIn(Wire):
-    """Limits for the use of granted models. Default: the operator's limits, or none."""
+    """Limits on the use of granted models. Default: the operator's limits, or none."""
 
     def to_model(self) -> ModelBudget:
         """Return the budget that the service takes."""
@@ -194,13 +194,13 @@ class RowIn(Wire):
     _encoded: EncodedRow | None = PrivateAttr(None)
 
     def keep_encoded(self, row: EncodedRow) -> Self:
-        """Store the row as JSON texts, which `given` returns from then on; return the model itself."""
+        """Store the row as encoded JSON, which `given` returns from then on; return the model itself."""
         self._encoded = row
         return self
 
     @property
     def gives_outputs(self) -> bool:
-        """Whether the request has outputs for this row, even null."""
+        """Whether the request gives outputs for this row, even if they are null."""
         return "outputs" in (self.model_fields_set if self._encoded is None else self._encoded.fields)
 
     def to_row(self) -> Row:
@@ -208,7 +208,7 @@ class RowIn(Wire):
         return Row(self.inputs, self.outputs, self.trace, self.variables, self.criteria, messages=self.messages)
 
     def given(self) -> Row | EncodedRow:
-        """Return the row for the service: the stored `EncodedRow` if it came in a large body, else a `Row`."""
+        """Return the row for the service: the stored `EncodedRow` if the body was large, or else a `Row`."""
         return self.to_row() if self._encoded is None else self._encoded
 
 
@@ -271,7 +271,7 @@ class CaseIn(RowIn):
     )
 
     def to_case(self) -> dict[str, Any]:
-        """Return the case as a dict of the fields that the request has."""
+        """Return the case as a dict with the fields that the request sets."""
         return {name: value for name, value in dict(self).items() if name in self.model_fields_set}
 
 
@@ -279,7 +279,7 @@ def case_dicts(cases: list[CaseIn]) -> list[dict[str, Any]]:
     """Return test cases as dicts, as they are stored.
 
     Raises:
-      InvalidRequest: together they have over 1 MB.
+      InvalidRequest: the cases have over 1 MB together.
     """
     found = [one.to_case() for one in cases]
     if len(encode_json(found)) > MOST_BYTES:

@@ -1,8 +1,8 @@
-"""Cases: rows with the expected result of an evaluator, stored with its version and beside its file.
+"""Cases: rows with the result that an evaluator should give, stored with its version or in a file beside its own.
 
 A case is a row with `expect`, and with `case`, its name. `expect` must be an object with some of `score` (within
 `tolerance`), `min`, `max`, `above`, `below`, `passed`, `label` and `error` (a code, the type of an exception, or true
-for any), or the same as a text: `1 ± 0.05`, `0.4..0.6`, `>= 0.5`, `passed`, `not passed`, `fails`, `fails timeout`,
+for any), or the same as a string: `1 ± 0.05`, `0.4..0.6`, `>= 0.5`, `passed`, `not passed`, `fails`, `fails timeout`,
 `label good`; several with `;` between them.
 """
 
@@ -38,7 +38,7 @@ _HELP: Final = "write 1, 1 ± 0.05, 0.4..0.6, >= 0.5, passed, not passed, fails,
 
 
 def read_expect(given: Json) -> dict[str, Any]:
-    """Return an `expect`, given as an object, a number or a text, as an object.
+    """Return an `expect`, which may be an object, a number or a string, as an object.
 
     Raises:
       ValueError: it expects nothing, or is not understood; the message lists the possible forms.
@@ -80,7 +80,7 @@ def _is_number(value: Json) -> bool:
 
 
 def expect_text(given: Json) -> str:
-    """Return an `expect` as a text, as people write it: `0.5 ± 0.05`."""
+    """Return an `expect` as people write it: `0.5 ± 0.05`."""
     expect = read_expect(given)
     said = []
     if "score" in expect:
@@ -131,7 +131,7 @@ def case_name(case: dict[str, Any], place: int) -> str:
 
 
 def case_text(case: dict[str, Any], place: int) -> str:
-    """Return a case's name and expected result as a text: `half: 0.5 ± 0.05`."""
+    """Return a case's name and expected result for people to read: `half: 0.5 ± 0.05`."""
     return f"{case_name(case, place)}: {expect_text(case['expect'])}"
 
 

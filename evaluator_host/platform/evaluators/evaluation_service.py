@@ -31,7 +31,7 @@ async def open_evaluation_service(settings: Settings, url: str | None) -> AsyncI
 
     Raises:
       HostUnreachable: no host answers at the URL.
-      Unauthorized: the host needs a key, and none, or a wrong one, is set or saved for it.
+      Unauthorized: the host needs a key, but no key or a wrong one is set or saved for it.
       SandboxUnavailable: no backend works.
     """
     if url is None:
@@ -53,7 +53,7 @@ async def open_evaluation_service(settings: Settings, url: str | None) -> AsyncI
 async def evaluate_in_order(
     target: EvaluationService, evaluator: Evaluator, rows: Sequence[Row], *, parallelism: int | None = None, **more: Any
 ) -> list[EvaluationResult]:
-    """Evaluate rows, each isolated from the others, and return results in order; `more` goes to `evaluate_rows`."""
+    """Evaluate rows, each isolated from the others; return results in order. `more` are options of `evaluate_rows`."""
     stream = target.evaluate_rows(evaluator, rows, isolation=Isolation.ROW, parallelism=parallelism, **more)
     async with aclosing(stream) as answers:
         results = {index: result async for index, result in answers}
@@ -63,12 +63,12 @@ async def evaluate_in_order(
 async def prepare(target: EvaluationService, given: LoadedEvaluator, *, shown: bool) -> None:
     """Check the Python version that a file requires, store its data files, and install its packages.
 
-    A progress bar and the files are shown if `shown`.
+    If `shown`, a progress bar and the names of the files are printed.
 
     Raises:
       InvalidRequest: the service runs evaluators on another version of Python.
       InvalidPin: a package is not pinned exactly.
-      PackagesFailed: the set cannot be resolved or installed.
+      PackagesFailed: the packages cannot be resolved or installed.
       IndexUnavailable: the index does not answer.
     """
     if shown:

@@ -60,19 +60,19 @@ _OPTIONS: Final = {"packages": "--package"}  # fields whose command-line option 
 
 @dataclass(frozen=True, slots=True)
 class LoadedEvaluator:
-    """An evaluator, the version of Python that its file requires, and notes on the files that go with it."""
+    """An evaluator, the version of Python that its file requires, and messages about the files that go with it."""
 
     evaluator: Evaluator
     requires_python: str | None = None
-    told: tuple[str, ...] = ()  # lines about files that are sent, and files that are not
+    told: tuple[str, ...] = ()  # messages about files that are sent, and files that are not
     data: dict[str, Path] = field(default_factory=dict)  # paths of its data files on this machine, by digest
 
 
 def read_evaluator(
     file: Path,  # file with the source
-    language: Language | None,  # language of the file; None to derive it from the suffix
+    language: Language | None,  # language of the file; None to decide by the suffix
     *,
-    host: Settings,  # settings with the indexes that know the versions of an inexact pin
+    host: Settings,  # settings with the package indexes, which are asked for versions when a pin is not exact
     project: Project | None = None,  # project whose files are sent; None for the project that contains the file
     extra: Sequence[Path] = (),  # further files to send, and folders of data files
     # folders whose files are all sent; a folder that contains `file` is the project's root
@@ -136,9 +136,9 @@ def tell_files(given: LoadedEvaluator) -> None:
 
 
 def kept_from(before: Evaluator, evaluator: Evaluator) -> tuple[Evaluator, list[str]]:
-    """Return an evaluator completed with settings of the version before, and a text that lists these settings.
+    """Return an evaluator completed with settings from the version before, and messages that name these settings.
 
-    Code, files and data are never kept, and nothing is if one of the versions is a judge or the language changed.
+    Code, files and data are never kept. Nothing is kept if one of the versions is a judge or the language changed.
     """
     if before.judge is not None or evaluator.judge is not None or before.language is not evaluator.language:
         return evaluator, []
@@ -148,7 +148,7 @@ def kept_from(before: Evaluator, evaluator: Evaluator) -> tuple[Evaluator, list[
 
 
 def _kept(name: str, before: Any, now: Any, kept: list[str]) -> Any:
-    """Return the previous version's value if the new one has only the default; add it to `kept`, as text."""
+    """Return the value of the version before if the new one has only the default, and name it in `kept`."""
     if is_dataclass(now) and not isinstance(now, type):
         parts = {
             one.name: _kept(one.name, getattr(before, one.name), getattr(now, one.name), kept) for one in fields(now)
@@ -162,7 +162,7 @@ def _kept(name: str, before: Any, now: Any, kept: list[str]) -> Any:
 
 
 def read_judge(file: Path, language: Language | None, **fields: Any) -> LoadedEvaluator:  # noqa: ARG001 - as below
-    """Return an LLM judge read from a JSON or YAML file; of `fields`, only threshold, limits and budget count.
+    """Return an LLM judge read from a JSON or YAML file; only threshold, limits and budget are used from `fields`.
 
     Raises:
       InvalidRequest: the file cannot be read, or does not describe a judge (docs/models.md).
@@ -173,7 +173,7 @@ def read_judge(file: Path, language: Language | None, **fields: Any) -> LoadedEv
 
 
 def _project(file: Path, language: Language) -> Project:
-    """Return the project that a file lies in: that of a platform that knows the file, or one found by its folders."""
+    """Return the project that contains a file: a platform's own kind of project, or one found by its folders."""
     known = plugins().values() if language is Language.PYTHON else ()
     found = (one.find_project.load()(file) for one in known if one.find_project is not None)
     return next((project for project in found if project is not None), None) or find_project(file)
@@ -195,10 +195,10 @@ def evaluator_of(**fields: Any) -> Evaluator:
 
 
 def read_set(pins: Sequence[str], language: Language, python: str | None) -> EnvironmentIn:
-    """Return the package set of command-line options: pins, language, and Python version (None: the host's).
+    """Return the package set that command-line options describe; `python` is a version (None: the host's).
 
     Raises:
-      InvalidRequest: one of them is invalid.
+      InvalidRequest: an option is invalid.
     """
     return _validated(EnvironmentIn, {"packages": list(pins), "language": language, "python": python})
 

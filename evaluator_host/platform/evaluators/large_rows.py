@@ -1,6 +1,7 @@
-"""Reads large bodies of evaluations: the host decodes the evaluator, and keeps the rows as JSON.
+"""Reads large request bodies with rows: the host decodes the evaluator, and keeps the rows as JSON.
 
-Rows that every JSON decoder reads alike are kept as they were sent; a child process decodes and re-encodes others.
+Rows that every JSON decoder reads in the same way are kept as they were sent; a child process decodes the others and
+encodes them again.
 """
 
 import asyncio
@@ -33,17 +34,18 @@ from evaluator_host.types.json_values import (
 from evaluator_host.types.outcome import EvaluationError
 
 _LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048, result_bytes=128 << 20)
-_DECODED_MB: Final = 512  # MB of the child process: more than a body of 32 MB of ordinary text can take
-_CUT_BYTES: Final = 8 << 20  # largest body that a thread of the host cuts, in at most 40 ms
+_DECODED_MB: Final = 512  # memory of the child process, in MB: more than a body of 32 MB of ordinary text can take
+_CUT_BYTES: Final = 8 << 20  # largest body that a thread of the host cuts into rows; that takes at most 40 ms
 _SHAPES: Final[dict[bytes, Any]] = {
     b"{": {},
     b"[": [0],
     b'"': "",
     b"n": None,
-}  # values with which the types of a row are checked, by the first byte of the real value's text
+}  # values that stand for a row's values when its types are checked, by the first byte of the real value's JSON
 _PAGE_BYTES: Final = 2 << 20
-_MAPPED_BYTES: Final = _PAGE_BYTES // 2  # a smaller body would take more memory than is reserved for it
-_HEAD: Final = 4  # bytes that hold the length of the head
+# a smaller body is not mapped, since it would take more memory than is reserved for it
+_MAPPED_BYTES: Final = _PAGE_BYTES // 2
+_HEAD: Final = 4  # number of bytes that hold the length of the head
 _MODELS: Final[dict[str, type[EvaluateIn | BatchIn]]] = {one.__name__: one for one in (EvaluateIn, BatchIn)}
 
 
@@ -53,7 +55,7 @@ def split_rows(model: str, body: bytes, max_rows: int) -> bytes:
     Args:
       model: Name of the body's class, `EvaluateIn` or `BatchIn`.
       body: The request's body.
-      max_rows: The most rows that a batch may have.
+      max_rows: Highest number of rows in a batch.
 
     Raises:
       InvalidRequest: the body is not valid for the model; every faulty field is named.
@@ -127,7 +129,7 @@ def cut_rows(model: str, body: Octets, max_rows: int) -> EvaluateIn | BatchIn:
 def _joined(
     model: str, others: dict[str, Any], rows: list[dict[str, Octets]], shapes: list[dict[str, Any]]
 ) -> EvaluateIn | BatchIn:
-    """Return a body whose rows stay texts; `shapes` are rows with values of the same types, to be checked."""
+    """Return a body whose rows stay JSON; `shapes`, rows with values of the same types, are checked in their place."""
     kept = [EncodedRow(row) for row in rows]
     if model != BatchIn.__name__:
         return EvaluateIn.model_validate({**others, **shapes[0]}).keep_encoded(kept[0])
@@ -141,7 +143,7 @@ async def _mapped(chunks: AsyncIterator[bytes], size: int) -> memoryview:
     Each chunk is copied at once, so that its memory can be used again for the next one.
     """
     block = mmap.mmap(-1, -(-size // _PAGE_BYTES) * _PAGE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(OSError):  # the kernel may lack large pages
+    with suppress(OSError):  # raised when the kernel has no large pages
         block.madvise(mmap.MADV_HUGEPAGE)
     held = 0
     async for chunk in chunks:

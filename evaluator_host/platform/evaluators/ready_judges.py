@@ -1,4 +1,4 @@
-"""Ready judges: forms with a rubric, in `ready_judges/`, from which judges are made by choosing a model."""
+"""Ready judges: forms with a rubric, in the folder `ready_judges/`, that become judges when a model is chosen."""
 
 import tomllib
 from functools import cache
@@ -16,7 +16,7 @@ _FOLDER: Final = Path(__file__).parent / "ready_judges"
 
 @cache
 def ready_judges() -> tuple[ReadyJudge, ...]:
-    """Return the ready judges, by title."""
+    """Return the ready judges, sorted by title."""
     return tuple(sorted((_read(file) for file in _FOLDER.glob("*.toml")), key=lambda one: one.title))
 
 

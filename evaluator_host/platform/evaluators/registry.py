@@ -74,14 +74,14 @@ class EvaluatorRegistry:
     ) -> EvaluatorReport:
         """Store an evaluator under a name as version 1, if it loads.
 
-        `cases` are run once it loads. With `force` it is stored even if it does not load, with `require_cases` only if
-        all cases pass.
+        If it loads, its `cases` are run. With `force`, it is stored even if it does not load; with `require_cases`,
+        only if all cases pass.
 
         Raises:
-          InvalidRequest: the name is not valid, or the evaluator does not load; the problems say why.
+          InvalidRequest: the name is not valid, or the evaluator does not load; the error's problems say why.
           NameTaken: there is an evaluator with that name.
           OverQuota: the workspace stores as much as it may.
-          HostError: the host cannot check it now, see `Service.check`.
+          HostError: the host cannot check the evaluator now, see `Service.check`.
         """
         await self.usage.require_room(workspace_id, evaluator.characters)
         report, content = await self._content(
@@ -104,9 +104,9 @@ class EvaluatorRegistry:
         cases: Cases | None = None,
         require_cases: bool = False,
     ) -> EvaluatorReport:
-        """Store the next version and return it; content equal to the newest version adds none.
+        """Store the next version and return it; if the content equals the newest version's, no version is added.
 
-        With `cases` None, the cases of the newest version stay. `origin` is set for a migrated version.
+        If `cases` is None, the cases of the newest version stay. `origin` is set for a migrated version.
 
         Raises:
           InvalidRequest: the evaluator does not load.
@@ -131,7 +131,7 @@ class EvaluatorRegistry:
         return _report(await self.store.get_version(workspace_id, name, version))
 
     async def list_evaluators(self, workspace_id: str) -> list[EvaluatorReport]:
-        """Return the newest version of each evaluator, by name."""
+        """Return the newest version of each evaluator, sorted by name."""
         return [_report(stored) for stored in await self.store.list_evaluators(workspace_id)]
 
     async def versions(self, workspace_id: str, name: str) -> list[EvaluatorReport]:

@@ -1,4 +1,4 @@
-"""Adds stored evaluators to a host, and ready judges."""
+"""Adds stored evaluators and ready judges to a host."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -29,7 +29,7 @@ class EvaluatorResource(Resource):
         return [*found.routes, *ready_judges_api().routes]
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return the evaluators whose newest versions use a secret or a model."""
+        """Return the names of the evaluators whose newest versions use an object, such as a secret or a model."""
         if (uses := code_use(used)) is None:
             return []
         stored = await self.registry.list_evaluators(workspace_id)

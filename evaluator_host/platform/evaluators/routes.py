@@ -28,7 +28,7 @@ _SAME: dict[int | str, dict[str, Any]] = {
     200: {"model": EvaluatorReport, "description": "Nothing changed: this is the newest version."}
 }
 
-MOST_TAG: Final = 50  # characters of a tag
+MOST_TAG: Final = 50  # highest number of characters in a tag
 TagsIn = Annotated[
     list[Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MOST_TAG)]] | None,
     Field(max_length=20),
@@ -52,7 +52,7 @@ class NewVersionIn(EvaluatorIn):
     cases: CasesIn = Field(None, description="Rows with the result that the evaluator must give. Default: unchanged.")
 
     def more(self) -> dict[str, Any]:
-        """Return further arguments of the evaluator registry: `about`, `message`, and `cases` if they were sent."""
+        """Return further arguments for the evaluator registry: `about`, `message`, and `cases` if they were sent."""
         given = {} if self.cases is None else {"cases": case_dicts(self.cases)}
         return {"about": NameFacts(self.description, self.sampling, self.tags), "message": self.message, **given}
 
@@ -88,7 +88,7 @@ class LastScores(Protocol):
 def evaluators_api(
     registry: EvaluatorRegistry, users: Users, access: Access, *, jobs: Callable[[], LastScores | None]
 ) -> APIRouter:
-    """Return the routes of stored evaluators. A key sees those of its workspace."""
+    """Return the routes of stored evaluators. A key sees the evaluators of its own workspace."""
     router = APIRouter(prefix="/v1/evaluators", route_class=JsonRoute, tags=["evaluators"])
 
     @router.post("", status_code=201, response_model=EvaluatorReport, responses={**_TAKEN, **_REFUSED, **_UNAVAILABLE})

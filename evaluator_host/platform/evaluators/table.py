@@ -21,7 +21,7 @@ LISTED: Final = "`evaluator-host evaluators list` lists the names"
 
 
 class EvaluatorTable(Table):
-    """Named evaluators. Deleting one deletes its versions. JSON: `tags`; `sampling`: share of live traces to score."""
+    """Named evaluators; their versions are deleted with them. `tags` is JSON; `sampling`: share of traces to score."""
 
     __tablename__ = "evaluators"
     __table_args__ = (UniqueConstraint("workspace_id", "name"),)
@@ -38,9 +38,9 @@ class EvaluatorTable(Table):
 
 
 class EvaluatorVersionTable(Table):
-    """Evaluator versions; never changed.
+    """Evaluator versions, which never change.
 
-    JSON: `content` (as in the API), `problem`, `lock`, `packages`, `origin`, `cases`.
+    `content` (as in the API), `problem`, `lock`, `packages`, `origin` and `cases` are JSON.
     """
 
     __tablename__ = "evaluator_versions"
@@ -79,9 +79,10 @@ class VersionContent:
     contract_source: str | None  # `declared` or `inferred`
     problem: str | None  # problem because of which the evaluator did not load; None if it loads
     environment: str | None  # digest of the installed package set; None when it pins nothing
-    lock: str | None  # lock of the package set, so that it runs on the same packages next year
-    packages: str  # the installed set: digest, runtime, and every package, requested or not; `null` without pins
-    created_by: str | None  # id of the key that created it; None on a host without keys
+    lock: str | None  # lock of the package set, so that the version runs on the same packages next year
+    # the installed package set: digest, runtime, and every package, requested or not; `null` without pins
+    packages: str
+    created_by: str | None  # id of the key that created the version; None on a host without keys
     origin: str | None = None  # version before a migration, and the proof; None for other versions
     cases: str = "[]"  # rows, each with the expected result
     message: str = ""  # why the version was made, for people
@@ -89,11 +90,11 @@ class VersionContent:
 
 @dataclass(frozen=True, slots=True)
 class NameFacts:
-    """Fields that all versions of an evaluator share; None leaves one unchanged, or at a new evaluator's default."""
+    """Fields that all versions of an evaluator share; None leaves a field as it is (the default if new)."""
 
     description: str | None = None  # description for people; empty for a new evaluator
-    sampling: float | None = None  # share of live traces to score, 0 to 1; 1 for a new one
-    tags: Sequence[str] | None = None  # tags; None for the present ones, of which a new evaluator has none
+    sampling: float | None = None  # share of live traces to score, 0 to 1; 1 for a new evaluator
+    tags: Sequence[str] | None = None  # tags; None keeps the present ones; a new evaluator has none
 
     def columns(self) -> dict[str, Any]:
         """Return the fields that are not None, as columns of the evaluators' table."""
@@ -117,7 +118,7 @@ class StoredVersion:
     version: int
     newest: int
     created_at: datetime
-    author: str | None  # name of the key that created it; None on a host without keys
+    author: str | None  # name of the key that created the version; None on a host without keys
     content: VersionContent
 
 
@@ -157,7 +158,7 @@ class Evaluators(Repository):
     async def add_version(
         self, workspace_id: str, name: str, content: VersionContent, about: NameFacts = NO_CHANGE
     ) -> StoredVersion:
-        """Store the next version and return it; content equal to the newest version adds none."""
+        """Store the next version and return it; if the content equals the newest version's, no version is added."""
         this = named(workspace_id, name)
         now = datetime.now(UTC)
         async with self._database.transaction() as connection:
@@ -229,7 +230,7 @@ class Evaluators(Repository):
 
 
 def named(workspace_id: str, name: str) -> ColumnElement[bool]:
-    """Return the condition on an evaluator's row that it has this name in this workspace."""
+    """Return the SQL condition that an evaluator has this name and belongs to this workspace."""
     return (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorTable.name == name)
 
 

@@ -18,4 +18,4 @@ def code_use(used: Used) -> Callable[[Evaluator], bool] | None:
 
 
 def _model_of(entry: str) -> str:
-    return entry.rpartition("=")[2]  # the registered name in `name-in-the-code=registered-name`
+    return entry.rpartition("=")[2]  # a grant is `name-in-the-code=registered-name`, or the registered name alone

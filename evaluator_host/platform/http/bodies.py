@@ -19,10 +19,11 @@ from pydantic_core import PydanticCustomError
 from evaluator_host.types.doc import Doc
 from evaluator_host.types.json_values import is_small
 
-_SMALL_VALUES: Final = 10_000  # with fewer values, encoding or copying takes less than 20 ms
+_SMALL_VALUES: Final = 10_000  # highest number of values in a small body, which takes less than 20 ms to encode or copy
 _SMALL_CHARACTERS: Final = 16 << 20
-_MANY: Final = 100  # most unknown fields that an error names: several times as many as any object here has
-MOST: Final = 2**53  # the largest integer that every JSON parser keeps; the operator's limits are far below
+# highest number of unknown fields that an error names, several times as many as any object here has fields
+_MANY: Final = 100
+MOST: Final = 2**53  # the largest integer that every JSON parser keeps exactly; the operator's limits are far lower
 
 
 def _in_utc(moment: datetime) -> datetime:
@@ -33,7 +34,7 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def _not_below(number: int) -> int:
-    """Check the lower bound in a function: a `ge` of the type would replace the `ge` of a field."""
+    """Check the lower bound in a function, because a `ge` in the type would replace the `ge` of a field."""
     if number < -MOST:
         raise PydanticCustomError("too_small", "it is below {least}", {"least": -MOST})
     return number
@@ -47,7 +48,7 @@ Moment: TypeAlias = Annotated[datetime, AfterValidator(_in_utc)]
 
 
 def require_small(value: Any) -> Any:
-    """Return a value unchanged if it is small: a pydantic validator for all parts of a body but rows.
+    """Return a value unchanged if it is small; a pydantic validator for all parts of a body except rows.
 
     Raises:
       PydanticCustomError: the value has over 10,000 values or 16 MB of text.
@@ -59,7 +60,7 @@ def require_small(value: Any) -> Any:
 
 
 class SmallBody(BaseModel):
-    """A body with fields of any name; all together have at most 10,000 values."""
+    """A body whose fields may have any names, with at most 10,000 values in total."""
 
     _small = model_validator(mode="before")(require_small)
 
@@ -89,7 +90,7 @@ _Body = TypeVar("_Body", bound=Wire)
 
 
 def fields_of(kind: type[Any]) -> Callable[[type[_Body]], type[_Body]]:
-    """Give a request body the fields of a dataclass that it does not declare itself, with their limits and texts."""
+    """Give a request body those fields of a dataclass that it does not declare itself, with limits and descriptions."""
 
     def decorate(body: type[_Body]) -> type[_Body]:
         hints = get_type_hints(kind, include_extras=True)

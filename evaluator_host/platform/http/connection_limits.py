@@ -1,4 +1,4 @@
-"""Limits the memory, time and number of connections, outside the time that a request is handled.
+"""Limits the memory, time and number of connections, except while a request is handled.
 
 Clients get a time limit to send the headers of a request, and one to read a response. When there are too many
 connections, the one that has been quiet longest is closed, so that new clients still get in.
@@ -19,9 +19,9 @@ from evaluator_host.platform.http.error_responses import SECURITY_HEADERS
 HEAD_BYTES: Final = 64 * 1024
 HEAD_TIMEOUT_S: Final = 20.0
 READ_TIMEOUT_S: Final = 60.0  # seconds for a client to read a response
-LINGER_S: Final = 2.0  # seconds for a client to read why its body is refused; the rest of that body is thrown away
+LINGER_S: Final = 2.0  # seconds for a client to read why its body is refused, while the rest of the body is thrown away
 LINGER_BYTES: Final = 16 << 20
-PIPELINED: Final = 32  # most requests of a connection that wait for earlier answers
+PIPELINED: Final = 32  # highest number of a connection's requests that wait for earlier responses
 CONNECTIONS: Final = 800  # leaves room for sandboxes among the 1,024 descriptors that a process usually has
 _CONTINUE: Final = b"HTTP/1.1 100 "
 
@@ -77,7 +77,7 @@ class ConnectionLimits(HttpToolsProtocol):
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop all timers."""
+        """Stop all timers of the closed connection."""
         self._end_head()
         for timer in (self._read_timer, self._linger_timer):
             if timer is not None:
@@ -103,7 +103,7 @@ class ConnectionLimits(HttpToolsProtocol):
         """Start the time limit for the headers of a further request.
 
         Raises:
-          BufferError: too many requests wait for earlier ones; the parser ends, and with it the connection.
+          BufferError: too many requests wait for earlier ones; the error ends the parser and the connection.
         """
         if len(self.pipeline) >= PIPELINED:  # one read may bring thousands of requests, each of which takes kilobytes
             raise BufferError(PIPELINED)
@@ -135,7 +135,7 @@ class ConnectionLimits(HttpToolsProtocol):
             self.transport.close()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Log nothing when a client asks for another protocol: the answer is in this one."""
+        """Log nothing when a client asks for another protocol; the response is in HTTP/1.1."""
 
     def linger(self) -> None:
         """Close the connection in two seconds, so that a client that is still sending can read the response."""
@@ -193,8 +193,8 @@ class ConnectionLimits(HttpToolsProtocol):
 class _ResponseTransport:
     """The transport of one response. A response that is sent before its request has ended ends the connection.
 
-    The connection then lingers: closed at once, with data of the client still unread, it would be reset, and the client
-    would lose the response.
+    The connection then lingers: if it were closed at once, with unread data from the client, it would be reset, and the
+    client would lose the response.
     """
 
     __slots__ = ("_begun", "_connection", "_cycle")

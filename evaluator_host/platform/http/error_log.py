@@ -1,7 +1,7 @@
 """Logs errors without users' data, in lines that no user's data can forge, and without blocking the event loop.
 
-An exception is logged as its class and its places in the code: its message may quote a user's data. A separate thread
-writes the lines, so that a terminal or a pipe that nobody reads cannot stop the host.
+Of an exception, only the class and the places in the code are logged, since its message may quote a user's data. A
+separate thread writes the lines, so that a terminal or a pipe that nobody reads cannot stop the host.
 """
 
 import asyncio
@@ -18,14 +18,14 @@ from typing import Any, Final, TypeAlias
 _FRAMES: Final = 30
 _LINES: Final = 10_000  # lines that may wait to be written; more are dropped and counted
 _CHARACTERS: Final = 4000  # characters of one line
-_LAST_S: Final = 1.0  # seconds to write the lines that wait at exit
+_LAST_S: Final = 1.0  # seconds for writing the waiting lines when the process exits
 _Fault: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 _log = logging.getLogger("evaluator_host.fault")
 
 
 class CutOff(Exception):
-    """Raised to break off a response that has begun. The reason is logged before, so the web server logs nothing."""
+    """Raised to break off a response that has begun. The reason was already logged, so the web server logs nothing."""
 
 
 class LineFormatter(logging.Formatter):
@@ -41,7 +41,7 @@ class LineFormatter(logging.Formatter):
 
 
 class DataFreeFormatter(LineFormatter):
-    """Formats log records; of an exception only its class and its lines in the code appear."""
+    """Formats log records; of an exception, only its class and its places in the code appear."""
 
     def formatException(self, ei: _Fault) -> str:  # noqa: N802 - as above
         """Return the chain of exceptions, the cause first, without their messages."""
@@ -55,7 +55,7 @@ class DataFreeFormatter(LineFormatter):
 
 
 def escaped(text: str) -> str:
-    r"""Return a text with everything but printable characters and blanks as escapes of Python: `\n`, `\u202e`."""
+    r"""Return a string with everything but printable characters and blanks as Python escapes: `\n`, `\u202e`."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

@@ -57,7 +57,7 @@ _OTHER_NAMES: Final = {
     "scorer": "evaluator",
     "metrics": "evaluators",
 }
-"""Names of fields in other products, with the name here."""
+"""Names of fields in other products, with the name that the field has here."""
 
 _FIELDS: Final = (
     "code", "language", "contract", "packages", "threshold", "settings", "limits", "policy", "python", "files", "path",
@@ -107,7 +107,7 @@ _CONTENT: Final = {"application/problem+json": {"schema": {"$ref": REFERENCE.for
 def describe_error(status: int | str, text: str) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI entry for an error response with this status.
 
-    It refers to the schema by name. Given as a model, FastAPI would build the schema again for each route.
+    The entry refers to the schema by name; if it had the model, FastAPI would build the schema again for each route.
     """
     return {status: {"description": text, "content": _CONTENT}}
 
@@ -162,11 +162,11 @@ def _host_error(error: Exception) -> HostError:
     if isinstance(error, RequestValidationError):
         return invalid_request(error.errors())
     cause = error.__cause__ if isinstance(error, HTTPException) else error
-    if isinstance(cause, HostError):  # FastAPI wraps errors that are raised while it reads a body
+    if isinstance(cause, HostError):  # FastAPI wraps errors that are raised while it reads a body in its own
         return cause
     assert isinstance(error, HTTPException)  # noqa: S101 - no other class has a handler
     if isinstance(cause, OSError | ClientDisconnect):
-        raise cause  # FastAPI calls every error while it reads a body the caller's fault
+        raise cause  # a fault of the host, which FastAPI would call the caller's, as it does with every error here
     if error.status_code == NotFound.status:
         return NotFound("there is no such path; /docs describes the API")
     more = (
@@ -224,7 +224,7 @@ def _inner_field(above: str, name: str) -> str | None:
 
 
 def _field_of_row(name: str) -> str:
-    """Return a hint with the field of a row that an unknown one was probably meant to be: a column if nothing else."""
+    """Return a hint for an unknown field of a row: the field that was probably meant, or else a column."""
     known = _OTHER_NAMES.get(name.lower(), "")
     if known.startswith(("inputs", "outputs")):
         return f"did you mean {known}?"
@@ -233,7 +233,7 @@ def _field_of_row(name: str) -> str:
 
 
 def _meant_field(name: str) -> str | None:
-    """Return a hint with the field that an unknown one was probably meant to be."""
+    """Return a hint with the field that was probably meant by an unknown one."""
     if (known := _OTHER_NAMES.get(name.lower())) is not None:
         return f"did you mean {known}?"
     if name in _FIELDS:
@@ -243,5 +243,5 @@ def _meant_field(name: str) -> str | None:
 
 
 def _is_tag(part: object) -> bool:
-    """Whether a part of a path stands for one of the forms of a field, not for a field."""
+    """Whether a part of pydantic's path names one of the forms that a field may have, not a field."""
     return isinstance(part, str) and part.startswith("<")

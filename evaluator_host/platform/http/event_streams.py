@@ -35,14 +35,14 @@ class EventStreams:
         self._closing.set()
 
     def respond(self, key_id: str | None, events: AsyncGenerator[tuple[str, object], None]) -> Response:
-        """Return `(event name, value)` pairs as server-sent events of a key.
+        """Return a response that sends `(event name, value)` pairs as server-sent events to a key's holder.
 
-        Sending the response raises `Busy` if the key has as many streams open as it may.
+        Sending the response raises `Busy` if the key already has as many open streams as it may.
         """
         return _EventResponse(self, key_id, self._lines(events))
 
     def require_free(self, key_id: str | None) -> None:
-        """Check that a key may open another stream, before anything is read for it.
+        """Check that a key may open another stream, before anything is read for the stream.
 
         Raises:
           Busy: the key has as many streams open as it may.
@@ -74,7 +74,8 @@ class EventStreams:
                     if not coming.done() or (event := coming.result()) is None:
                         return
                     yield b"event: " + event[0].encode() + b"\ndata: " + encode_json(event[1]) + b"\n\n"
-            except HostError as error:  # an error response is no longer possible; the reader asks again
+            # an error response is no longer possible, so the stream ends and the reader asks again
+            except HostError as error:
                 _log.warning("an event stream was ended: %s", error.detail)
             finally:
                 for wait in waits:
@@ -85,7 +86,7 @@ class EventStreams:
 
 
 class _EventResponse(StreamingResponse):
-    """Server-sent events; counted while they are sent."""
+    """A response with server-sent events that counts as an open stream while it is sent."""
 
     def __init__(self, streams: EventStreams, key_id: str | None, lines: AsyncGenerator[bytes, None]) -> None:
         super().__init__(lines, media_type="text/event-stream")

@@ -1,7 +1,7 @@
 """Routes that read and return JSON; bodies that would fill the host's memory are refused.
 
-A body of 32 MB may hold ten million small objects. Each takes about sixty bytes in Python, hundreds as a row, and each
-may cause an error message. So the memory is estimated before decoding, and rows are counted before validation.
+A body of 32 MB may hold ten million small objects. Each takes about sixty bytes in Python, or hundreds if it is a row,
+and each may cause an error message. So the memory is estimated before decoding, and rows are counted before validation.
 """
 
 import asyncio
@@ -37,9 +37,9 @@ from evaluator_host.types.json_values import (
 from evaluator_host.types.names import what_was_meant
 
 _OWN: Final = "/v1/"  # beginning of the paths of the host's own API
-_NAMED: Final = 50  # most unknown parameters that an error names
-_LETTERS: Final = 80  # most characters of such a parameter in the error
-DECODED_MB: Final = 128  # MB of a decoded body: a million small objects, which take 25 ms to free
+_NAMED: Final = 50  # highest number of unknown parameters that an error names
+_LETTERS: Final = 80  # highest number of characters shown of each of them
+DECODED_MB: Final = 128  # memory limit of a decoded body, in MB: a million small objects, which take 25 ms to free
 
 
 class JsonRequest(Request):
@@ -71,10 +71,10 @@ class JsonRequest(Request):
         return await self.decoded(await self.body())
 
     async def decoded(self, body: bytes) -> Any:
-        """Return the body decoded: as JSON values, or a large one as the route's model, read in a thread.
+        """Return the decoded body: JSON values, or for a large body the route's model, which a thread reads.
 
         Raises:
-          InvalidRequest: it has too many values or rows, or does not fit the model.
+          InvalidRequest: the body has too many values or rows, or does not fit the model.
         """
         memory = memory_of(self.scope)
         if len(body) <= LARGE_BYTES:
@@ -103,9 +103,10 @@ class JsonRequest(Request):
 
 
 class LateRoute(APIRoute):
-    """A route that FastAPI builds at its first call: building all of them takes 0.4 s of processor time.
+    """A route that FastAPI builds at its first call, since building all routes takes 0.4 s of processor time.
 
-    Responses are not checked against models, because handlers build them from these; OpenAPI has them (`DescribedApi`).
+    Responses are not checked against models, because handlers build them from the models; OpenAPI has them
+    (`DescribedApi`).
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
@@ -115,7 +116,7 @@ class LateRoute(APIRoute):
         self._is_built = False
 
     def build(self) -> None:
-        """Build the route now, unless it is built."""
+        """Build the route now, unless that is done."""
         if not self._is_built:
             options = self.options | {"response_model": None, "responses": None}
             super().__init__(self.path, self.endpoint, include_in_schema=self.include_in_schema, **options)
@@ -123,14 +124,14 @@ class LateRoute(APIRoute):
 
     @cached_property
     def query_names(self) -> list[str]:
-        """Return the names of its query parameters, once it is built."""
+        """Return the names of the route's query parameters; the route must be built."""
         return [one.alias for one in get_flat_params(self.dependant) if isinstance(one.field_info, Query)]
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request.
 
         Raises:
-          InvalidRequest: a route of the host's own API has no query parameter of a name in the request.
+          InvalidRequest: the route belongs to the host's own API, and the request has a query parameter unknown to it.
         """
         self.build()
         if scope["query_string"] and self.path.startswith(_OWN) and scope["method"] in (self.methods or ()):
@@ -158,10 +159,10 @@ class JsonRoute(LateRoute):
 
 
 def require_known_parameters(given: Iterable[str], known: Sequence[str]) -> None:
-    """Check that a query has no other parameters than those of its route.
+    """Check that a query has only parameters that its route knows.
 
     Raises:
-      InvalidRequest: it has others; the first 50 are named, each with the known one that is nearest.
+      InvalidRequest: the query has others; the first 50 are named, each with the most similar known name.
     """
     takes = f"this route takes {', '.join(known)}" if known else "this route takes no query parameters"
     unknown = [name for name in given if name not in known][:_NAMED]
@@ -178,7 +179,7 @@ def require_few_rows(body: Any, ceiling: int) -> None:
     """Check that the body of a batch or a job has at most `ceiling` rows; other bodies pass.
 
     Raises:
-      InvalidRequest: it has more rows.
+      InvalidRequest: the body has more rows.
     """
     if not isinstance(body, dict):
         return
@@ -202,7 +203,7 @@ def require_rows(rows: int, ceiling: int) -> None:
     """Check that a batch does not have too many rows.
 
     Raises:
-      InvalidRequest: it has more than `ceiling` rows.
+      InvalidRequest: the batch has more than `ceiling` rows.
     """
     if rows > ceiling:
         problem = Problem("rows", f"{rows} rows are more than this host's limit of {ceiling}", "send fewer per request")
@@ -222,7 +223,7 @@ def weigh(body: bytes) -> int:
 
 
 def too_many_values(weight: int) -> InvalidRequest:
-    """Return the error for a body that would take `weight` bytes of memory, too many, once it is decoded."""
+    """Return the error for a body that would take too much memory once it is decoded: `weight` bytes."""
     return InvalidRequest(
         f"the body has so many values that they would take about {weight >> 20} MB; send fewer per request"
     )

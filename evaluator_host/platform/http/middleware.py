@@ -1,8 +1,8 @@
 """Checks every request before the application sees it: host name, origin, key, rate, size and time of the body.
 
-A page of another origin must not post code to a developer's localhost, neither directly (Origin, Sec-Fetch-Site) nor
+A page from another origin must not post code to a developer's localhost, neither directly (Origin, Sec-Fetch-Site) nor
 through a DNS name that points to 127.0.0.1 (Host). Requests without a valid key, or over a limit, are refused here.
-An unexpected exception of the application becomes a 500 without any user's data.
+An unexpected exception in the application becomes a 500 response without any user's data.
 """
 
 import asyncio
@@ -32,7 +32,8 @@ from evaluator_host.types.errors import (
 )
 from evaluator_host.types.json_values import LARGE_BYTES
 
-BODY_COPIES: Final = 4  # copies of a body in memory: in parts, whole, in the row for the sandbox, in its frame
+# copies of a body that are in memory: its parts, the whole, the row for the sandbox, the sandbox's frame
+BODY_COPIES: Final = 4
 BYTES_PER_S: Final = 256 * 1024  # a body that arrives faster than this has no time limit
 _DISCARD_S: Final = 3.0
 
@@ -62,12 +63,12 @@ class AccessMiddleware:
         hosts: Iterable[str],  # host names to accept, besides loopback
         body_bytes: int,  # size limit of a body
         upload_bytes: int,  # size limit of an upload, which goes to disk while it arrives
-        body_timeout_s: float,  # time limit of a body; a body that arrives steadily may take longer
+        body_timeout_s: float,  # time limit for a body; a body that arrives steadily may take longer
         memory_bytes: int,  # memory for all requests under way; see `MemoryBudget`
         open_paths: Iterable[str] = (),  # paths that need no key, besides the probes
-        # whether a page of the workbench answers a GET, which needs no key
+        # whether a request is a GET for a page of the workbench, which needs no key
         is_page: Callable[[Scope], bool] = lambda _: False,
-        # counts single evaluations while they are under way; None to count none
+        # a context that counts an evaluation of one row while it is under way; None to count none
         calls: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> None:
         self._app = app
@@ -119,7 +120,7 @@ class AccessMiddleware:
             await self._answer(known or HostError("the host failed; its log says where"), scope, receive, sending)
 
     async def _answer(self, error: HostError, scope: Scope, receive: Receive, sending: "_Sending") -> None:
-        if sending.started:  # another response is no longer possible
+        if sending.started:  # an error response is no longer possible
             _log.warning("%s %s: the response was cut off: %s", scope["method"], scope["path"], error.detail)
             raise CutOff from error
         await error_response(scope, error)(scope, receive, sending)
@@ -187,7 +188,7 @@ class AccessMiddleware:
 
         async def bounded() -> Message:
             nonlocal seen
-            if _ARRIVED in scope:  # the next message says that the caller hung up
+            if _ARRIVED in scope:  # the body was already read; the next message says that the caller hung up
                 return await receive()
             try:
                 async with asyncio.timeout_at(deadline + seen / BYTES_PER_S):
@@ -201,7 +202,8 @@ class AccessMiddleware:
                 if seen > ceiling:
                     raise _too_large(ceiling)
                 if memory is not None:
-                    memory.reserve(BODY_COPIES * seen)  # grows with the body if the headers have no length
+                    # without a length in the headers, the reservation grows with the body
+                    memory.reserve(BODY_COPIES * seen)
             return message
 
         return bounded
@@ -210,7 +212,8 @@ class AccessMiddleware:
 class _Sending:
     """Sends a response with the security headers, and knows whether it has begun.
 
-    A large response takes memory until its reader has got it. Without room for it the response is 429, and `refused`.
+    A large response takes memory until its reader has received it. If there is no room for it, a 429 is sent instead,
+    and `refused` is set.
     """
 
     def __init__(self, send: Send, scope: Scope) -> None:
@@ -244,7 +247,7 @@ class _Sending:
             self.memory.add(length)
 
     async def _send_body(self, message: Message) -> None:
-        """Send a body in parts, each after the one before was written: a reader that stops must not stop them all."""
+        """Send a body in parts, each once the last one was written: a reader that stops must not get them all."""
         body = memoryview(message.get("body", b""))
         while len(body) > LARGE_BYTES:
             await self._send({"type": message["type"], "body": bytes(body[:LARGE_BYTES]), "more_body": True})
@@ -253,7 +256,7 @@ class _Sending:
 
 
 async def _discard_body(receive: Receive) -> None:
-    """Read the body of a refused request for a moment: a client that still sends it would not see why it is refused."""
+    """Read a refused request's body for a moment: a client that is still sending would not see why it is refused."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_DISCARD_S):
             while (message := await receive())["type"] == "http.request" and message.get("more_body", False):
@@ -261,7 +264,7 @@ async def _discard_body(receive: Receive) -> None:
 
 
 def _known_cause(error: BaseException | None) -> HostError | None:
-    """Return the error of the host that a task group wraps, or Starlette once an answer has begun."""
+    """Return the host's own error, which a task group, or Starlette once a response has begun, wraps in another."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     if isinstance(error, RuntimeError) and "response already started" in str(error):
@@ -283,7 +286,7 @@ def _headers(scope: Scope) -> dict[bytes, str]:
     """Return the headers that are checked here.
 
     Raises:
-      InvalidRequest: one is there twice; a proxy in front of this host may have read the other one.
+      InvalidRequest: a header occurs twice, so that a proxy before this host may have read the other one.
     """
     found: dict[bytes, str] = {}
     for name, value in scope["headers"]:

@@ -63,7 +63,7 @@ _KEYS: Final = {
 
 
 class DescribedApi(FastAPI):
-    """A FastAPI application that makes its OpenAPI document at the first request: in a thread, as it takes a second."""
+    """A FastAPI application that makes its OpenAPI document at the first request, in a thread (it takes a second)."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, openapi_url=None)
@@ -72,7 +72,7 @@ class DescribedApi(FastAPI):
         self.add_route("/openapi.json", self._document, include_in_schema=False)
 
     def add_resource(self, name: str, routes: Iterable[BaseRoute]) -> None:
-        """Add the routes of a resource. A vendor's outside `/v1` have a document of their own."""
+        """Add the routes of a resource. A vendor's routes outside `/v1` have a document of their own."""
         added = list(routes)
         self.router.routes += added
         paths = frozenset(
@@ -87,7 +87,7 @@ class DescribedApi(FastAPI):
         return JSONResponse(await asyncio.to_thread(self.document, request.query_params.get("of")))
 
     def document(self, vendor: str | None = None) -> dict[str, Any]:
-        """Return the document of the host's own routes, or that of a vendor's.
+        """Return the document of the host's own routes, or of a vendor's.
 
         Raises:
           NotFound: no such vendor has routes.
@@ -118,7 +118,7 @@ class DescribedApi(FastAPI):
 
 
 def _part(document: dict[str, Any], is_of: Callable[[str], bool]) -> dict[str, Any]:
-    """Return a document of some paths, with the schemas that they need."""
+    """Return the part of a document that has some of its paths, with the schemas that they need."""
     paths = {path: methods for path, methods in document["paths"].items() if is_of(path)}
     schemas = document["components"]["schemas"]
     needed: dict[str, Any] = {}
@@ -137,7 +137,7 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
     body = ProblemBody.model_json_schema(ref_template=REFERENCE)
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     schemas.update({**body.pop("$defs"), ProblemBody.__name__: body})
-    for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own schemas, which no response here has
+    for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own schemas, which no response here uses
         schemas.pop(name, None)
     for responses in (route["responses"] for routes in document["paths"].values() for route in routes.values()):
         if "application/json" in responses.get("422", {}).get("content", ()):
@@ -206,7 +206,7 @@ def _singular(name: str) -> str:
 
 
 def _with_short_names(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with `JobIn` in place of `evaluator_host__…__jobs__JobIn`; a prefix where two are equal."""
+    """Return the document with `JobIn` in place of `evaluator_host__…__jobs__JobIn`; equal names keep a prefix."""
     text = json.dumps(document)
     taken = set(document["components"]["schemas"])
     for name in sorted(one for one in taken if "__" in one):
@@ -218,5 +218,5 @@ def _with_short_names(document: dict[str, Any]) -> dict[str, Any]:
         text = text.replace(f'"{name}"', f'"{short}"').replace(f'schemas/{name}"', f'schemas/{short}"')
     renamed: dict[str, Any] = json.loads(text)
     for name, schema in renamed["components"]["schemas"].items():
-        schema["title"] = name  # generators of clients name classes after the title
+        schema["title"] = name  # client generators name classes after the title
     return renamed

@@ -33,11 +33,11 @@ def _listed(given: Any) -> Any:
 AutoPinsIn: TypeAlias = Annotated[
     _Pins, FailFast(), BeforeValidator(_listed, json_schema_input_type=_Pins | Literal["auto"])
 ]
-"""Pins, or `auto`, which may also stand among them."""
+"""Pins, or `auto`; a list may contain both."""
 
 
 def pin_texts(packages: list[str | PinIn], language: Language) -> tuple[str, ...]:
-    """Return pins as texts, `name==version` or `name@version`; the service checks them later."""
+    """Return pins as strings, `name==version` or `name@version`; the service checks them later."""
     between = "==" if language is Language.PYTHON else "@"
     return tuple(
         text
@@ -47,7 +47,7 @@ def pin_texts(packages: list[str | PinIn], language: Language) -> tuple[str, ...
 
 
 def _lines(pins: str) -> Iterable[str]:
-    """Return the pins in a text, which may be a whole requirements.txt with comments."""
+    """Return the pins in a string, which may be a whole requirements.txt with comments."""
     if "\n" not in pins:
         return (pins,)
     lines = (re.sub(r"(^|\s)#.*", "", line).strip() for line in pins.splitlines()[:MOST_PINS])
@@ -55,7 +55,7 @@ def _lines(pins: str) -> Iterable[str]:
 
 
 def _language(given: Any) -> Any:
-    """Return the host's name of a language that people call by another name."""
+    """Return the host's name for a language that people may call by another name."""
     return _LANGUAGES.get(given.lower(), given) if isinstance(given, str) else given
 
 

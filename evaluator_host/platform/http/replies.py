@@ -1,4 +1,4 @@
-"""Answers calls that run an evaluator: a call ends when its client hangs up, and is audited in any case."""
+"""Responds to calls that run an evaluator: a call ends when its client hangs up, and is audited in any case."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -27,7 +27,7 @@ ERRORS: Final = {
 async def respond(
     request: Request, work: Coroutine[Any, Any, Any], audited_call: AuditedCall, *, large: bool = False
 ) -> Response:
-    """Run the work and return its result; stop it when the client hangs up. The audit log gets the call either way."""
+    """Run the work and return its result; stop it when the client hangs up. Both are audited."""
     task = asyncio.create_task(work)
     hung_up = asyncio.create_task(_hung_up(request))
     try:

@@ -1,1 +1,1 @@
-"""Jobs: evaluators run over data sets; durable, resumable, aggregated and comparable."""
+"""Jobs, which run evaluators over data sets: they can be resumed and compared, and survive a restart of the host."""

@@ -403,7 +403,7 @@ def delete(job: _JobArgument, *, force: options.ForceOption = False, client: Cli
 
 
 def _evaluators(client: Client, given: Sequence[str], **beside: Sequence[Any] | None) -> list[Evaluator | str]:
-    """Return the evaluators of a job: names of stored ones, and those in files, whose data files are sent to the host.
+    """Return a job's evaluators: names of stored ones, and those read from files; their data files are sent.
 
     Raises:
       InvalidRequest: options for evaluators in files are given, but all evaluators are stored ones.
@@ -431,7 +431,7 @@ def _dataset(client: Client, given: str) -> str:
     """Return the name of a data set.
 
     Raises:
-      InvalidRequest: it is the path of a file, and no data set has that name.
+      InvalidRequest: `given` is the path of a file, and no data set has that name.
     """
     file = Path(given)
     if file.suffix and file.is_file():
@@ -487,7 +487,7 @@ def read_target(
 
 
 def _parameter(given: str) -> tuple[str, Any]:
-    """Return a parameter; a value that is not JSON is text."""
+    """Return the name and value of a parameter; a value that is not JSON is taken as a string."""
     name, equals, value = given.partition("=")
     if not (name and equals):
         raise InvalidRequest(f"--inference {given!r} is not NAME=VALUE, as in temperature=0")

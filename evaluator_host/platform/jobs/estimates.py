@@ -64,7 +64,7 @@ class JobEstimates:
         return JobEstimate(total * len(figures), scored, sum(one.failed for one in figures), used, whole, tuple(over))
 
     async def _rest(self, workspace_id: str) -> ModelBudget:
-        """Return the rest of the workspace's budget of today."""
+        """Return what is left today of the workspace's budget."""
         if self._day == ModelBudget():
             return self._day
         days = await self._models.list_usage(workspace_id, since=datetime.now(UTC).date().isoformat())

@@ -1,4 +1,4 @@
-"""Where the rows of a job are evaluated: on this host, or on the nodes of a Ray cluster."""
+"""Classes that evaluate the rows of a job: on this host, or on the nodes of a Ray cluster."""
 
 import math
 import time
@@ -18,7 +18,7 @@ from evaluator_host.types.evaluator import Evaluator, Isolation
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import EvaluationResult
 
-_NODES_EVERY_S: Final = 1.0  # seconds between two writes of the nodes that a job uses
+_NODES_EVERY_S: Final = 1.0  # seconds between two times that the nodes which a job uses are stored
 
 
 class JobExecutor(Protocol):
@@ -26,7 +26,7 @@ class JobExecutor(Protocol):
 
     @property
     def chunk_rows(self) -> int:
-        """Number of rows in a chunk, at most."""
+        """Highest number of rows in a chunk."""
         ...
 
     @property
@@ -87,7 +87,7 @@ class RayExecutor:
         self._queue = queue
         self._owner = owner
         self._use = NodeUse({one.name: one for one in nodes_of(job)})
-        self._saved = -math.inf  # time of the last write, by `time.monotonic`
+        self._saved = -math.inf  # when the nodes were last stored, by `time.monotonic`
 
     @property
     def chunks_at_once(self) -> int:
@@ -102,7 +102,7 @@ class RayExecutor:
         *,
         parallelism: int,  # noqa: ARG002 - a node uses all its sandboxes
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
-        """Have a chunk evaluated by some node of the cluster."""
+        """Send a chunk to a node of the cluster, and yield its results."""
         try:
             results = await self._nodes.evaluate(
                 evaluator, chunk.rows, self._use, isolation=self._isolation, lock=caller.lock
@@ -114,7 +114,7 @@ class RayExecutor:
             yield numbered
 
     async def close(self) -> None:
-        """Store the rows of each node."""
+        """Store the number of rows that each node evaluated."""
         if self._use.nodes:
             await self._save()
 

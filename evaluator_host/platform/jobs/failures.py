@@ -1,4 +1,4 @@
-"""Counts the failed rows of a running job, and decides how the job ends after these or another fault."""
+"""Counts the failed rows of a running job, and decides how the job ends after too many failures or another fault."""
 
 import logging
 from collections import Counter
@@ -10,7 +10,7 @@ from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult
 
-_ROW_PATIENCE: Final = 10  # rounds in which a row may fail by a fault of the host before its failure is stored
+_ROW_PATIENCE: Final = 10  # how often a row may fail because of the host before its failure is stored
 
 _log = logging.getLogger(__name__)
 
@@ -20,27 +20,27 @@ class TooManyFailures(Exception):
 
     def __init__(self, message: str, row: int | None = None) -> None:
         super().__init__(message)
-        self.row = row  # number of the first failed row; None when all rows that failed did so before this run
+        self.row = row  # number of the first row that failed in this run; None if all failures are from earlier runs
 
 
 class RowFailures:
-    """The failed rows of one run of a job, of which `most` may fail; None for any number."""
+    """The failed rows of one run of a job, in which at most `most` rows may fail; None for any number."""
 
     def __init__(self, most: int | None) -> None:
         self._unanswered = 0  # rows for which the model gave no answer
         self._most = most
-        self._first: tuple[int, str] | None = None  # row with the lowest number that failed, and its message
-        self._host_faults: Counter[tuple[int, int]] = Counter()  # rounds with a fault of the host, by evaluator and row
+        self._first: tuple[int, str] | None = None  # the failed row with the lowest number, and its message
+        self._host_faults: Counter[tuple[int, int]] = Counter()  # how often the host failed, by evaluator and row
 
     def waits(self, evaluator: int, row: int, result: EvaluationResult) -> bool:
-        """Whether a row is to be tried again later, because its sandboxes were lost or had no processor time."""
+        """Whether to try a row again later, because its sandboxes were lost or got no processor time."""
         if result.error is None or result.error.code not in HOST_FAULTS:
             return False
         self._host_faults[evaluator, row] += 1
         return self._host_faults[evaluator, row] < _ROW_PATIENCE
 
     def note(self, row: int, error: EvaluationError | None) -> None:
-        """Note the failure of a row, if it has one."""
+        """Count a row's failure, if it failed."""
         if error is not None and (self._first is None or row < self._first[0]):
             self._first = row, error.message
 
@@ -49,15 +49,15 @@ class RowFailures:
         self._unanswered = unanswered
 
     def note_unanswered(self, row: int, error: EvaluationError) -> None:
-        """Note a row for which the model gave no answer."""
+        """Count a row for which the model gave no answer."""
         self._unanswered += 1
         self.note(row, error)
 
     def require_few(self, failed: int) -> None:
-        """Check the number of rows that failed since the job began, or for which the model gave no answer.
+        """Check how many rows have failed since the job began, or got no answer from the model.
 
         Raises:
-          TooManyFailures: there are more than the job allows.
+          TooManyFailures: there are more such rows than the job allows.
         """
         failed = max(self._unanswered, failed)
         if self._most is None or failed <= self._most:
@@ -70,7 +70,7 @@ class RowFailures:
 
 
 def ending(job_id: str, fault: BaseException | None) -> tuple[JobStatus, str | None]:
-    """Return the final status of a job whose run ended by `fault` (None: it is done), and its error as JSON."""
+    """Return the final status of a job whose run ended with `fault` (None: it is done), and its error as JSON."""
     while isinstance(fault, BaseExceptionGroup):
         fault = fault.exceptions[0]
     match fault:

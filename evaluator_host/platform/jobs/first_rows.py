@@ -23,7 +23,7 @@ from evaluator_host.types.evaluator import Evaluator
 from evaluator_host.types.jobs import EvaluatorReads, MappingAdvice
 from evaluator_host.types.json_values import decode_json, encode_json
 
-_BYTES: Final = 8 << 20  # bytes of JSON to read
+_BYTES: Final = 8 << 20  # how many bytes of rows are read
 _CHECK_S: Final = 60.0  # seconds for loading all evaluators; packages may have to be installed first
 _ROWS: Final = "the data set"
 
@@ -39,7 +39,7 @@ class FirstRowsOfJobs:
         self,
         spec: JobSpec,
         evaluators: Sequence[JobEvaluator],
-        dataset: Dataset | None,  # None for rows that come with the job
+        dataset: Dataset | None,  # None if the rows come with the job
         workspace_id: str,
     ) -> None:
         """Check the first rows of a job.
@@ -48,7 +48,7 @@ class FirstRowsOfJobs:
           InvalidRequest: the mapping names an unknown column, or an evaluator reads outputs and no row has any.
           HostError: as `LimitedProcesses.call`.
         """
-        if spec.mapping == dict([NO_OUTPUTS]):  # outputs=none alone needs no check
+        if spec.mapping == dict([NO_OUTPUTS]):  # a mapping with only outputs=none needs no check
             return
         found = await self.read(spec, dataset, workspace_id)
         if found is None:
@@ -82,7 +82,7 @@ class FirstRowsOfJobs:
         return MappingAdvice(found.columns, mapping, tuple(reads))
 
     async def read(self, spec: JobSpec, dataset: Dataset | None, workspace_id: str) -> FirstRows | None:
-        """Return the first rows of a job; None where their files are at another host."""
+        """Return the first rows of a job; None if another host has their files."""
         mapping = StoredSpec(spec.mapping).parse_mapping()
         try:
             lines = await asyncio.to_thread(lambda: list(_at_most(self._lines(spec, dataset))))
@@ -102,7 +102,7 @@ class FirstRowsOfJobs:
         return (line for _, line in self._folder.lines(dataset.id))
 
     async def _report(self, evaluator: Evaluator, workspace_id: str) -> CheckReport | None:
-        with suppress(HostError):  # the job itself will report the fault
+        with suppress(HostError):  # the job itself will report the fault when it loads the evaluator
             return await self._service.check(evaluator, caller=Caller(workspace_id))
         return None
 

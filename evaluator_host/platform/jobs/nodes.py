@@ -1,8 +1,8 @@
 """Evaluates rows of jobs on the nodes of a Ray cluster; the driver of the cluster is a process of its own.
 
-A Ray driver is ended with its raylet, so it is never this process. It gets chunks of rows and returns their results
-over its standard streams, as pickled frames: a length of eight bytes, then a tuple. It needs no key and no database.
-Chunks under way when it ends are sent again.
+Ray ends a driver when its raylet ends, so the driver must not be this process. It gets chunks of rows and returns
+their results over its standard streams, as pickled frames: a length of eight bytes, then a tuple. It needs no key and
+no database. Chunks that are under way when it ends are sent again.
 """
 
 import asyncio
@@ -25,8 +25,9 @@ from evaluator_host.types.outcome import EvaluationResult, Given
 
 LENGTH: Final = struct.Struct("<Q")
 _DRIVER: Final = "from evaluator_host.ray.driver import main; main()"
-_OURS: Final = ("EVALUATOR_HOST_", "DATABASE_URL")  # settings with secrets, which no driver needs
-ROWS: Final = {Isolation.ROW: 250, Isolation.BATCH: 2000}  # rows of a chunk: about 0.25 s of a node's work
+# prefixes of settings that may be secrets; the driver does not need them
+_OURS: Final = ("EVALUATOR_HOST_", "DATABASE_URL")
+ROWS: Final = {Isolation.ROW: 250, Isolation.BATCH: 2000}  # rows in a chunk, about 0.25 s of a node's work
 _IDLE_S: Final = 30.0  # a driver without a job ends after this time
 
 _log = logging.getLogger(__name__)
@@ -91,7 +92,7 @@ class RayNodes:
         try:
             frame = await asyncio.to_thread(_frame, ("chunk", number, evaluator, list(rows), isolation.value, lock))
             assert process.stdin is not None  # noqa: S101 - a pipe
-            with suppress(ConnectionError):  # if the driver has ended, `done` says so
+            with suppress(ConnectionError):  # raised if the driver has ended; then `done` raises an error too
                 process.stdin.write(frame)
                 await process.stdin.drain()
             found: list[EvaluationResult] = await done
@@ -181,7 +182,7 @@ class RayNodes:
 
 
 def _error(code: str, detail: str) -> HostError:
-    """Return the error for a code of the driver; an unknown code stands for a fault that may pass by itself."""
+    """Return the error for a code from the driver; an unknown code means a fault that may pass by itself."""
     kinds: dict[str, type[HostError]] = {one.code: one for one in (PackagesFailed, Misconfigured, HostBusy)}
     return kinds.get(code, SandboxUnavailable)(detail)
 

@@ -23,5 +23,5 @@ def scheduler_of(service: Service, store: Store) -> Scheduler:
 
 
 def model_access(settings: Settings, store: Store) -> ModelAccess:
-    """Return the access of jobs to models."""
+    """Return the object through which jobs call models."""
     return ModelAccess(settings, secrets=store.secrets, any_key=store.keys.any_made)

@@ -1,7 +1,7 @@
 """Online jobs: calls a model for every row without outputs, and adds the answers to the rows before scoring.
 
-Every answer is stored before scoring begins, so that no call is paid for twice. Only the rows of running and imminent
-calls are in memory.
+Every answer is stored before scoring begins, so that no call is paid for twice. Only the rows of calls that run now or
+come next are in memory.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ class Generation:
     """Calls a model for several rows concurrently."""
 
     endpoint: Endpoint  # the model
-    writer: ResultWriter  # stores the answers
+    writer: ResultWriter  # writer that stores the answers
     _: KW_ONLY
     # called with each row that failed for good and its error; an exception from it ends the generation
     on_failed: Callable[[int, EvaluationError], None]
@@ -114,7 +114,7 @@ class Generation:
 
 
 async def answered(chunk: Chunk, outputs: Outputs, job_id: str) -> AsyncGenerator[Chunk, None]:
-    """Yield a chunk's rows that have a stored answer, in smaller chunks: the answer as outputs, the call as trace."""
+    """Yield those rows of a chunk that have an answer, in smaller chunks, with the answer as outputs."""
     rows = dict(zip(chunk.numbers, chunk.rows, strict=True))
     async for found in outputs.stretches(job_id, chunk.numbers[0], chunk.numbers[-1]):
         numbers = [number for number in found if number in rows]
@@ -150,7 +150,7 @@ def _with_output(row: Given, stored: StoredOutput, job_id: str) -> Given:
 
 
 def _trace(row: Row, output: Json, log: dict[str, Json], stored: StoredOutput, job_id: str) -> dict[str, Json]:
-    """Return the model call as a trace of one span, in the documented shape."""
+    """Return a model call as a trace with one span, in the documented format."""
     digest = sha256(f"{job_id} {stored.row}".encode()).hexdigest()
     unit: dict[str, Json] = {"duration": {"total": stored.latency_ms / 1000}}
     if "tokens" in log:

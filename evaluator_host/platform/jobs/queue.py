@@ -1,7 +1,7 @@
 """The job queue as hosts use it: claim a job, store its results, send heartbeats, release it.
 
-A host that runs a job owns it. Every write names the owner, so that a host which was wrongly taken for dead changes
-nothing after another host has claimed its job.
+A host that runs a job owns it. Every write names the owner, so that a host which was wrongly believed dead cannot
+change a job that another host has claimed.
 """
 
 import math
@@ -55,8 +55,9 @@ class StoredResult:
     error_code: str | None
     run_ms: float  # milliseconds in the sandbox
     metrics: str  # `{name: number}`
-    result: str  # the `EvaluationResult`; read from the store it is whole, else it lacks `metrics` and the shared part
-    shared: int | None = None  # id of the shared part, see `SharedPart`; None for a result that was stored whole
+    # the `EvaluationResult`; whole when it was read from the store, otherwise without `metrics` and the shared part
+    result: str
+    shared: int | None = None  # id of the `SharedPart`; None for a result that was stored whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class StoredOutput:
     row: int  # number of the row in its data set, from 0
     output: str | None  # the answer; None when the call failed
     error: str | None  # an `EvaluationError`; None when the call succeeded
-    latency_ms: float  # milliseconds of the answered attempt, else of the last one
+    latency_ms: float  # milliseconds of the attempt that got an answer, or else of the last one
     log: str  # attempts, tokens, cost and times, see `models.endpoint.Answer`
 
 
@@ -87,7 +88,7 @@ class JobQueue(Repository):
         return self._database.address.file is not None
 
     async def waiting(self, *, each: int, besides: Collection[str] = ()) -> list[Job]:
-        """Return queued jobs, oldest first, at most `each` per workspace; leave out data sets in `besides` (ids)."""
+        """Return queued jobs, oldest first, at most `each` per workspace, except jobs over the data sets `besides`."""
         place = func.row_number().over(partition_by=JobTable.workspace_id, order_by=JobTable.created_at).label("place")
         queued = (
             select(JobTable.id, place)
@@ -109,7 +110,7 @@ class JobQueue(Repository):
             (JobTable.id == job.id) & (JobTable.status == job.status) & JobTable.owner.is_not_distinct_from(job.owner)
         )
         values = {"status": JobStatus.RUNNING, "owner": owner, "heartbeat_at": now, "started_at": job.started_at or now}
-        values |= {"attempts": job.attempts + 1, "error": None}  # removes the error of a job that a host paused
+        values |= {"attempts": job.attempts + 1, "error": None}  # None removes the error of a job that a host paused
         return await self._database.change_rows(update(JobTable).where(unchanged).values(**values)) == 1
 
     async def release_job(
@@ -117,9 +118,9 @@ class JobQueue(Repository):
     ) -> bool:
         """Give up a job with a new status; return whether this host still owned it.
 
-        `running_s` is added to the job's running time, in seconds. A job that pauses is instead cancelled, or queued
-        again, if a caller has asked for that meanwhile; with an `error` it stays paused until a caller resumes it. Its
-        end is by the database's clock, so that jobs of several hosts are in order.
+        `running_s` seconds are added to the job's running time. If a caller has meanwhile asked for it, a job that
+        would be paused is cancelled or queued again instead; with an `error` it stays paused until a caller resumes it.
+        The time of its end comes from the database's clock, so that jobs of several hosts are in order.
         """
         now = await self._database.now()
         values: dict[str, Any] = {"status": status, "finished_at": now if status.final else None}
@@ -152,8 +153,8 @@ class JobQueue(Repository):
     ) -> DesiredState | None:
         """Write a heartbeat and any results; return the desired state, None when another host owns the job.
 
-        All results are stored, or none; a second result for a row raises. `parts` are the shared parts of the results,
-        `notes` their warnings, by `(position, row)`.
+        Either all results are stored or none; a second result for a row raises an error. `parts` are the shared parts
+        of the results, and `notes` their warnings, by `(position, row)`.
         """
         failed = sum(result.status == "failed" for result in results)
         size = sum(len(result.result) + len(result.metrics) for result in results)
@@ -186,7 +187,7 @@ class JobQueue(Repository):
         return wanted
 
     async def save_together(self, job_id: str, owner: str, position: int, result: str) -> DesiredState | None:
-        """Store an evaluator's score over all rows, as JSON, unless it has one; return the desired state or None."""
+        """Store an evaluator's score over all rows, as JSON, unless there is one; return the desired state or None."""
         values = {"job_id": job_id, "position": position, "result": result}
         async with self._database.transaction() as connection:
             wanted = await _note(connection, job_id, owner, progress=True)
@@ -266,7 +267,7 @@ async def _count(
     results: Sequence[StoredResult],
     notes: Mapping[tuple[int, int], Sequence[Note]],
 ) -> None:
-    """Add results to the tallies of their evaluators. The mean is updated without a sum, which could overflow."""
+    """Add results to their evaluators' counts. The mean is updated without a sum, which could overflow."""
     table = JobEvaluatorTable
     for position in {result.position for result in results}:
         some = [result for result in results if result.position == position]
@@ -303,7 +304,7 @@ def _is_doubted(result: StoredResult, notes: Mapping[tuple[int, int], Sequence[N
 
 
 def _warnings_with(known: str, notes: Mapping[int, Sequence[Note]]) -> str:
-    """Add the warnings of further rows to counts of warnings, which are JSON."""
+    """Return `known`, counts of warnings as JSON, with the warnings of further rows added."""
     tally = WarningTally(read_warnings(known))
     for row, found in notes.items():
         tally.add(row, found)
@@ -311,7 +312,7 @@ def _warnings_with(known: str, notes: Mapping[int, Sequence[Note]]) -> str:
 
 
 async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
-    """Note for each evaluator of a completed job the newest completed job before it over the same rows."""
+    """Store for each evaluator of a completed job which earlier completed job over the same rows is the newest."""
     table, earlier = JobEvaluatorTable, aliased(JobEvaluatorTable)
     job, data = aliased(JobTable), aliased(DatasetTable)
     this = (
@@ -340,7 +341,7 @@ async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
 
 
 def _identity(table: Any) -> Any:
-    """Return the expression by which evaluators of two jobs count as the same: their name, else their label."""
+    """Return the SQL expression that is equal for the same evaluator in two jobs: its name, or else its label."""
     return func.coalesce(table.name, table.label)
 
 

@@ -26,7 +26,7 @@ from evaluator_host.types.jobs import EvaluatorScore
 
 
 class JobResource(Resource):
-    """Jobs. A `JobRunner` that was given to the host runs them, else a scheduler in this process."""
+    """The jobs of a host. A `JobRunner` that was given to the host runs them, or else a scheduler in this process."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -60,11 +60,11 @@ class JobResource(Resource):
         ]
 
     def tasks(self) -> Iterable[Task]:
-        """Return the scheduler."""
+        """Return the task that schedules jobs."""
         return (Task("the scheduler of jobs", self._runner.run),)
 
     def kept(self) -> Iterable[Kept]:
-        """Return the ended jobs."""
+        """Return how ended jobs are deleted once they are too old."""
         return (Kept("ended jobs", self.host.settings.jobs_days, self.service.delete_ended),)
 
     async def dataset_of_job(self, workspace_id: str, job_id: str) -> str:

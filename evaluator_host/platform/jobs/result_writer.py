@@ -19,8 +19,8 @@ from evaluator_host.types.outcome import EnvironmentInfo, EvaluationResult, Eval
 
 FLUSH_S: Final = 0.25
 _AT_ONCE: Final = 500
-_WAITING: Final = 4 * _AT_ONCE  # results beyond which scoring waits for the store
-_COUNTED_BYTES: Final = 8 << 10  # bytes that count as one result: a write has about 4 MB, and 16 MB may wait
+_WAITING: Final = 4 * _AT_ONCE  # number of waiting results from which on scoring waits for the store
+_COUNTED_BYTES: Final = 8 << 10  # bytes that count as one result, so that a write has about 4 MB and at most 16 MB wait
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 10.0
 
@@ -40,11 +40,11 @@ class NoLongerOurs(Exception):
 
 
 class ResultWriter:
-    """Stores the results of one job. The caller runs `run` as a task meanwhile, and calls `flush` at the end.
+    """Stores the results of one job. The caller runs `run` as a task while it adds results, and then calls `flush`.
 
     Attributes:
       failed: Number of failed results since this writer was made.
-      stored: Number of results and answers stored since then.
+      stored: Number of results and answers that this writer has stored.
 
     Args:
       owner: Name of this host's scheduler, which has claimed the job.
@@ -75,7 +75,7 @@ class ResultWriter:
         self.failed = self.stored = 0
 
     async def add_result(self, position: int, row: int, result: EvaluationResult, *, large: bool = False) -> None:
-        """Add a result to the next batch; wait while the database is behind. A `large` one is encoded in a thread."""
+        """Add a result to the next batch; wait while the database is behind. A thread encodes a `large` result."""
         made = (position, row, result)
         stored, part = await asyncio.to_thread(stored_result, *made) if large else stored_result(*made)
         self._parts[part.id] = part
@@ -112,8 +112,9 @@ class ResultWriter:
 
     async def flush(self) -> None:
         """Write everything added so far, retrying until the database accepts it."""
-        task = asyncio.create_task(self._flush())  # a write that is cancelled midway may or may not have succeeded
-        # the exception is read even if nobody waits for the task
+        # a task of its own, because a write that is cancelled midway may or may not have succeeded
+        task = asyncio.create_task(self._flush())
+        # asyncio would log the exception if nobody waited for the task and read it
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.shield(task)
 
@@ -155,7 +156,7 @@ class ResultWriter:
         self._room.set()
 
     async def _drop_stored(self) -> None:
-        """Drop results that are stored after all: the connection may have broken after the write."""
+        """Drop waiting results that turn out to be stored, because the connection broke only after the write."""
         answered = await self._queue.answered_rows(self._job_id)
         self._outputs = [one for one in self._outputs if not _marked(answered, one.row)]
         for position in {one.position for one in self._results}:
@@ -179,9 +180,9 @@ class ResultWriter:
 
 
 def stored_result(position: int, row: int, result: EvaluationResult) -> tuple[StoredResult, SharedPart]:
-    """Convert a result to the form that the database stores, without the fields that it shares with others.
+    """Convert a result to the form that the database stores, without the fields that it shares with other results.
 
-    The shared part has evaluator and environment, and rarely set fields (`_SELDOM`) where they have their usual value.
+    The shared part has evaluator and environment, and those rarely set fields (`_SELDOM`) that have their usual value.
     """
     part = _shared_part(result.evaluator, result.environment)
     fields = zip(_OWN, _own_values(result), strict=True)
@@ -220,7 +221,7 @@ def _marked(marks: bytearray, row: int) -> bool:
 
 
 def _finite(score: float | None) -> float | None:
-    """Return a score for its column, which holds a float; the JSON of the result keeps an integer of any size."""
+    """Return a score for its column, None if it does not fit a float; the result's JSON keeps large integers."""
     try:
         return None if score is None else float(score)
     except OverflowError:

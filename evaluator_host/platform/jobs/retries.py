@@ -16,7 +16,7 @@ from evaluator_host.types.errors import (
 
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
-_PATIENCE: Final = 40  # tries in a row without a result, about ten minutes; then the job fails
+_PATIENCE: Final = 40  # attempts without a result, about ten minutes, after which the job fails
 _TRANSIENT: Final = (Busy, SandboxUnavailable, SandboxLost, IndexUnavailable, StoreUnavailable, MachineExhausted)
 
 _log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class Retries:
         self._done += rows
 
     async def run(self, work: Callable[["Retries"], Awaitable[None]]) -> None:
-        """Run the work until it succeeds; it gets these retries, to report its progress.
+        """Run the work until it succeeds; it is called with these retries, to which it reports progress.
 
         Raises:
           HostError: the work failed 40 times in a row without progress.

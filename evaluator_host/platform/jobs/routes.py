@@ -157,13 +157,13 @@ class JobIn(Wire):
 
 
 class JobNameIn(Wire):
-    """Body of `PATCH /v1/jobs/{job_id}`: another name."""
+    """Body of `PATCH /v1/jobs/{job_id}`: the job's new name."""
 
     name: JobName | None = Field(description="null removes the name.")
 
 
 def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access: Access) -> APIRouter:
-    """Return the routes of jobs. A key sees those of its workspace."""
+    """Return the routes of jobs. A key sees the jobs of its own workspace."""
     router = APIRouter(prefix="/v1/jobs", route_class=JsonRoute, tags=["jobs"])
 
     @router.post("", status_code=202, response_model=JobReport, responses=_REFUSED)

@@ -30,13 +30,13 @@ from evaluator_host.types.outcome import EvaluationError, EvaluationResult
 
 _CALLER = "evaluator_host.caller"
 
-_UPLOADS: Final = 32  # uploads at once; each has a file open besides its connection
-_BUCKETS_KEPT: Final = 10_000  # most buckets to keep; beyond that, full ones are dropped
+_UPLOADS: Final = 32  # uploads at the same time; each holds an open file besides its connection
+_BUCKETS_KEPT: Final = 10_000  # highest number of buckets to keep; beyond that, full ones are dropped
 
 _log = logging.getLogger(__name__)
 ABANDONED = "abandoned"
-_SUBJECT_CHARS: Final = 80  # most characters of a subject, more than any valid name or id has
-_ADDRESSES: Final = 1_000  # most addresses whose refused requests are counted
+_SUBJECT_CHARS: Final = 80  # highest number of characters in a subject, more than any valid name or id has
+_ADDRESSES: Final = 1_000  # highest number of addresses whose refused requests are counted
 _REFUSALS_S: Final = 60.0  # seconds between two log lines about refused keys
 _OK = "ok"
 
@@ -44,7 +44,7 @@ _OK = "ok"
 class RateLimiter:
     """Limits how often each key may call: one token bucket per key, refilled at a steady rate.
 
-    A key may send `burst` requests at once after a pause, and `per_s` in a second (None: any number).
+    A key may send `burst` requests at once after a pause, and `per_s` requests per second (None: any number).
     """
 
     def __init__(self, per_s: float | None, *, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -52,7 +52,7 @@ class RateLimiter:
         self._burst = float(burst)
         self._clock = clock
         self._forget_at = 0.0
-        self._buckets: dict[str | None, tuple[float, float]] = {}  # tokens left, and when they were counted, by key
+        self._buckets: dict[str | None, tuple[float, float]] = {}  # by key: the tokens left, and when they were counted
 
     def count_request(self, key_id: str | None) -> None:
         """Count one request of a key; raise when the key is over its rate limit.
@@ -78,7 +78,7 @@ class RateLimiter:
 
     def _forget_full(self, now: float) -> None:
         per_s = self._per_s or 1.0
-        self._forget_at = now + self._burst / per_s  # by then all buckets are full, unless they were used again
+        self._forget_at = now + self._burst / per_s  # time by which all buckets are full unless they were used again
         self._buckets = {
             key: (left, at) for key, (left, at) in self._buckets.items() if left + (now - at) * per_s < self._burst
         }
@@ -112,7 +112,7 @@ class Access:
             self._refusals_at = time.monotonic()
 
     def dropped(self) -> float:
-        """Return the number of audit entries that were dropped because the database did not answer for too long."""
+        """Return the number of audit entries that were dropped because the database was down for too long."""
         return float(self.audit_log.dropped)
 
     async def run(self) -> None:
@@ -137,7 +137,7 @@ class Access:
         await self._try("requested package sets are not recorded", self.package_visibility.write)
 
     async def _try(self, failure: str, chore: Callable[[], Awaitable[None]]) -> None:
-        """Do a regular task; log its failure once, not every second."""
+        """Do a chore of the regular task; log its failure once, not every second."""
         try:
             await chore()
         except StoreUnavailable as error:
@@ -217,7 +217,7 @@ class AuditedCall:
         self._access = access
         self._caller = caller
         self._verb = verb
-        self.subject = subject  # name or id of the object that the call made, changed or deleted
+        self.subject = subject  # name or id of the object that the call creates, changes or deletes
         self._evaluator = evaluator
         self.rows = rows
         self._grants = evaluator.grants if evaluator is not None else ()  # grants of the evaluators of the call
@@ -255,7 +255,7 @@ class AuditedCall:
             self._note(None, failed=0, outcome=_OK)
 
     def failed(self, error: BaseException | EvaluationError) -> None:
-        """Record a call that raised, or that ended without a result by this error."""
+        """Record a call that raised this error, or that ended with it instead of a result."""
         outcome = error.code if isinstance(error, HostError | EvaluationError) else HostError.code
         self._note(self._digest(), failed=self.rows, outcome=outcome)
 

@@ -1,8 +1,8 @@
 """Finds the caller of a request by its key. Recently used keys are cached, and checked in the database every second.
 
-An SQLite database is queried only if its file has changed since then. So a warm call costs a hash and a comparison,
-and a revoked key stops working within about a second, in every process on the same database. A host that has never had
-a key treats every caller as its operator, and listens on loopback only.
+An SQLite database is queried only if its file has changed since the last check. So a call with a cached key costs a
+hash and a comparison, and a revoked key stops working within about a second, in every process on the same database. A
+host that has never had a key treats every caller as its operator, and listens on loopback only.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ from evaluator_host.types.errors import StoreUnavailable, Unauthorized
 REFRESH_S: Final = 1.0
 _TRUSTED_S: Final = 10.0  # a cached key older than this is looked up before it is used
 _FORGOTTEN_S: Final = 60.0  # a key unused for this long leaves the cache
-_LAST_USE_S: Final = 30.0  # how often uses are written
-_LOOKUPS: Final = 4  # look-ups in parallel, so that made-up keys cannot occupy the database
+_LAST_USE_S: Final = 30.0  # seconds between two writes of the keys' last uses
+_LOOKUPS: Final = 4  # look-ups at the same time; few, so that made-up keys cannot keep the database busy
 _MISSING: Final = (
     "this host needs a key: ask its operator for one (`evaluator-host keys create NAME`). Commands take it from "
     "`evaluator-host login URL`, requests from `Authorization: Bearer eh_…`. "
@@ -56,7 +56,7 @@ class Keyring:
     def __init__(self, keys: Keys) -> None:
         self.required = False
         self._keys = keys
-        self._mark: tuple[object, ...] | None = None  # mark of the database when it was last queried
+        self._mark: tuple[object, ...] | None = None  # the database's mark of changes when the keys were last queried
         self._known: dict[str, _Known] = {}
         self._used: dict[str, datetime] = {}
         self._write_uses_at = 0.0
@@ -163,7 +163,7 @@ def _bearer(authorization: str | None) -> str:
     """Return the token of an `Authorization` header.
 
     Raises:
-      Unauthorized: it has no bearer token.
+      Unauthorized: the header has no bearer token.
     """
     scheme, _, token = (authorization or "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():

@@ -11,7 +11,7 @@ from evaluator_host.platform.http.auth.keyring import KeyHolder
 from evaluator_host.platform.store.workspaces import PackageSetUses
 from evaluator_host.types.errors import NotFound, StoreUnavailable
 
-_KEPT: Final = 50_000  # most names that are known to be stored; a forgotten one is written again
+_KEPT: Final = 50_000  # highest number of names to remember as stored; a forgotten name is written again
 
 
 class PackageVisibility:
@@ -47,14 +47,14 @@ class PackageVisibility:
                 raise
 
     async def filtered(self, caller: KeyHolder, reports: list[EnvironmentReport]) -> list[EnvironmentReport]:
-        """Return those of the package sets that a caller may see."""
+        """Return only those package sets that a caller may see."""
         if caller.key_id is None:
             return reports
         names = await self._names(caller)
         return [report for report in reports if _names_of(report) & names]
 
     async def sees(self, caller: KeyHolder, name: str) -> bool:
-        """Whether a caller's workspace requested a package set under this name: its key or digest."""
+        """Whether a caller's workspace requested the package set with this name, which is a key or a digest."""
         return caller.key_id is None or name in await self._names(caller)
 
     async def is_shared(self, caller: KeyHolder, report: EnvironmentReport) -> bool:

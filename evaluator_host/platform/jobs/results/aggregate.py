@@ -1,9 +1,9 @@
 """Statistics of one metric, and the comparison of two jobs by a metric.
 
-Figures are count, mean, deviation, percentiles, histogram, and the levels of a rubric. Variance is that of the
-population, percentile p lies at `(p / 100) * (n + 1) - 1` of the sorted values with linear interpolation, and the
-histogram has ten equal bins of which the last is closed. A comparison is a paired difference with Student's interval,
-mean ± t · s / √n over the rows that both jobs scored (s over n - 1), and the points of a scatter plot.
+The statistics are count, mean, deviation, percentiles, histogram, and the levels of a rubric. The variance is the
+population's, percentile p lies at `(p / 100) * (n + 1) - 1` of the sorted values with linear interpolation, and the
+histogram has ten equal bins, the last of which is closed. A comparison is a paired difference with Student's interval,
+mean ± t · s / √n over the rows that both jobs scored (s with n - 1), and the points of a scatter plot.
 """
 
 import asyncio
@@ -24,22 +24,22 @@ Rubrics: TypeAlias = dict[str, list[str]]
 
 Finished = TypeVar("Finished")
 
-NAMES: Final = 10_000  # names of metrics that a job has figures for
+NAMES: Final = 10_000  # highest number of metrics for which a job has statistics
 _VALUES: Final = 8 << 20
-_PASSES: Final = 16  # passes over all results
+_PASSES: Final = 16  # highest number of passes over all results
 _BINS: Final = 10
 _PERCENTILES: Final = tuple(range(10, 101, 10))
 CONFIDENCE: Final = 0.95
-FEWEST_ROWS: Final = 10  # fewest rows for an interval, since people can read fewer rows themselves
+FEWEST_ROWS: Final = 10  # smallest number of rows for an interval, since people can read fewer rows themselves
 POINTS: Final = 2000
 _CELLS: Final = 40  # cells along each axis of a grid, so 1,600 points at most
 
 
 class ValuesByName:
-    """Collects the values of metrics, 8 bytes each, within a bound of memory.
+    """Collects the values of metrics, 8 bytes each, within a memory limit.
 
     When there are too many values, half of the metrics are dropped and listed in `postponed`, for another pass over the
-    results. `wanted` has the names of metrics to collect, None for all; at most `most` are collected.
+    results. `wanted` has the names of the metrics to collect (None: all); at most `most` metrics are collected.
     """
 
     def __init__(self, wanted: Collection[str] | None = None, *, most: int = NAMES) -> None:
@@ -74,7 +74,7 @@ async def by_name(
     Args:
       fill: Adds the values of all rows to a `ValuesByName`; called again when they do not fit into memory at once.
       finish: Computes the result of one metric from its values.
-      most: Number of metrics; further ones are left out.
+      most: Highest number of metrics; further ones are left out.
     """
     made: dict[str, Finished] = {}
     wanted: Collection[str] | None = None
@@ -122,7 +122,7 @@ def aggregate(name: str, values: Iterable[float], *, nan_count: int = 0) -> Aggr
 
 
 def total(values: "array[float]") -> float:
-    """Return the exact sum; infinity when it exceeds a float."""
+    """Return the exact sum of the values; infinity if it is too large for a float."""
     try:
         return math.fsum(values)
     except OverflowError:
@@ -193,7 +193,7 @@ def _with_levels(metric: Aggregate, rubric: list[str] | None, labels: Counter[tu
 def paired_difference(metric: str, pairs: Iterable[tuple[float, float]]) -> Difference:
     """Compare a metric over pairs (before, after): means, difference, interval. Skip pairs that are not finite.
 
-    If every value is from 0 to 1, the metric counts as one with this range, and the interval is cut at -1 and 1.
+    If all values lie between 0 and 1, that counts as the metric's range, and the interval is cut at -1 and 1.
     """
     before, after = array("d"), array("d")
     for old, new in pairs:
@@ -237,8 +237,8 @@ def _interval(changes: "array[float]", mean: float, *, reachable: float) -> tupl
 def student_t(probability: float, degrees: int) -> float:
     """Return the quantile of Student's t distribution for a probability of at least one half.
 
-    It bisects the distribution function, integrated by Simpson's rule: exact to eight digits, without a library of
-    statistics.
+    The function bisects the distribution function, which it integrates by Simpson's rule: exact to eight digits,
+    without a statistics library.
     """
     low, high = 0.0, 1.0
     while _student_cdf(high, degrees) < probability:
@@ -253,7 +253,7 @@ def student_t(probability: float, degrees: int) -> float:
 
 
 def _student_cdf(t: float, degrees: int) -> float:
-    """Integrate the density over the angle `atan(t / sqrt(degrees))`, where it is a power of the cosine and smooth."""
+    """Return the distribution function, integrated over `atan(t / sqrt(degrees))`, where the density is smooth."""
     log_scale = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2) - math.log(math.pi) / 2
     angle = math.atan(t / math.sqrt(degrees))
     steps = 400

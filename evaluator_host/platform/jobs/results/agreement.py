@@ -1,9 +1,9 @@
 """Agreement of an evaluator with labels that people gave: accuracy, Cohen's kappa, a confusion matrix, intervals.
 
-Intervals have 95 %. The interval of a share is Wilson's (Journal of the American Statistical Association 22, 1927,
-p. 209); the interval of kappa comes from its standard error (Cohen, Educational and Psychological Measurement 20, 1960,
-p. 37). The weighted kappa has quadratic weights (Cohen, Psychological Bulletin 70, 1968, p. 213), for labels that are
-numbers.
+Intervals are 95 % intervals. The interval of a share is Wilson's (Journal of the American Statistical Association 22,
+1927, p. 209); the interval of kappa comes from its standard error (Cohen, Educational and Psychological Measurement 20,
+1960, p. 37). The weighted kappa has quadratic weights (Cohen, Psychological Bulletin 70, 1968, p. 213), for labels that
+are numbers.
 """
 
 import math
@@ -26,9 +26,9 @@ _VERDICTS: Final = {
 def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
     """Return a row's class `(by the person, by the evaluator)`; None if one of them gave none.
 
-    A text from the person is compared with the result's label. Without a label, a text that is a number, and a number
-    itself, is compared with the score; `yes`, `fail` and the like, true and false with `passed`, or else with whether
-    the score is at least 0.5.
+    A string from the person is compared with the result's label. If the result has no label, a number (also as a
+    string) is compared with the score; true, false, `yes`, `fail` and the like are compared with `passed`, or if that
+    is missing with whether the score is at least 0.5.
     """
     score, label, passed = result.get("score"), result.get("label"), result.get("passed")
     if isinstance(human, str):
@@ -46,7 +46,7 @@ def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
 
 
 def _classes(human: str, label: str) -> tuple[str, str]:
-    """Return two labels as classes: the same one if they are equal but for case, or as numbers (`1.0` and `1`)."""
+    """Return the classes of two labels: the same class if they differ only in case, or are equal as numbers."""
     human, label = (unicodedata.normalize("NFC", text.strip()) for text in (human, label))
     number = _number(human)
     same = human.casefold() == label.casefold() or (number is not None and number == _number(label))

@@ -18,7 +18,7 @@ _FAILURES: Final = {Failures.EXCLUDE: "left out of the mean", Failures.ZERO: "co
 
 
 def changes_of_evaluators(before: JobEvaluator, after: JobEvaluator) -> tuple[Changed, ...]:
-    """Return the differences between an evaluator of a job and the same one of a later job."""
+    """Return the differences between an evaluator in a job and the same evaluator in a later job."""
     old, new = evaluator_of(before), evaluator_of(after)
     digests = _digest(old), _digest(new)
     named = before.label, after.label
@@ -33,7 +33,7 @@ def changes_of_evaluators(before: JobEvaluator, after: JobEvaluator) -> tuple[Ch
 
 
 def changes_of_jobs(before: tuple[Job, str], after: tuple[Job, str]) -> tuple[Changed, ...]:
-    """Return the differences between two jobs, except in their evaluators; jobs come with the name of the data set."""
+    """Return the differences between two jobs, each given with its data set's name, except between their evaluators."""
     (one, data), (other, later_data) = before, after
     old, new = spec_from_json(one.request), spec_from_json(other.request)
     models = [{} if spec.target is None else asdict(spec.target) for spec in (old, new)]
@@ -60,7 +60,7 @@ def _digest(one: Evaluator) -> str:
 
 
 def _fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the fields in which two objects differ, as text: `outputs=answer`."""
+    """Return the fields in which two objects differ, written as in `outputs=answer`."""
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     return _text(before, names), _text(after, names)
 

@@ -147,7 +147,7 @@ class _Changes:
 
     def __init__(self) -> None:
         self.count = 0
-        self.failed = 0  # rows among these that failed where their score is the lower one
+        self.failed = 0  # changed rows whose lower score is the 0 of a failure
         self._most: list[tuple[float, Change]] = []
 
     def add(self, order: float, change: Change, *, failed: bool) -> None:
@@ -165,7 +165,7 @@ class _Changes:
 
 
 class _Verdicts:
-    """Counts rows by their verdicts in two jobs; `zero`: a row that failed did not pass, where others have verdicts."""
+    """Counts rows by their verdicts in two jobs; with `zero`, a failed row did not pass if others have verdicts."""
 
     def __init__(self, *, zero: bool) -> None:
         self._zero = zero
@@ -180,7 +180,7 @@ class _Verdicts:
         return self._judged().total()
 
     def rate(self, side: int) -> float | None:
-        """Return the share of the rows with a verdict in both jobs that passed in one of them; None without any."""
+        """Return which share of the rows with verdicts in both jobs passed in job `side`; None without such rows."""
         judged = self._judged()
         passed = sum(count for verdicts, count in judged.items() if verdicts[side] is True)
         return passed / judged.total() if judged else None
@@ -192,10 +192,10 @@ class _Verdicts:
 
 
 def _gain(before: Figures, after: Figures, *, zero: bool) -> float:
-    """Return by how much a row's score rose: infinity when it failed before, minus infinity when it fails now.
+    """Return by how much a row's score rose: infinity if the row failed before, minus infinity if it fails now.
 
-    It is 0 when a row has no score though it did not fail: that is neither better nor worse. With `zero`, a row that
-    failed has a score of 0.
+    The result is 0 for a row that has no score though it did not fail: that is neither better nor worse. With `zero`, a
+    failed row has a score of 0.
     """
     was, now = before.score_with(zero=zero), after.score_with(zero=zero)
     if was is not None and now is not None:

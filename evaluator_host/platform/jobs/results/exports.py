@@ -25,7 +25,7 @@ from evaluator_host.types.formats import Format
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.results import JobRow
 
-# covers `;` and tabs as separators too, because many countries do not separate cells by commas
+# `;` and tabs count as separators too, because in many countries cells are not separated by commas
 _FORMULA: Final = re.compile(r"\A(?=[\t\r]|[ \xa0]*[=+\-@])|(?<=[;\t])(?=[ \xa0]*[=+\-@])|(?<=[\r\n])(?=[ \xa0]*[=@])")
 _FIXED: Final = ("index", "evaluator", "status", "score", "passed", "label", "reason", "error", "message", "run_ms")
 
@@ -98,7 +98,7 @@ def _flat(row: JobRow, columns: _Columns) -> list[Any]:
 
 
 class _Csv:
-    """CSV (RFC 4180) with a header; values other than text and numbers are JSON."""
+    """CSV (RFC 4180) with a header; values other than strings and numbers are JSON."""
 
     def __init__(self, header: Sequence[str]) -> None:
         self._header = header
@@ -161,7 +161,7 @@ class _Sink(io.RawIOBase):
 
 
 class _Parquet:
-    """Parquet: numbers are doubles, `index` is an integer, `passed` a boolean, any other value text or JSON."""
+    """Parquet: numbers are doubles, `index` is an integer, `passed` a boolean, any other value a string or JSON."""
 
     def __init__(self, header: Sequence[str]) -> None:
         with extra("parquet", "writing Parquet", InvalidRequest):
@@ -176,7 +176,7 @@ class _Parquet:
         self._pa = pa
         self._schema = pa.schema(fields)
         self._sink = _Sink()
-        sink: Any = self._sink  # the sink may be any file object
+        sink: Any = self._sink  # pyarrow accepts any file object, though its types say otherwise
         self._writer = parquet.ParquetWriter(sink, self._schema)
 
     def begin(self) -> bytes:
@@ -188,7 +188,7 @@ class _Parquet:
         return self._sink.take()
 
     def _column(self, kind: Any, cells: list[Any]) -> Any:
-        """Return a column in Arrow's layout; `pyarrow.array` would import pandas wherever that is installed."""
+        """Return a column in Arrow's layout, without `pyarrow.array`, which imports pandas if that is installed."""
         parts: list[Any]
         match str(kind):
             case "bool":
@@ -209,7 +209,7 @@ class _Parquet:
 
 
 def _bits(flags: Sequence[Any]) -> bytes:
-    """Return flags as bits, eight in a byte, the first of them in its lowest bit."""
+    """Return flags as bits, eight to a byte; the first is in the lowest bit."""
     octets = (flags[at : at + 8] for at in range(0, len(flags), 8))
     return bytes(sum(1 << place for place, flag in enumerate(octet) if flag) for octet in octets)
 

@@ -58,7 +58,7 @@ _EXAMPLES: Final = 5
 _MESSAGE: Final = 300
 _NUMBERS: Final = re.compile(r"\d+")
 
-_REMEMBERED: Final = 64  # ended jobs, whose figures no longer change
+_REMEMBERED: Final = 64  # number of ended jobs whose figures are remembered, since they no longer change
 _read_result: Final = Adapter(EvaluationResult).read_json
 
 
@@ -67,7 +67,7 @@ class HumanLabels(Protocol):
     """The part of a host in which people label the rows of jobs."""
 
     async def labels_of(self, job: Job, queue: str | None) -> dict[int, Json]:
-        """Return the labels for the rows of a job by row, of one queue or of all that apply to it.
+        """Return people's labels for the rows of a job, by row: from one queue, or from all that apply to the job.
 
         Raises:
           NotFound: there is no such queue.
@@ -144,7 +144,7 @@ class JobResults:
         return [replace(groups.figures(one.label, zero=zero), doubt=doubts[one.label]) for one, groups in gathered]
 
     async def _gather(self, job_id: str, evaluator: JobEvaluator, values: dict[int, Json], groups: Groups) -> None:
-        """Count the results of an evaluator for some consecutive rows, given with their values."""
+        """Count the results of an evaluator for some consecutive rows; `values` are the column's values by row."""
         first, last = min(values), max(values)
         async with aclosing(self._results.figures(job_id, evaluator.position, after=first - 1, last=last)) as figures:
             async for one in figures:
@@ -163,8 +163,8 @@ class JobResults:
     ) -> list[Comparison]:
         """Compare a job with a later one over the same rows, evaluator by evaluator.
 
-        Evaluators of the same name are compared, whatever their versions; with `by_place`, and no such evaluators,
-        those at the same place. Where both jobs count failed rows as 0, so does the comparison.
+        Evaluators with the same name are compared, whatever their versions. If there are none, `by_place` compares
+        evaluators at the same place. If both jobs count failed rows as 0, the comparison does too.
 
         Raises:
           InvalidRequest: the jobs have different rows, or no evaluator in common.
@@ -237,7 +237,7 @@ class JobResults:
     ) -> ChangePage:
         """Return the rows whose score changed, in order, for the first evaluator that both jobs have.
 
-        `better` limits these to scores that rose (true) or fell (false). `after` is the last row of the previous page.
+        `better` selects scores that rose (true) or fell (false). `after` is the last row of the previous page.
 
         Raises:
           InvalidRequest: as for `compare`.
@@ -260,7 +260,7 @@ class JobResults:
     async def chosen_rows(
         self, workspace_id: str, job_id: str, *, evaluator: str | None, status: str | None, passed: bool | None
     ) -> list[int]:
-        """Return the numbers of rows with a result of this status or verdict, of one evaluator or of any (None)."""
+        """Return the numbers of rows with a result that has this status or verdict, from one evaluator or any."""
         _, evaluators = await self._evaluators(workspace_id, job_id, evaluator)
         position = None if evaluator is None else evaluators[0].position
         return await self._results.rows(job_id, Filter(position, status, passed))
@@ -274,7 +274,7 @@ class JobResults:
         queue: str | None = None,
         evaluator: str | None = None,
     ) -> list[Agreement]:
-        """Return how each evaluator of a job agrees with labels of people.
+        """Return how far each evaluator of a job agrees with labels that people gave.
 
         The labels are in a column of the rows (`label`) or in a label queue (`queue`). Without both, all queues that
         apply to the job are used.
@@ -312,7 +312,7 @@ class JobResults:
     async def _agreement(
         self, job: Job, evaluator: JobEvaluator, label: str, labels: dict[int, Json] | None = None
     ) -> Agreement | None:
-        """Return the agreement with `labels` by row, or with those in a column."""
+        """Return an evaluator's agreement with `labels` (by row), or with the labels in the column `label`."""
         pairs: Counter[tuple[str, str]] = Counter()
         chunks = line_chunks(self._folder.lines(job.dataset_id), CHUNK_ROWS, CHUNK_BYTES)
         lines: dict[int, bytes] = {}
@@ -378,7 +378,7 @@ class JobResults:
             )
 
     async def _of_evaluator(self, job_id: str, evaluator: JobEvaluator, *, most: int, zero: bool) -> EvaluatorFigures:
-        """Return the figures of an evaluator; `zero`: a failed row counts as a score of 0 that did not pass."""
+        """Return the figures of an evaluator; with `zero`, a failed row counts as a score of 0 that did not pass."""
         gathered = _Gathered(zero=zero)
 
         async def fill(values: ValuesByName) -> None:
@@ -407,7 +407,7 @@ class JobResults:
 
 
 def _names(evaluators: Iterable[EvaluatorFigures]) -> int:
-    """Return the number of metrics with figures, of all evaluators."""
+    """Return how many metrics all evaluators together have figures for."""
     return sum(len(one.metrics) for one in evaluators)
 
 
@@ -417,7 +417,7 @@ def _counts_zero(job: Job) -> bool:
 
 
 async def _usage(results: AsyncIterable[StoredResult]) -> ModelUsage:
-    """Return the use of models by all these results; the cost is None if one of them has none."""
+    """Return the models' total usage for all these results; the cost is None if a result's cost is unknown."""
     total = ModelUsage()
     async for one in results:
         used = (await decode_large(one.result.encode())).get("usage")
@@ -484,7 +484,7 @@ class _Gathered:
 
 
 def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple[JobEvaluator, JobEvaluator]]:
-    """Return pairs of evaluators with the same name, or without a name and with the same label."""
+    """Return pairs of evaluators with the same name; if they have no names, with the same label."""
     by_key = {(one.name, None if one.name else one.label): one for one in later}
     keys = [(one.name, None if one.name else one.label) for one in earlier]
     return [(one, by_key[key]) for one, key in zip(earlier, keys, strict=True) if key in by_key]
@@ -523,7 +523,7 @@ def _next_values(chunks: Iterator[list[tuple[int, bytes]]], column: str) -> dict
 def rows_differ(folder: RowsFolder, one: Dataset, other: Dataset, answers: Collection[str]) -> str | None:
     """Return the first difference of two data sets in words; None if only their `answers` differ. Blocking.
 
-    Of rows with criteria by evaluator, only ids and inputs count.
+    In rows that have criteria for each evaluator, only ids and inputs are compared.
     """
     if one.facts.rows != other.facts.rows:
         return f"{one.facts.rows} and {other.facts.rows} rows"
@@ -541,7 +541,7 @@ def rows_differ(folder: RowsFolder, one: Dataset, other: Dataset, answers: Colle
 
 
 def _case(record: dict[str, Json], answers: Collection[str]) -> dict[str, Json]:
-    """Return what makes a row the same test case, whatever the answer to it."""
+    """Return the parts of a row that make it the same test case, without the answer to it."""
     if is_keyed(record) and record.get("id") is not None:
         return {name: record[name] for name in ("id", "inputs")}
     return {name: value for name, value in record.items() if name not in answers}

@@ -50,7 +50,7 @@ _FILES: dict[int | str, dict[str, Any]] = {
 }
 
 
-_DOWNLOAD_BYTES = 6 * PART_BYTES  # bytes of memory of a download while it is read
+_DOWNLOAD_BYTES = 6 * PART_BYTES  # bytes of memory that a download takes while it is read
 
 
 def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -> APIRouter:
@@ -165,7 +165,8 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         memory_of(request.scope).reserve(_DOWNLOAD_BYTES)
         format_ = Format(file_format)
         pieces = exports.write(workspace, job_id, format_, evaluator=evaluator, first=first)
-        piece = await anext(pieces, b"")  # an error here is still an error response, not a truncated file
+        # the first part is read now, so that an error becomes an error response, not a truncated file
+        piece = await anext(pieces, b"")
         headers = {"Content-Disposition": f'attachment; filename="{job_id}.{file_format}"'}
         return StreamingResponse(_whole(piece, pieces), media_type=format_.media_type, headers=headers)
 

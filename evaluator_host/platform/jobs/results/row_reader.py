@@ -30,8 +30,8 @@ from evaluator_host.types.results import JobRow, JobRowDetail, JobRowPage, RowDi
 
 _FIELDS: Final = tuple(field.name for field in fields(EvaluationResult))
 _TEXT: Final = 300
-_TEXTS: Final = 2000  # characters of all texts of a value together
-_VALUES: Final = 100  # values of data and metrics of a result that are shown
+_TEXTS: Final = 2000  # characters that are shown of all strings in a value together
+_VALUES: Final = 100  # values that are shown of a row's data, and metrics of a result
 _DEPTH: Final = 6
 _LEFT_OUT: Final = "…"
 _DIFF_CHARS: Final = 20_000
@@ -66,7 +66,7 @@ _NO_ERROR: Final[dict[str, Json]] = {
     "hint": None,
     "fix": None,
 }
-PART_BYTES: Final = 4 << 20  # bytes of results, rows or answers that are written to a download at once
+PART_BYTES: Final = 4 << 20  # bytes of results, rows or answers that are written to a download at a time
 _DECODED_PER_BYTE: Final = 6
 _OF_RESULT: Final = ("label", "reason", "value", "error", "logs")
 
@@ -75,7 +75,7 @@ _SEARCHES: Final = 10
 
 
 def has_text(row: JobRow, text: str) -> bool:
-    """Return whether a value of the row contains the text, ignoring case; column names do not count."""
+    """Return whether a value in the row contains the text in any case; column names do not count."""
     result = [row.result.get(name) for name in _OF_RESULT]
     return any(text.casefold() in value.casefold() for value in _values([row.row, row.output, result]))
 
@@ -121,12 +121,13 @@ class RowReader:
         evaluator: str | None = None,  # label or name of one of the job's evaluators; None for all of them
         sort: Sort = Sort.ROW,  # order of the rows
         cursor: str | None = None,  # `next_cursor` of the previous page
-        limit: int = 100,  # most rows of the page
+        limit: int = 100,  # highest number of rows on the page
         # only rows with this text in a value. One call searches 5,000 results, so a page may have fewer rows than
         # `limit`, or none, although there is a next page
         text: str | None = None,
         total: bool = False,  # also count all rows that match the filter, whatever their text
-        brief: bool = False,  # return short forms (`row_preview`); of a large result only the beginning is read
+        # return short forms (`row_preview`), for which only the beginning of a large result is read
+        brief: bool = False,
         memory: Reservation | None = None,  # reserves the memory that the page takes
     ) -> JobRowPage:
         """Return a page of a job's rows with results; it ends at 16 MB of rows, results or answers of models.
@@ -157,7 +158,7 @@ class RowReader:
         return JobRowPage(tuple(map(row_preview, rows) if brief else rows), next_cursor, count)
 
     async def _with_made_outputs(self, job: Job, rows: list[JobRow]) -> list[JobRow]:
-        """Return rows with the outputs that a template of the mapping makes of them, where it can."""
+        """Return rows with the outputs that the mapping's template makes from them, if it can."""
         templates = spec_from_json(job.request).parse_mapping().templates
         mapping = Mapping(tuple((field, source) for field, source in templates if field == "outputs"))
         if not mapping.sources or not rows or self._asks(job):
@@ -191,7 +192,7 @@ class RowReader:
         return JobRowDetail(index, record, _given(made) if isinstance(made, Row) else None, tuple(results))
 
     async def diff(self, workspace_id: str, job_ids: tuple[str, str], labels: tuple[str, str], index: int) -> RowDiff:
-        """Return the differences of a row's outputs and of an evaluator's results between two jobs.
+        """Return the differences between two jobs in a row's outputs and in an evaluator's results for it.
 
         `labels` has the evaluator's label in each of the jobs.
 
@@ -252,7 +253,7 @@ class RowReader:
                 return
 
     async def closing_line(self, workspace_id: str, job_id: str) -> bytes:
-        """Return the last line for a file of all rows: facts for `merge` if the job is over a shard, else `b""`."""
+        """Return the last line for a file of all rows: facts for `merge` if the job is over a shard, or else `b""`."""
         job = await self.jobs.get_job(workspace_id, job_id)
         spec = spec_from_json(job.request)
         return b"" if spec.config.shard is None else spec.shard.closing_line(rows=job.rows, bad_lines=0)
@@ -294,7 +295,7 @@ class RowReader:
         *,
         most_bytes: int = PAGE_BYTES,
     ) -> list[JobRow]:
-        """Return the rows of results; of the first ones only, where rows or answers have more than `most_bytes`."""
+        """Return the rows that results belong to, only the first if rows or answers have over `most_bytes`."""
         answers: dict[int, StoredOutput] = {}
         if self.outputs is not None and self._asks(job):
             sizes = await self.outputs.sizes(job.id, {one.row for one in results})
@@ -327,7 +328,7 @@ def _unified(before: list[str], after: list[str]) -> str:
 
 
 def _lines(value: Json) -> list[str]:
-    """Return a text, or another value as JSON, as at most 400 lines of 20,000 characters together."""
+    """Return a string, or another value as JSON, as at most 400 lines with 20,000 characters in total."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
     return text[:_DIFF_CHARS].splitlines()[:_DIFF_LINES]
 
@@ -340,7 +341,7 @@ def _result_lines(row: JobRowDetail, label: str) -> list[str]:
 
 
 def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int) -> list[StoredResult]:
-    """Return the first results, at least one, whose rows have answers of at most `most_bytes` together."""
+    """Return the first results, at least one, whose rows' answers have at most `most_bytes` bytes in total."""
     held = 0
     seen: set[int] = set()
     for place, one in enumerate(results):
@@ -352,7 +353,7 @@ def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int)
 
 
 def _decoded(one: StoredResult) -> dict[str, Any]:
-    """Return a result; if its JSON was cut, the fields before the cut and those with columns of their own."""
+    """Return a decoded result; if its JSON was cut, the fields before the cut and those with columns of their own."""
     try:
         found = decode_json(one.result.encode())
     except InvalidJson:
@@ -370,7 +371,7 @@ def _fields_before_cut(text: str) -> dict[str, Any]:
         while True:
             name, at = decoder.raw_decode(text, at)
             value, at = decoder.raw_decode(text, at + 1)
-            if text[at] == ",":  # a number may continue after the cut
+            if text[at] == ",":  # only a comma shows that a value is complete: a number may continue after the cut
                 found[name] = value
             at += 1
     return found
@@ -402,7 +403,7 @@ def _at(which: Filter, evaluators: list[JobEvaluator], wanted: str | None) -> Fi
 
 
 def row_preview(row: JobRow) -> JobRow:
-    """Return a short form of a row: no trace, returned value, logs or traceback; long texts and objects cut."""
+    """Return a short form of a row: without trace, returned value, logs and traceback, and with long values cut."""
     data = {name: value for name, value in row.row.items() if name != "trace"}
     result = {**row.result, **_UNREAD}
     for name in ("label", "reason"):

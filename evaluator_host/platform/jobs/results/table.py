@@ -22,12 +22,12 @@ from evaluator_host.types.outcome import Status
 
 _AT_ONCE: Final = 500
 _BETWEEN: Final = 32
-_LONG: Final = 16 << 10  # characters of a long text, which is read alone
+_LONG: Final = 16 << 10  # characters from which on a text is long, and is read alone
 PAGE_BYTES: Final = 16 << 20
 
 
 class Sort(StrEnum):
-    """The order of results: by a value, then by row, results without the value last; by `status`, failed ones first."""
+    """The order of results: by a value and then by row, those without it last; by `status`, failed ones first."""
 
     ROW = "row"
     SCORE = "score"
@@ -39,7 +39,7 @@ class Sort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter of results; a field that is None matches everything. `position` is that of the evaluator in the job."""
+    """A filter for results; a field that is None matches everything. `position`: the evaluator's place in the job."""
 
     position: int | None = None
     status: str | None = None
@@ -97,7 +97,7 @@ class Results(Repository):
         """Return a page of results, and the cursor of the next page, or None.
 
         With `brief`, only the beginning of the JSON of a result over 16 KB is read. A page has at most `most_bytes`, or
-        one result.
+        only one result.
 
         Raises:
           InvalidRequest: the cursor comes from another query.
@@ -126,12 +126,12 @@ class Results(Repository):
         return _Look(connection, job_id, which, tuple(every), order, columns=_light(brief=brief), bounded=bounded)
 
     async def _whole(self, job_id: str, rows: Sequence[Any]) -> AsyncGenerator[StoredResult, None]:
-        """Yield whole results, given rows without long texts; results with a long text are read one by one."""
+        """Yield the whole results for `rows`, which lack long texts; results with a long text are read one by one."""
         parts = await self._parts(job_id, {one.shared for one in rows})
         for row in rows:
             one = row
             if None in (one.metrics, one.result):
-                one = await self._database.fetch_first(_of_key(job_id, row))  # None when it was deleted meanwhile
+                one = await self._database.fetch_first(_of_key(job_id, row))  # None if the result was deleted meanwhile
             if one is not None and one.shared in parts:
                 yield _joined(one, parts[one.shared])
 
@@ -144,7 +144,7 @@ class Results(Repository):
         return _Order(Sort.ROW).cursor(_Place(row, sys.maxsize))
 
     async def count(self, job_id: str, which: Filter) -> int:
-        """Return how many results match the filter; for a filter by status, the tallies of the job give the number."""
+        """Return how many results match the filter; for a filter by status, the job's counters have the number."""
         if which == Filter(which.position, which.status):
             statuses = [status for status in Status if which.status in (None, status)]
             tallied = sum((getattr(JobEvaluatorTable, status.value) for status in statuses), start=literal(0))
@@ -156,7 +156,7 @@ class Results(Repository):
         return int(await self._database.fetch_value(query))
 
     async def of_row(self, job_id: str, row: int) -> list[StoredResult]:
-        """Return a row's results, in the order of the evaluators; after the first 16 MB, long ones are cut off."""
+        """Return a row's results, in the order of the evaluators; after the first 16 MB, long results are cut off."""
         async with self._database.reading() as connection:
             look = await self._look(connection, job_id, Filter(), _Order(Sort.ROW), brief=True)
             rows = await look.of_row(row)
@@ -200,7 +200,7 @@ class Results(Repository):
             page = [Figures(*row) for row in rows]
             for number, one in enumerate(page):
                 if number % _BETWEEN == 0:
-                    await asyncio.sleep(0)  # lets other tasks run, because the reader works on the event loop
+                    await asyncio.sleep(0)  # let other tasks run, because the reader works on the event loop
                 if one.metrics is None:
                     long = await self._database.fetch_value(select(table.metrics).where(chosen, table.row == one.row))
                     one = replace(one, metrics=long)  # noqa: PLW2901 - the same, complete
@@ -242,7 +242,7 @@ def _joined(stored: Any, part: str) -> StoredResult:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The position of a result in an order; `value` is the value by which results are sorted."""
+    """The place of a result in an order; `value` is the value by which results are sorted."""
 
     row: int
     position: int
@@ -250,7 +250,7 @@ class _Place:
 
 
 class _Order:
-    """An order and its cursors; a cursor holds the place of the last result of a page.
+    """An order of results, and its cursors; a cursor holds the place of the last result on a page.
 
     Attributes:
       column: Column by which results are sorted first; None for the order of rows.
@@ -287,9 +287,9 @@ class _Order:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Reads results in order: each statement searches an index once for each evaluator, and merges.
+    """Reads results in order: each SQL statement searches an index once per evaluator, and merges what it finds.
 
-    Without an index a statement passes all results of the job.
+    If no index has the order, a statement goes through all results of the job.
     """
 
     connection: AsyncConnection
@@ -299,10 +299,10 @@ class _Look:
     order: _Order
     _: KW_ONLY
     columns: tuple[Any, ...]
-    bounded: bool  # whether the database merges only parts that have a limit each
+    bounded: bool  # whether each part of a merge needs its own limit, so that the database does not read too much
 
     async def page(self, limit: int, last: _Place | None) -> list[Any]:
-        """Return the first results after the last one: those with its value, with further values, and without one."""
+        """Return the results after `last`: first those with the same value, then others, then those without one."""
         column, down = self.order.column, self.order.down
         if column is None:
             return await self._first(limit, after=last)
@@ -321,9 +321,9 @@ class _Look:
         return await self._first(len(self.positions), ResultTable.row == row)
 
     async def _upwards(self, read: list[Any]) -> list[Any]:
-        """Return results that were read downwards, with equal values in the order of their rows.
+        """Return results that were read downwards so that those with equal values are in the order of their rows.
 
-        Results with the last value are read again: the first of them, by row, may not be among those that were read.
+        Results with the last value are read again, because the first of them by row may not have been read.
         """
         if not read:
             return []
@@ -356,7 +356,7 @@ class _Look:
 
 
 def _light(*, brief: bool) -> tuple[Any, ...]:
-    """Return the columns of results without long texts, or with `brief` with the beginnings of these."""
+    """Return the columns of results without long texts; with `brief`, the beginnings of long texts are included."""
     table = ResultTable
     light: dict[Any, Any] = {column: _unless_long(column) for column in (table.metrics, table.result)}
     if brief:
@@ -368,7 +368,7 @@ def _light(*, brief: bool) -> tuple[Any, ...]:
 
 
 def _unless_long(column: Any) -> Any:
-    """Return an expression for a text that is null where the text is too long to be read with many others."""
+    """Return an SQL expression for a text column that is null if the text is too long to be read with many others."""
     return case((func.length(column) <= _LONG, column))
 
 
