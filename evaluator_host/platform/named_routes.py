@@ -15,18 +15,18 @@ MISSING: Final = describe_error(404, "There is no such object in the workspace."
 
 
 class Named(NamedTuple):
-    """Things of one kind, by workspace and name. The texts describe the routes in the API documentation."""
+    """A kind of object with names, by workspace. The strings describe the routes in the API documentation."""
 
     report: Any
     get: Callable[[str, str], Awaitable[object]]
     delete: Callable[[str, str], Awaitable[None]]
-    verb: str  # verb of deletions in the audit log
+    verb: str  # name of a deletion in the audit log
     shows: str
     deletes: str
 
 
 def list_route(router: APIRouter, report: Any, every: Callable[[str], Awaitable[object]], says: str) -> None:
-    """Add the route that lists the things of a workspace."""
+    """Add the route that lists the objects of a workspace."""
 
     @router.get("", response_model=list[report], description=says, name=str(router.tags[0]))
     async def all_(workspace: WorkspaceOf) -> Response:
@@ -34,7 +34,7 @@ def list_route(router: APIRouter, report: Any, every: Callable[[str], Awaitable[
 
 
 def named_routes(router: APIRouter, things: Named, access: Access, missing: Any = MISSING) -> None:
-    """Add the routes that show and delete a thing that nothing else uses."""
+    """Add the routes that show and delete an object of a kind that nothing else uses."""
     _show_route(router, things, missing)
 
     @router.delete("/{name}", status_code=204, response_class=Response, responses=missing, description=things.deletes)
@@ -46,7 +46,7 @@ def named_routes(router: APIRouter, things: Named, access: Access, missing: Any 
 def used_routes(
     router: APIRouter, things: Named, access: Access, users: Users, kind: str, missing: Any = MISSING
 ) -> None:
-    """Add the routes that show a thing, and delete it unless something uses it."""
+    """Add the routes that show an object, and delete it unless something uses it."""
     _show_route(router, things, missing)
 
     @router.delete(

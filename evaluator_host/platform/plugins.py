@@ -18,14 +18,14 @@ from evaluator_host.types.plugin_folders import plugin_folders
 class Plugin:
     """Parts that one package adds, and that work without a host; each is imported when it is first used.
 
-    Routes, tasks, tables and commands lie beside it, see `Resource`.
+    Routes, tasks, tables and commands are in other modules of the package, see `Resource`.
 
     Attributes:
       wires: `Wire` objects by the names that `EVALUATOR_HOST_WIRES` takes.
       imports: Reads the platform's own files: a configuration, an export.
       row_document: Reads rows from a JSON document of the platform's own.
-      find_project: Takes the path of a Python file. Returns the `Project` that its own modules come from; None for a
-        file outside the platform's projects.
+      find_project: Takes the path of a Python file. Returns the `Project` that its own modules come from; None for
+      a file outside the platform's projects.
       find_model: Returns the `ModelPlace` of a model that callers registered, or None; called as
         `find_model(database, workspace_id, namespace, name)`.
       stored_files: Returns the ids of stored files to which the plugin's objects in a database refer.

@@ -24,7 +24,7 @@ class Task(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Things that a host deletes after some days, 0 for never; `delete_before` returns how many it deleted."""
+    """Objects that a host deletes after `days` (0: never); `delete_before` returns how many it deleted."""
 
     name: str
     days: int
@@ -32,7 +32,7 @@ class Kept(NamedTuple):
 
 
 class Resource:
-    """Parts of a host that one folder brings. A module `resource.py` has its subclass as `RESOURCE`.
+    """The parts of a host that one folder adds. The folder's module `resource.py` names its subclass `RESOURCE`.
 
     Args:
       host: The host. `host.find` returns other resources only when all have been opened.
@@ -58,11 +58,11 @@ class Resource:
         return ()
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:  # noqa: ARG002 - for subclasses
-        """Return an object of this resource with all its names; None if it has one name, or is not of this resource."""
+        """Return an object of this resource with all its names; None if it has only one, or is not of this resource."""
         return None
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:  # noqa: ARG002 - for subclasses
-        """Return the things of this resource that use a stored thing: `["alert low"]`."""
+        """Return the objects of this resource that use a stored object: `["alert low"]`."""
         return []
 
 

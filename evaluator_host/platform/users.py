@@ -1,4 +1,4 @@
-"""Finds what uses a stored thing, so that nobody deletes it by mistake."""
+"""Finds what uses a stored object, so that nobody deletes it by mistake."""
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
@@ -6,16 +6,16 @@ from typing import Final, Protocol
 
 from evaluator_host.types.errors import InUse
 
-_SHOWN: Final = 10  # users named in a message
+_SHOWN: Final = 10  # highest number of users that a message names
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """A stored thing that somebody wants to delete.
+    """A stored object that somebody wants to delete.
 
     Attributes:
       kind: evaluator, dataset, data file, schedule, secret, model, job, or a kind of another resource.
-      name: Its name, or id.
+      name: Name or id.
       names: Names by which others may refer to it; for a data set, also those of its versions.
       ids: For a data set, the ids of the versions to delete.
     """
@@ -34,26 +34,26 @@ class Asked(Protocol):
         ...
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return the things of this part that use another thing."""
+        """Return the objects of this part that use another object."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """The resources of one host, to find out what they use."""
+    """Asks the resources of one host what they use."""
 
     resources: Collection[Asked]
 
     async def require_unused(
         self, workspace_id: str, kind: str, name: str, get: Callable[[str, str], Awaitable[object]], *, force: bool
     ) -> None:
-        """Check that nothing uses the thing of this kind and name (id of a job), unless `force`.
+        """Check that nothing uses the object of this kind with this name (of a job: its id), unless `force`.
 
-        `get(workspace_id, name)` is called if the thing has users: it raises if there is no such thing.
+        `get(workspace_id, name)` is called if the object has users; it raises an error if there is no such object.
 
         Raises:
-          InUse: something uses it; the message names it.
-          NotFound: `get` raises it.
+          InUse: something uses the object; the message says what.
+          NotFound: raised by `get`.
         """
         if force:
             return
@@ -66,7 +66,7 @@ class Users:
             raise InUse(f"{name} is used by {users}; delete {those} first, or delete it anyway with force")
 
     async def list_users(self, workspace_id: str, kind: str, name: str) -> list[str]:
-        """Return what uses a thing of a workspace: `["schedule weekly", "alert low"]`."""
+        """Return what uses an object of a workspace: `["schedule weekly", "alert low"]`."""
         used = Used(kind, name, frozenset((name,)))
         for one in self.resources:
             used = await one.used(workspace_id, kind, name) or used

@@ -1,4 +1,4 @@
-"""Reads the rows of a job in chunks: mapped to row fields, and without rows that already have a result."""
+"""Reads the rows of a job in chunks, mapped to row fields and without rows that already have a result."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
@@ -19,12 +19,12 @@ from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Given
 
 CHUNK_ROWS: Final = 2000
-CHUNK_BYTES: Final = 8 << 20  # bytes of JSON in the file of rows
+CHUNK_BYTES: Final = 8 << 20  # bytes in a chunk, as JSON in the file of rows
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows of a job, with their numbers in the data set; rows that are not evaluated are an error or a skip."""
+    """Rows of a job, with their numbers in the data set; an error or a skip stands for a row that is not evaluated."""
 
     numbers: list[int]
     rows: list[Given]
@@ -33,7 +33,7 @@ class Chunk:
 def unmarked_lines(
     folder: RowsFolder, dataset_id: str, marks: bytearray, *, count: int, shard: Shard
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield `(row number, line)` for a shard's rows below `count` whose byte in `marks` is missing or 0."""
+    """Yield `(row number, line)` for a shard's rows below `count` whose bytes in `marks` are missing or 0."""
     first = next((number for number, mark in enumerate(marks) if not mark), len(marks))
     for number, line in folder.lines(dataset_id, first=first):
         if number >= count:
@@ -45,7 +45,7 @@ def unmarked_lines(
 class RowSource:
     """Reads the rows of one job, mapped to row fields.
 
-    `names` has the evaluator's names, under which rows may have criteria for it; None ignores criteria by evaluator.
+    `names` has the evaluator's names, under which rows may have criteria for it; None ignores such criteria.
     `outputs_come` is true if a model writes the outputs.
     """
 
@@ -71,7 +71,7 @@ class RowSource:
         self._outputs_come = outputs_come
 
     async def chunks(self, done: bytearray, *, most: int = CHUNK_ROWS) -> AsyncGenerator[Chunk, None]:
-        """Yield the rows that are not done, `most` per chunk; byte n of `done` is 1 if row n is, missing bytes are 0.
+        """Yield the rows that are not done, up to `most` per chunk; byte n of `done` is 1 if row n is done.
 
         Raises:
           LimitExceeded: the templates take too much processor time or memory.
@@ -86,7 +86,7 @@ class RowSource:
             yield await self._chunk(lines)
 
     async def row(self, number: int) -> Given:
-        """Return the row of this number, or the error or skip in its place.
+        """Return the row with this number, or the error or skip that stands for it.
 
         Raises:
           LimitExceeded, HostError: as for `chunks`.

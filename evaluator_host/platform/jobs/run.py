@@ -45,7 +45,7 @@ from evaluator_host.types.jobs import Executor, JobConfig, JobStatus
 from evaluator_host.types.outcome import EvaluationError
 
 _TOGETHER_AT_ONCE: Final = 2
-_NODES_EVERY_S: Final = 1.0  # seconds between two writes of the nodes that a job uses
+_NODES_EVERY_S: Final = 1.0  # seconds between two times that the nodes which a job uses are stored
 _ROOM_EVERY_S: Final = 5.0  # seconds between two checks whether the workspace may store more
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
@@ -64,17 +64,17 @@ class JobContext:
     folder: RowsFolder  # the rows of all data sets
     owner: str  # name of this host's scheduler, see `scheduler.owner_name`
     usage: StorageUsage  # checks whether a workspace may store more
-    outputs: Outputs  # outputs that models made
+    outputs: Outputs  # stored outputs that models made
     models: ModelAccess | None = None  # access to models for online jobs; None for a host without them
     nodes: RayNodes | None = None  # evaluates rows on a Ray cluster; None for a host without one
-    # turns to score all rows together, two at a time, since all rows are then in memory
+    # turns for scoring all rows together; two jobs at a time, since all rows of a job are then in memory
     together: Turns = field(default_factory=lambda: Turns(_TOGETHER_AT_ONCE))
 
     def executor_of(self, job: Job, config: JobConfig) -> JobExecutor:
         """Return the executor for the rows of a job.
 
         Raises:
-          Misconfigured: it is a Ray cluster, which this host does not have.
+          Misconfigured: the job needs a Ray cluster, which this host does not have.
         """
         if config.executor is Executor.LOCAL:
             return LocalExecutor(self.service, config.isolation)
@@ -139,7 +139,7 @@ class JobRun:
             await self._release(status, error)
 
     async def _work(self) -> tuple[JobStatus, str | None]:
-        """Score until all rows are done or the job is to stop; then store the results."""
+        """Score until all rows are done or the job must stop; then store the results."""
         scoring = asyncio.create_task(self._score())
         writing = asyncio.create_task(self._writer.run())
         stopping = asyncio.create_task(self._stop.wait())
@@ -152,7 +152,7 @@ class JobRun:
                 task.cancel()
             await asyncio.wait(tasks)
         if not writing.cancelled():
-            writing.result()  # raises the error that ended the writing
+            writing.result()  # raises the error if one ended the writing
         await self._writer.flush()
         if not watching.cancelled():
             _, error = ending(self._job.id, watching.exception())
@@ -196,7 +196,7 @@ class JobRun:
             else:
                 return
 
-    # Scoring
+    # Scoring the rows
 
     async def _score(self) -> None:
         if self._request.target is not None:
@@ -224,7 +224,7 @@ class JobRun:
         """Score every row that has no result from an evaluator.
 
         Raises:
-          HostBusy: some rows failed by the host's fault, and are to be tried again.
+          HostBusy: some rows failed because of the host, and will be tried again.
         """
         await self._writer.flush()
         done = await self._context.queue.done_rows(self._job.id, kept.position)
@@ -240,7 +240,7 @@ class JobRun:
             )
 
     async def _score_together(self, kept: JobEvaluator, evaluator: Evaluator, _: Retries) -> None:
-        """Let an evaluator score all its scored rows together, unless the result is stored already."""
+        """Let an evaluator score together all rows that it has scored, unless the result is already stored."""
         await self._writer.flush()
         if await self._context.queue.has_together(self._job.id, kept.position):
             return
@@ -311,7 +311,7 @@ class JobRun:
     async def _run_chunks(
         self, kept: JobEvaluator, evaluator: Evaluator, chunks: AsyncGenerator[Chunk, None], *, parallelism: int
     ) -> AsyncGenerator[tuple[int, int], None]:
-        """Run chunks, one after another or on several nodes; yield for each the numbers of rows and of scored rows."""
+        """Run chunks, one after another or on several nodes; yield each one's numbers of rows and of scored rows."""
         running: dict[asyncio.Task[int], int] = {}
         try:
             async with aclosing(chunks):

@@ -1,12 +1,12 @@
-"""Claims and runs queued jobs and jobs of dead hosts: a few at once, divided between workspaces.
+"""Claims and runs queued jobs and the jobs of dead hosts: a few at a time, divided between workspaces.
 
-Once there are two workspaces, one may have all places but one. A job of the workspace with the most running jobs is put
-back in the queue after a minute if another workspace has a queued job, and no running job or at least two fewer.
+Once there are two workspaces, one may have all places except one. A job of the workspace with the most running jobs is
+put back in the queue after a minute if another workspace has a queued job, and no running job or at least two fewer.
 
-Hosts may share a database and not their data directories: a host claims only jobs whose rows it can read.
+Hosts may share a database but not a data directory, so a host claims only jobs whose rows it can read.
 
 A job fails after two hosts in a row died while they ran it and stored nothing for it (`_TRIES`). A job whose last host
-died in this way does not run beside another such job, so that a job which did not cause it does not fail.
+died in this way does not run beside another such job, so that a job which did not kill its host does not fail.
 """
 
 import asyncio
@@ -29,15 +29,15 @@ from evaluator_host.platform.jobs.table import DesiredState, Job, JobEvaluator, 
 from evaluator_host.types.errors import StoreUnavailable
 from evaluator_host.types.jobs import Executor, JobStatus
 
-LOOK_EVERY_S: Final = 2.0  # seconds between two checks for jobs that other hosts stored
-SILENT_S: Final = 15.0  # an owner without a heartbeat for so long counts as dead
+LOOK_EVERY_S: Final = 2.0  # seconds between two checks for jobs that other hosts have stored
+SILENT_S: Final = 15.0  # seconds without a heartbeat after which an owner counts as dead
 
 TURN_S: Final = 60.0  # seconds after which a running job that has stored something may be queued again
 LONG_TURN_S: Final = 600.0  # seconds after which any running job may be queued again
 
-_ELSEWHERE_KEPT: Final = 1000  # most data sets without rows here that are remembered; each query for jobs names them
-_TRIES: Final = 2  # hosts in a row that may die while they run a job and store nothing for it
-_STOP_S: Final = 1.0  # seconds to store the results of running jobs when the host stops
+_ELSEWHERE_KEPT: Final = 1000  # highest number of data sets elsewhere to remember, since each query for jobs lists them
+_TRIES: Final = 2  # how many hosts in a row may die while they run a job and store nothing for it
+_STOP_S: Final = 1.0  # seconds for storing the results of running jobs when the host stops
 _TOOK_HOSTS_DOWN: Final = (
     f"{_TRIES} hosts ended one after the other while they ran this job, and nothing was stored for it in between, so "
     "it is not run again. Its results so far are kept. The log of the host may say why the hosts ended. If the job was "
@@ -49,7 +49,7 @@ _numbers: Final = itertools.count(1)
 
 
 def owner_name() -> str:
-    """Return a unique name for a scheduler of this process; `is_dead(name)` tells whether the process has ended."""
+    """Return a unique name for a scheduler of this process; `is_dead(name)` returns whether the process has ended."""
     return f"{this_instance()}.{next(_numbers)}"
 
 
@@ -70,10 +70,10 @@ class Scheduler:
         self._jobs = jobs
         self._at_once = at_once
         self._running: dict[str, tuple[Job, JobRun, asyncio.Task[None]]] = {}
-        self._served: dict[str, int] = {}  # number of the last claim, by workspace
+        self._served: dict[str, int] = {}  # the number of each workspace's last claim
         self._claims = itertools.count(1)
         self._beats: dict[str, _Beat] = {}
-        self._elsewhere: set[str] = set()  # data sets of waiting jobs whose rows are not here
+        self._elsewhere: set[str] = set()  # data sets of waiting jobs, whose rows this host does not have
         self._wake = asyncio.Event()
         self._at_work_at = time.monotonic()
 
@@ -95,7 +95,7 @@ class Scheduler:
                 self._wake.clear()
         finally:
             tasks = [task for _, _, task in self._running.values()]
-            for _ in range(2):  # cancels the runs, then their waits for the store
+            for _ in range(2):  # the first time this cancels the runs, then their waits for the store
                 for task in tasks:
                     task.cancel()
                 if tasks:
@@ -171,7 +171,7 @@ class Scheduler:
         return await asyncio.to_thread(lambda: {one for one in datasets if has_rows(one)})
 
     def _next(self, waiting: list[Job]) -> Job | None:
-        """Return the job to claim now, or None: the oldest of the workspace with the fewest running jobs, in turn."""
+        """Return the job to claim now, or None: the oldest of the workspace whose turn it is."""
         if len(self._running) >= self._at_once:
             return None
         at_work = self._at_work()
@@ -185,7 +185,7 @@ class Scheduler:
         return at_work[workspace], self._served.get(workspace, 0)
 
     def _make_room(self, waiting: list[Job]) -> None:
-        """Put back a job of the workspace with the most running jobs, when another workspace has too few."""
+        """Put a job back in the queue, from the workspace with the most running jobs, if another has too few."""
         if len(self._running) < self._at_once or any(run.is_put_back for _, run, _ in self._running.values()):
             return
         at_work = self._at_work()
@@ -193,7 +193,7 @@ class Scheduler:
         fewest = min((at_work[job.workspace_id] for job in waiting), default=most)
         if fewest == most or (fewest and most - fewest < 2):
             return
-        for job, run, _ in self._running.values():  # in the order of the claims
+        for job, run, _ in self._running.values():  # these are in the order of the claims
             if at_work[job.workspace_id] == most and run.had_its_turn(TURN_S, LONG_TURN_S):
                 _log.info("job %s waits while jobs of other workspaces run", job.id)
                 run.put_back()

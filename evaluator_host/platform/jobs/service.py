@@ -50,11 +50,11 @@ from evaluator_host.types.jobs import (
 )
 
 LOOK_EVERY_S: Final = 0.5  # seconds between two queries for a watched job
-_NAMED: Final = 3  # evaluators named in the title of a job
-_TRIES: Final = 3  # tries to make a job over a data set that is removed meanwhile
+_NAMED: Final = 3  # highest number of evaluators that a job's title names
+_TRIES: Final = 3  # attempts to make a job over a data set, which may be removed meanwhile
 
 Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
-"""Returns the evaluator of a workspace id and a reference (`exact-match`, `exact-match@3`); raises NotFound."""
+"""Takes a workspace id and a reference (`exact-match`, `exact-match@3`); returns the evaluator, or raises NotFound."""
 
 
 @runtime_checkable
@@ -62,7 +62,7 @@ class JobRunner(Protocol):
     """Runs the jobs of a host: a `Scheduler` in this process, or one in another."""
 
     async def run(self) -> None:
-        """Claim and run jobs until cancelled; then put running ones back in the queue."""
+        """Claim and run jobs until cancelled; then put running jobs back in the queue."""
         ...
 
     def wake(self) -> None:
@@ -89,15 +89,15 @@ class JobService:
     outputs: Outputs
     datasets: Datasets
     folder: RowsFolder
-    runner: JobRunner  # runs the jobs
-    resolve: Resolve  # finds stored evaluators
+    runner: JobRunner  # runner that runs the jobs
+    resolve: Resolve  # function that finds stored evaluators
     usage: StorageUsage
-    models: ModelAccess | None = None  # checks targets; None for a host without online jobs
+    models: ModelAccess | None = None  # checks the models of online jobs; None for a host without such jobs
     _watched: Counter[str] = field(init=False, default_factory=Counter)
     _looking: asyncio.Task[dict[str, JobReport | None]] | None = field(init=False, default=None)
 
     async def create_job(self, spec: JobSpec, workspace_id: str, *, idempotency_key: str | None = None) -> JobReport:
-        """Queue a job and return it; an idempotency key that was used before returns the earlier job.
+        """Queue a job and return it; if the idempotency key was used before, return the earlier job.
 
         Raises:
           InvalidRequest: an evaluator, the mapping, the target or the data is not valid.
@@ -127,14 +127,14 @@ class JobService:
                     name=spec.name,
                     schedule=spec.schedule,
                 )
-            except NotFound:  # the data set has no name and no job yet, so a sweep may have removed it
+            except NotFound:  # while the data set has neither name nor job, a sweep may remove it
                 continue
             self.runner.wake()
             return await self.get_job(workspace_id, job.id)
         raise InUse("the data set was replaced at the same moment; create the job again")
 
     async def require_job(self, spec: JobSpec, workspace_id: str) -> None:
-        """Check the spec of a job that is created later, as `create_job` does.
+        """Check the spec of a job that will be created later, in the same way as `create_job`.
 
         Raises:
           InvalidRequest: an evaluator, the mapping, the target or the data is not valid.
@@ -149,7 +149,7 @@ class JobService:
         await FirstRowsOfJobs(self.service, self.folder).require(spec, evaluators, dataset, workspace_id)
 
     async def advise_mapping(self, spec: JobSpec, workspace_id: str) -> MappingAdvice:
-        """Return the mapping that the data and the evaluators of a job suggest, and the fields that these read.
+        """Return the mapping that a job's data and evaluators suggest, and the fields that the evaluators read.
 
         Raises:
           HostError: as for `require_job`, except that mapping and target are not checked.
@@ -165,7 +165,7 @@ class JobService:
 
     async def _checked(self, spec: JobSpec, workspace_id: str) -> tuple[StoredSpec, list[JobEvaluator]]:
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
-        _ = stored.shard  # raises for an invalid shard
+        _ = stored.shard  # raises an error for an invalid shard
         if spec.config.executor is Executor.RAY and self.service.settings.ray_address is None:
             message = "this host has no Ray cluster; its operator sets EVALUATOR_HOST_RAY_ADDRESS"
             raise InvalidRequest.of("config.executor", message, "leave it out")
@@ -226,7 +226,7 @@ class JobService:
         """Return the scores of each stored evaluator in the newest completed jobs over a data set, the oldest first.
 
         Raises:
-          NotFound: there is no such data set, nor a job over one with that name.
+          NotFound: there is neither such a data set nor a job over a data set with that name.
         """
         found = (await self.jobs.list_completed(workspace_id, dataset, limit=limit))[::-1]
         if not found:
@@ -264,10 +264,10 @@ class JobService:
                 del self._watched[job_id]
 
     async def _look(self) -> dict[str, JobReport | None]:
-        """Return the watched jobs after half a second, None for a deleted one; all watchers share one query."""
+        """Wait half a second, then return the watched jobs, None for a deleted one; all watchers share one query."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_later())
-            # the exception counts as read
+            # reads the exception, which asyncio would otherwise log
             self._looking.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(self._looking)
 
@@ -280,10 +280,10 @@ class JobService:
     async def set_desired_state(self, workspace_id: str, job_id: str, desired: DesiredState) -> JobReport:
         """Ask a job to run, pause or stop, and return it; a failed job may run again.
 
-        A job that failed because of `max_failures` may then have as many failures again.
+        A job that failed because of `max_failures` may then have that many further failures.
 
         Raises:
-          InUse: the job has ended otherwise.
+          InUse: the job has ended in another way.
         """
         request = await self._allowing_more(workspace_id, job_id) if desired is DesiredState.RUN else None
         await self.jobs.set_desired_state(workspace_id, job_id, desired, request=request)
@@ -292,7 +292,7 @@ class JobService:
         return await self.get_job(workspace_id, job_id)
 
     async def _allowing_more(self, workspace_id: str, job_id: str) -> str | None:
-        """Return the new request of a job that failed because of `max_failures`; None for any other job."""
+        """Return the request of a job that failed because of `max_failures`, with a higher limit, or None."""
         job = await self.jobs.get_job(workspace_id, job_id)
         stored = spec_from_json(job.request)
         most = stored.config.max_failures
@@ -303,7 +303,7 @@ class JobService:
         return spec_to_json(replace(stored, config=replace(stored.config, max_failures=failed + most)))
 
     async def delete_job(self, workspace_id: str, job_id: str) -> None:
-        """Delete a job that has ended, its results, and its rows unless something else needs them.
+        """Delete a job that has ended, with its results, and its rows unless something else needs them.
 
         Raises:
           InUse: the job has not ended.
@@ -312,7 +312,7 @@ class JobService:
         await self._remove_unused_rows()
 
     async def delete_ended(self, before: datetime) -> int:
-        """Delete the jobs of all workspaces that ended before a time; return how many."""
+        """Delete all workspaces' jobs that ended before a time; return how many were deleted."""
         deleted = await self.jobs.delete_ended(before)
         if deleted:
             await self._remove_unused_rows()
@@ -381,7 +381,7 @@ class JobService:
 
 
 def job_report(overview: JobOverview) -> JobReport:
-    """Return a job of the table in the form that its workspace sees."""
+    """Return a stored job in the form that its workspace sees."""
     job, stored = overview.job, spec_from_json(overview.job.request)
     progress = _progress(overview, len(stored.shard.indexes(job.rows)) * len(overview.evaluators))
     scores = tuple(_score(job, one, stored) for one in overview.evaluators)
@@ -409,7 +409,7 @@ def job_report(overview: JobOverview) -> JobReport:
 
 
 def _title(job: Job, evaluators: Sequence[EvaluatorTally]) -> str:
-    """Return a job's name, or its evaluators, its data set and its day."""
+    """Return a job's title: its name, or else its evaluators, its data set and its day."""
     if job.name is not None:
         return job.name
     names = [re.sub(r"@\d+$", "", one.label) for one in evaluators]

@@ -22,7 +22,7 @@ class JobSpec:
     dataset: str | Sequence[dict[str, Json]]  # name or id of a data set, or the rows themselves
     # source of each row field, `{"outputs": "answer"}`; see `datasets.mapping`
     mapping: dict[str, str] = field(default_factory=dict)
-    target: Target | None = None  # the model that writes the outputs; None where the data set has them
+    target: Target | None = None  # the model that writes the outputs; None if the data set has them
     config: JobConfig = field(default_factory=JobConfig)  # parallelism, row limit, isolation and failure limit
     name: str | None = None  # name that people gave the job; None for most jobs
     schedule: str | None = None  # name of the schedule that makes the job; None for other jobs
@@ -46,7 +46,7 @@ class StoredSpec:
 
     @property
     def shard(self) -> Shard:
-        """The part of the rows that this job scores; all of them without `config.shard`.
+        """The part of the rows that this job scores; all rows if there is no `config.shard`.
 
         Raises:
           InvalidRequest: `config.shard` is not valid.

@@ -3,7 +3,7 @@
 queued ─▶ running ─▶ completed | failed | cancelled
 │    ▲
 ▼    │
-paused (and queued again when its host shuts down, or when a failed job is resumed)
+paused (a job is also queued again when its host shuts down, or when a failed job is resumed)
 """
 
 import hashlib
@@ -48,12 +48,12 @@ from evaluator_host.types.warnings import WarningCount, doubt
 
 
 class JobTable(Table):
-    """Jobs (`store.jobs.Job`). `request` and `nodes` are JSON; `wanted` is the state that a caller requested.
+    """Jobs (class `Job`). `request` and `nodes` are JSON; `wanted` is the state that a caller requested.
 
     `dataset_name` is the name that the data set had when the job was made; `stored_bytes` is the size of the job's
     results and of the answers of its model.
     The host that runs a job is its `owner` and keeps changing `heartbeat_at`; any host may claim a job whose owner
-    stops doing so.
+    has stopped doing so.
     """
 
     __tablename__ = "jobs"
@@ -97,11 +97,11 @@ class JobTable(Table):
 
 
 class JobEvaluatorTable(Table):
-    """Copies of evaluators, made for a job, with the scores of each so far. JSON: `content`, `lock`, `warnings`.
+    """Copies of evaluators that belong to a job, with their scores so far. `content`, `lock` and `warnings` are JSON.
 
     `judged` counts rows with a verdict, `scores` rows with a score; `mean` is the mean of these scores. `numbers`
-    counts rows with a score or a metric, `doubted` those of them with a warning that makes it doubtful. `previous_job`
-    is the newest job over the same rows that had completed when this one completed. `scores_mark` and `failed_mark`
+    counts rows with a score or a metric, `doubted` those among them with a warning that makes these doubtful.
+    `previous_job` is the newest earlier job over the same rows that had completed. `scores_mark` and `failed_mark`
     are the sums of `row_mark` over the rows with a score and over the failed ones.
     """
 
@@ -145,9 +145,9 @@ def _index_of_given(column: str) -> Index:
 
 
 class ResultTable(Table):
-    """Results of jobs: one per evaluator and row. JSON: `metrics`, `result`.
+    """Results of jobs: one per evaluator and row. `metrics` and `result` are JSON.
 
-    `shared` is the id of a `SharedPartTable` row with the other fields of `result`; None where `result` is complete.
+    `shared` is the id of a `SharedPartTable` row with the other fields of `result`; None if `result` is complete.
     """
 
     __tablename__ = "results"
@@ -172,7 +172,7 @@ class ResultTable(Table):
 
 
 class SharedPartTable(Table):
-    """Parts that many results of a job share: evaluator, environment, fields that are seldom set. JSON: `content`."""
+    """Parts that many results of a job share: evaluator, environment, fields that are seldom set. `content` is JSON."""
 
     __tablename__ = "shared_parts"
 
@@ -182,7 +182,7 @@ class SharedPartTable(Table):
 
 
 class TogetherTable(Table):
-    """Scores over all rows of a job together: one per evaluator with such a score. JSON: `result`."""
+    """Scores over all rows of a job together: one per evaluator with such a score. `result` is JSON."""
 
     __tablename__ = "together"
 
@@ -192,7 +192,7 @@ class TogetherTable(Table):
 
 
 class OutputTable(Table):
-    """Answers of a job's model: one per row. JSON: `output`, `log` (attempts, tokens, times)."""
+    """Answers of a job's model: one per row. `output` and `log` (attempts, tokens, times) are JSON."""
 
     __tablename__ = "outputs"
 
@@ -222,7 +222,7 @@ class JobEvaluator:
     version: int | None  # version of a stored evaluator; None for a pasted one
     digest: str  # `sha256:…` of the content
     content: str  # the evaluator as JSON, without name and version
-    lock: str | None  # the package lock as JSON; None where it was not resolved yet, or nothing is pinned
+    lock: str | None  # the package lock as JSON; None if the packages were not resolved yet, or nothing is pinned
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +241,9 @@ class Job:
     idempotency_key: str | None  # chosen by the caller; unique within the workspace
     owner: str | None  # the host that runs the job, see `jobs.scheduler.owner_name`; None while no host does
     heartbeat_at: datetime | None  # when the owner last wrote, by the database's clock
-    rows: int  # rows to score; the job is done when each evaluator has a result for each of them
-    done: int  # results stored so far
-    failed: int  # results stored so far whose status is `failed`
+    rows: int  # number of rows to score; the job is done when each evaluator has a result for each row
+    done: int  # number of results stored so far
+    failed: int  # number of failed results stored so far
     running_s: float  # seconds during which a host ran the job
     attempts: int  # claims by hosts since a result was last stored, or the job was last released
     error: str | None  # `{"code", "message"}` as JSON, for a job that failed
@@ -258,10 +258,10 @@ class Job:
 class Tally(Counts):
     """Counts, mean score and warnings of one evaluator of a job so far."""
 
-    numbers: int = 0  # rows with a score or a metric
-    doubted: int = 0  # rows among these with a warning that makes the score doubtful
+    numbers: int = 0  # number of rows with a score or a metric
+    doubted: int = 0  # number of those rows with a warning that makes the score doubtful
     scores_mark: int = 0  # sum of `row_mark` over the rows with a score
-    failed_mark: int = 0  # the same over the failed rows
+    failed_mark: int = 0  # sum of `row_mark` over the failed rows
     warnings: str = "[]"  # JSON, see `types.warnings.WarningCount`
 
     def counted_warnings(self) -> tuple[WarningCount, ...]:
@@ -269,7 +269,7 @@ class Tally(Counts):
         return read_warnings(self.warnings)
 
     def averaged_rows(self, *, failures_are_zero: bool) -> tuple[int, int]:
-        """Return what tells the rows behind the mean from other rows: their number, and the sum of their marks."""
+        """Return a fingerprint of the rows that the mean is over: their number, and the sum of their marks."""
         marks = self.scores_mark + failures_are_zero * self.failed_mark
         return self.mean_rows(failures_are_zero=failures_are_zero), marks
 
@@ -282,8 +282,8 @@ class EvaluatorTally:
     label: str  # name of the evaluator in results
     name: str | None  # name of a stored evaluator; None for a pasted one
     version: int | None  # version of a stored evaluator; None for a pasted one
-    tally: Tally  # counts and scores of the evaluator
-    # the newest job over the same rows that had completed before this one did; None without one
+    tally: Tally  # counts and scores of the evaluator in the job
+    # the newest job over the same rows that completed before this job did; None if there is none
     previous_job: str | None
     previous: Tally | None  # scores of the same evaluator in that job; None if that job was deleted
     together: bool = False  # whether the evaluator has a score over all rows together
@@ -291,16 +291,16 @@ class EvaluatorTally:
     previous_is_zero: bool = False  # whether the previous job counts failed rows as 0
 
     def doubt(self) -> str | None:
-        """Return why none of its scores so far can be relied on, or not that over all rows; None for neither."""
+        """Return why no score so far, or not the score over all rows, can be relied on; None if there is no doubt."""
         over_all = (
             "the score over all rows together failed: see `together` in the summary" if self.failed_together else None
         )
         return self._doubt(self.tally) or over_all
 
     def change(self, *, failures_are_zero: bool) -> float | None:
-        """Return the mean minus that of the previous job; None over other rows, or where that one is doubtful.
+        """Return the mean minus the previous job's mean; None if that is doubtful, or over other rows.
 
-        Each job counts failed rows its own way: if these ways differ and a row failed, the means are over other rows.
+        If a row failed and only one of the jobs counts failed rows as 0, the means are over different rows.
         """
         if self.previous is None or self._doubt(self.previous) is not None:
             return None
@@ -331,12 +331,12 @@ class JobOverview:
     job: Job
     evaluators: tuple[EvaluatorTally, ...]  # evaluators of the job, in order
     dataset: str  # name of the data set, or its id if it has no name
-    asked: int  # rows that were sent to its model, failures included
+    asked: int  # number of rows that were sent to the job's model, failures included
     silent: bool = False  # whether the host that runs the job has written nothing for a while
 
 
 def row_mark(row: int) -> int:
-    """Return a number of 32 bits for a row. Sums of it tell sets of rows apart, but for one pair in four billion."""
+    """Return a 32-bit number for a row. Sums of it tell sets of rows apart, except for one pair in four billion."""
     return int.from_bytes(hashlib.blake2b(b"%d" % row, digest_size=4).digest())
 
 
@@ -439,7 +439,7 @@ class Jobs(Repository):
         return found[0]
 
     async def find_overviews(self, job_ids: Collection[str]) -> list[JobOverview]:
-        """Return the jobs with these ids, of whatever workspace, using two SQL statements."""
+        """Return the jobs with these ids, in any workspace, using two SQL statements."""
         return await self._overviews(_overviews(JobTable.id.in_(job_ids)))
 
     async def list_overviews(
@@ -455,9 +455,9 @@ class Jobs(Repository):
     ) -> list[JobOverview]:
         """Return the jobs of a workspace, or of all, newest first, with labels, data sets and model calls.
 
-        `search` is a text, in any case, in the name or id of a job, in the name of its data set or of an evaluator;
-        `schedule` is the name of the schedule that made it. Only jobs are returned that were created before `before`,
-        the `created_at` of the last job of the previous page, and that ended after `finished_after`.
+        `search` is searched, ignoring case, in the job's name and id, and in the names of its data set and evaluators;
+        `schedule` is the name of the schedule that made the job. `before`, the `created_at` of the last job on the
+        previous page, leaves out jobs that were created later; `finished_after` leaves out those that ended earlier.
         """
         query = _overviews(true() if workspace_id is None else JobTable.workspace_id == workspace_id)
         if before is not None:
@@ -521,7 +521,7 @@ class Jobs(Repository):
     async def list_completed(
         self, workspace_id: str, dataset: str, *, limit: int
     ) -> list[tuple[Job, tuple[EvaluatorTally, ...]]]:
-        """Return the completed jobs over the data set of a name, newest first, with the scores of each evaluator."""
+        """Return the completed jobs over the data set with this name, newest first, with each evaluator's scores."""
         chosen = select_jobs().where(JobTable.workspace_id == workspace_id, JobTable.dataset_name == dataset)
         chosen = chosen.where(JobTable.status == JobStatus.COMPLETED)
         async with self._database.reading() as connection:
@@ -552,12 +552,12 @@ class Jobs(Repository):
     async def set_desired_state(
         self, workspace_id: str, job_id: str, wanted: DesiredState, *, request: str | None = None
     ) -> Job:
-        """Request that a job runs, pauses or stops, and return it; a job that no host runs changes at once.
+        """Ask a job to run, pause or stop, and return it; a job that no host runs changes at once.
 
-        A job that failed is queued again, with another `request` if one is given: it scores the rows without a result.
+        A job that failed is queued again, with another `request` if one is given, to score the rows without a result.
 
         Raises:
-          InUse: the job has ended otherwise, or is not to run.
+          InUse: the job has ended in another way, or is asked not to run.
         """
         now = datetime.now(UTC)
         job = await self.get_job(workspace_id, job_id)
@@ -594,7 +594,7 @@ class Jobs(Repository):
         await self._database.give_space_back()
 
     async def delete_ended(self, before: datetime) -> int:
-        """Delete the jobs that ended before a time, with their results; return how many."""
+        """Delete the jobs that ended before a time, with their results; return how many were deleted."""
         ended = select_jobs().where(JobTable.finished_at < before)
         jobs = [as_job(row) for row in await self._database.fetch_all(ended)]
         for job in jobs:
@@ -622,13 +622,13 @@ def _overviews(chosen: ColumnElement[bool]) -> Select[Any]:
     return query.join(DatasetTable, DatasetTable.id == JobTable.dataset_id).where(chosen)
 
 
-_FAILED: Final = '{"status":"failed"'  # beginning of the JSON of a result that failed
+_FAILED: Final = '{"status":"failed"'  # how the JSON of a failed result begins
 _ZERO: Final = '"failures":"zero"'  # the request of a job that counts failed rows as 0 has it, some others may, too
 
 
-@cache  # takes a millisecond to build, as long as reading a job
+@cache  # building the query takes a millisecond, as long as reading a job
 def _tallies() -> Select[Any]:
-    """Return the query for evaluators of jobs with their tallies and those of the jobs before."""
+    """Return the query for evaluators of jobs, with their counts and those in the previous jobs."""
     table, before, job_before = JobEvaluatorTable, aliased(JobEvaluatorTable), aliased(JobTable)
     chosen = (job_before.id == table.previous_job) & job_before.request.contains(_ZERO)
     zero = select(job_before.request).where(chosen).scalar_subquery()
@@ -643,7 +643,7 @@ def _tallies() -> Select[Any]:
 
 
 def _scored(chosen: ColumnElement[bool]) -> Select[Any]:
-    """Return the query for evaluators of jobs with their tallies and their jobs, whose columns have a prefix."""
+    """Return the query for evaluators of jobs, with their counts and their jobs, whose columns have a prefix."""
     jobs = [column.label(f"job__{column.key}") for column in columns_of(JobTable, Job)]
     query = _tallies().add_columns(*jobs).join(JobTable, JobTable.id == JobEvaluatorTable.job_id)
     return query.where(chosen)
@@ -671,6 +671,6 @@ def _not_found(job_id: str) -> NotFound:
 
 _READ_WARNINGS: Final = Adapter(tuple[WarningCount, ...]).read_json
 _NEWEST_FIRST: Final = (JobTable.created_at.desc(), JobTable.id, JobEvaluatorTable.position)
-_DELETED_AT_ONCE: Final = 2000  # rows to delete at once
-_SILENT_S: Final = 10.0  # seconds without a heartbeat, after which the speed of a job is unknown
+_DELETED_AT_ONCE: Final = 2000  # number of rows to delete at once
+_SILENT_S: Final = 10.0  # seconds without a heartbeat after which a job's speed is unknown
 _UNENDED: Final = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED)

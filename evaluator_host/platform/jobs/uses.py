@@ -10,15 +10,15 @@ from evaluator_host.types.evaluator import Evaluator
 
 
 async def evaluators_of(registry: EvaluatorRegistry, workspace_id: str, spec: JobSpec) -> Iterable[Evaluator]:
-    """Return those evaluators of a job that never change: its own code, and numbered versions of stored ones."""
+    """Return those evaluators of a job that cannot change: pasted ones, and numbered versions of stored ones."""
     found = [one for one in spec.evaluators if isinstance(one, Evaluator)]
     for reference in references(spec):
         if "@" in reference:
-            with suppress(NotFound):  # the evaluator was deleted although a job uses it
+            with suppress(NotFound):  # raised if the evaluator was deleted although a job uses it
                 found.append((await registry.resolve(workspace_id, reference)).evaluator)
     return found
 
 
 def references(spec: JobSpec) -> Iterator[str]:
-    """Yield the stored evaluators that a job names."""
+    """Yield the references to stored evaluators in a job."""
     return (one for one in spec.evaluators if isinstance(one, str))

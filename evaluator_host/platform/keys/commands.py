@@ -1,4 +1,4 @@
-"""`keys` and `audit`: create, list and revoke the keys for calling a host over HTTP; the log of its calls."""
+"""`keys` and `audit`: create, list and revoke the keys for calling a host over HTTP, and show the log of its calls."""
 
 import sys
 from datetime import UTC, datetime

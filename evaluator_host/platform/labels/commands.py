@@ -1,4 +1,4 @@
-"""`labels`: queues of rows on a host that wait for labels of people."""
+"""`labels`: queues of rows on a host that wait for people to label them."""
 
 import json
 from typing import Annotated, Final

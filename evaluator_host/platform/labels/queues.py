@@ -76,8 +76,8 @@ class LabelQueues:
     ) -> LabelQueue:
         """Make a queue of rows of a job or of a data set; exactly one of `job` and `dataset` is given.
 
-        `rows` are row numbers, or a choice by results, such as failed ones, of one evaluator (None: of any). Of more
-        than `limit` rows, `limit` evenly spread ones are taken.
+        `rows` are row numbers, or a choice by results, such as the failed rows of one evaluator (None: of any). If
+        there are more than `limit` rows, `limit` evenly spread rows are taken.
 
         Raises:
           InvalidRequest: a field is not valid, or there are no such rows.
@@ -155,7 +155,7 @@ class LabelQueues:
         await self.labels.delete_queue(await self.labels.get_queue(workspace_id, name))
 
     async def next_row(self, workspace_id: str, name: str, *, by: str | None, key_id: str | None) -> LabelRow | None:
-        """Return the next waiting row, held 10 minutes for a person: the key's name, or `by`; None if none is left."""
+        """Return the next waiting row, or None, and hold it for a person (the key's name, or `by`) for 10 minutes."""
         queue = await self.labels.get_queue(workspace_id, name)
         taken = await self.labels.take_row(queue, await self._person(by, key_id))
         return None if taken is None else await self._shown(queue, taken)
@@ -190,11 +190,11 @@ class LabelQueues:
         by: str | None = None,
         key_id: str | None = None,
     ) -> LabelQueue:
-        """Label a row, skip it, or with a label of None remove its label; return the queue.
+        """Label a row, skip it, or (if the label is None) remove its label; return the queue.
 
         Raises:
           NotFound: there is no such queue or row.
-          InvalidRequest: the label is not one that the queue allows.
+          InvalidRequest: the queue does not allow this label.
           OverQuota: the workspace has reached its quota.
         """
         await self.usage.require_room(workspace_id, len(note))
@@ -214,7 +214,7 @@ class LabelQueues:
         return await self._report(queue)
 
     async def labels_of(self, job: Job, queue: str | None) -> dict[int, Json]:
-        """Return the labels for the rows of a job, the newest of each row: of one queue, or of all that apply to it.
+        """Return the newest label of each row of a job: from one queue, or from all queues that apply to the job.
 
         Raises:
           NotFound: there is no such queue.
@@ -248,7 +248,7 @@ class LabelQueues:
     async def _shown(self, queue: StoredQueue, stored: StoredLabel) -> LabelRow:
         entry = _entry(stored)
         if queue.job_id is not None:
-            with suppress(NotFound):  # the job was deleted; the data set stays
+            with suppress(NotFound):  # raised if the job was deleted; the data set stays
                 found = await self.rows.one(queue.workspace_id, queue.job_id, stored.index)
                 task = _CONTENT.read_json(queue.content).task
                 hidden = stored.state == LabelState.WAITING and not task.show_results

@@ -30,13 +30,13 @@ from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import NameTaken, NotFound
 
 HELD: Final = timedelta(minutes=10)
-_ROW_BYTES: Final = 64  # bytes of a row in a queue, besides its label and note
+_ROW_BYTES: Final = 64  # bytes that a row in a queue takes, besides its label and note
 _HELD: Final = text("held_by IS NOT NULL")
-_TRIES: Final = 20  # tries to take a row, while others take rows of the same queue
+_TRIES: Final = 20  # attempts to take a row while others take rows of the same queue
 
 
 class LabelQueueTable(Table):
-    """Queues of rows for people to label. JSON: `content`. The job `job_id` may have been deleted since."""
+    """Queues of rows for people to label. `content` is JSON. The job with the id `job_id` may have been deleted."""
 
     __tablename__ = "label_queues"
     __table_args__ = (UniqueConstraint("workspace_id", "name"), Index("ix_label_queues_dataset_id", "dataset_id"))
@@ -52,7 +52,7 @@ class LabelQueueTable(Table):
 
 
 class LabelTable(Table):
-    """Rows of label queues. `state`: waiting, labelled, skipped. JSON: `label`. `held_by`: the person who labels it."""
+    """Rows of label queues. `state`: waiting, labelled or skipped. `label` is JSON. `held_by`: who labels the row."""
 
     __tablename__ = "labels"
     __table_args__ = (
@@ -72,7 +72,7 @@ class LabelTable(Table):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the bytes of labels and notes, and some for each row of a queue."""
+        """Yield the bytes of labels and notes, and a fixed number for each row of a queue."""
         label = func.coalesce(func.length(cls.label), 0)
         query = select(func.sum(_ROW_BYTES + func.length(cls.note) + label)).join(LabelQueueTable)
         yield Size("labels", LabelQueueTable.workspace_id, query)
@@ -88,7 +88,7 @@ class LabelState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredQueue:
-    """A label queue. `content` is JSON; `own_outputs`: whether people see outputs of the job's model."""
+    """A label queue. `content` is JSON; `own_outputs` says whether people see outputs from the job's model."""
 
     id: str
     workspace_id: str
@@ -100,13 +100,13 @@ class StoredQueue:
     created_at: datetime
 
     def counts_for(self, job_id: str) -> bool:
-        """Return whether the labels apply to a job over the same data set, which scores the outputs that people saw."""
+        """Whether the labels apply to a job over the same data set: does it score the outputs that people saw?"""
         return self.job_id == job_id or not self.own_outputs
 
 
 @dataclass(frozen=True, slots=True)
 class StoredLabel:
-    """A row of a label queue. `label` is JSON, None while it waits and when it was skipped; `by` names the person."""
+    """A row of a label queue. `label` is JSON, None while the row waits or if it was skipped; `by` names the person."""
 
     index: int
     state: str
@@ -120,7 +120,7 @@ class Labels(Repository):
     """The label queues in the database."""
 
     async def add_queue(self, workspace_id: str, name: str, rows: Sequence[int], **given: Any) -> StoredQueue:
-        """Store a queue with its rows, all of them waiting. `given`: more fields of `StoredQueue`.
+        """Store a queue with its rows, which all wait for labels; `given` are further fields of `StoredQueue`.
 
         Raises:
           InvalidRequest: the name is not valid.
@@ -138,7 +138,7 @@ class Labels(Repository):
         return made
 
     async def list_queues(self, workspace_id: str, dataset_id: str | None = None) -> list[StoredQueue]:
-        """Return the queues of a workspace, or those over one data set, the newest first."""
+        """Return the queues of a workspace, or only those over one data set, newest first."""
         table = LabelQueueTable
         query = select(*columns_of(table, StoredQueue)).where(table.workspace_id == workspace_id)
         if dataset_id is not None:
@@ -180,7 +180,7 @@ class Labels(Repository):
     async def list_labels(
         self, queue: StoredQueue, *, state: LabelState | None = None, after: int = -1, limit: int | None = None
     ) -> list[StoredLabel]:
-        """Return the rows of a queue after row number `after`, in order; of one state, or of all with None."""
+        """Return the rows of a queue after row number `after`, in order; only those in one state, or with None all."""
         query = _labels(queue).where(LabelTable.index > after)
         if state is not None:
             query = query.where(LabelTable.state == state)
@@ -206,7 +206,7 @@ class Labels(Repository):
             waiting = (table.queue_id == queue.id) & (table.state == LabelState.WAITING)
             own = table.held_by == person
             free = or_(table.held_by.is_(None), own, table.held_until < now)
-            for chosen in (own, free):  # two look-ups in an index; one query for both would sort all rows
+            for chosen in (own, free):  # two queries that use an index; one query for both would sort all rows
                 query = select(table.index).where(waiting, chosen).order_by(table.index)
                 index = await self._database.fetch_value(query.limit(1))
                 if index is not None:
@@ -231,7 +231,7 @@ class Labels(Repository):
         await self._database.change_rows(update(LabelTable).where(this).values(**values))
 
     async def key_name(self, key_id: str) -> str:
-        """Return the name of an API key, which is the name of the person in a label queue."""
+        """Return the name of an API key, which stands for the person in a label queue."""
         return str(await self._database.fetch_value(select(ApiKeyTable.name).where(ApiKeyTable.id == key_id)))
 
 

@@ -24,14 +24,14 @@ from evaluator_host.types.jobs import Target
 _OURS: Final = frozenset({"model", "messages", "stream", "stream_options", "n"})
 PORTS: Final = {"http": 80, "https": 443}
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-_ADDRESS_S: Final = 3.0  # seconds to connect to one address of a host
+_ADDRESS_S: Final = 3.0  # seconds for connecting to one address of a host
 _TARGET_EXAMPLE: Final = "write it as https://api.example.com/v1; the key goes into a secret"
 
 
 class ModelAccess:
     """Checks and opens the models that jobs call.
 
-    `any_key` tells whether an API key of this host was ever created, since then not only the operator may call it.
+    `any_key` returns whether an API key of this host was ever created: if so, others than the operator may call it.
     """
 
     def __init__(self, settings: Settings, *, secrets: Secrets, any_key: Callable[[], Awaitable[bool]]) -> None:
@@ -77,7 +77,7 @@ class ModelAccess:
 
 
 def is_listed(parts: SplitResult, allowed: Iterable[str]) -> bool:
-    """Return whether a list of hosts (name, name:port or *) has the host of a URL."""
+    """Return whether a list of hosts (name, name:port or *) contains the host of a URL."""
     host, port = str(parts.hostname), parts.port or PORTS[parts.scheme]
     return not {one.lower() for one in allowed}.isdisjoint(
         {"*", host, f"{host}:{port}", f"[{host}]", f"[{host}]:{port}"}
@@ -89,7 +89,7 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
 
     Args:
       base_url: The URL.
-      field: The field of the request that has it, for messages.
+      field: The field of the request that contains the URL, for messages.
       path_only: Refuse a query, and a path that ends in `/chat/completions`, which the host adds itself.
 
     Raises:
@@ -101,9 +101,10 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
     try:
         parts = urlsplit(base_url)
         whole = parts.scheme in PORTS and bool(parts.hostname) and parts.port != 0
-        # httpx has to send to the host that is checked here
+        # make sure that httpx sends to the same host that is checked here
         whole = whole and httpx.URL(base_url).host == parts.hostname
-        _ = (parts.hostname or "").encode("idna")  # raises for labels of over 63 characters, as a look-up would
+        # raises an error for labels of over 63 characters, as a look-up would
+        _ = (parts.hostname or "").encode("idna")
     except (ValueError, httpx.InvalidURL) as error:
         raise refused("it is not an address", example) from error
     if not whole:
@@ -146,7 +147,7 @@ def make_http_client(
 
 
 class _Dialling:
-    """Makes the connections of a client as httpcore's `AsyncNetworkBackend` does, to addresses that `dial` returns."""
+    """Makes a client's connections like httpcore's `AsyncNetworkBackend`, but to addresses that `dial` returns."""
 
     def __init__(self, backend: Any, dial: Dial) -> None:
         self._backend = backend
@@ -163,7 +164,7 @@ class _Dialling:
         except LookupFailed as error:
             raise httpx.ConnectError(str(error)) from error
         for address in addresses[:-1]:
-            with suppress(Exception):  # any error of httpcore: the next address is tried
+            with suppress(Exception):  # whatever error httpcore raises, the next address is tried
                 wait_s = _ADDRESS_S if timeout is None else min(timeout, _ADDRESS_S)
                 return await self._backend.connect_tcp(address, port, timeout=wait_s, **options)
         return await self._backend.connect_tcp(addresses[-1], port, timeout=timeout, **options)
@@ -174,12 +175,13 @@ class _Dialling:
 
 def _trusted(settings: Settings) -> ssl.SSLContext:
     file, changed_at = settings.ca_file, None
-    with suppress(OSError):  # a fault of the file is reported when it is read later
+    with suppress(OSError):  # if the file cannot be read, a later reading reports that
         changed_at = file and file.stat().st_mtime_ns
     return _authorities(file, changed_at)
 
 
-@lru_cache(maxsize=2)  # reading certificates takes 50 ms of the event loop, and each message of an alert has a client
+# reading certificates blocks the event loop for 50 ms, and each message of an alert makes a client
+@lru_cache(maxsize=2)
 def _authorities(file: Path | None, _changed_at: int | None) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=certifi.where())
     if file is not None:
@@ -188,7 +190,7 @@ def _authorities(file: Path | None, _changed_at: int | None) -> ssl.SSLContext:
 
 
 def proxy_for(settings: Settings, host: str) -> str | None:
-    """Return the proxy by which this host reaches another one; None for a direct connection."""
+    """Return the proxy through which this host reaches another host; None for a direct connection."""
     proxy = settings.proxy
     if proxy is None or host in _LOOPBACK:
         return None

@@ -1,4 +1,4 @@
-"""Reads the answers of agents: which part of JSON, or of a stream of events, is the output."""
+"""Reads the answers of agents: finds the output in JSON, or in a stream of events."""
 
 import json
 import re
@@ -15,10 +15,10 @@ class AgentAnswerError(RuntimeError):
 
 
 def parse_path(path: str) -> list[tuple[bool, str | int]]:
-    """Return the steps of a JSONPath, each with whether it goes to any depth: `$.a[0]['b c'][*]..d`.
+    """Return the steps of a JSONPath such as `$.a[0]['b c'][*]..d`, each with whether it goes to any depth.
 
     Raises:
-      ValueError: the path has other syntax.
+      ValueError: the path has another syntax.
     """
     at = 1 if path.startswith("$") else 0
     text = path if at else f"${'' if path.startswith('[') else '.'}{path}"
@@ -71,10 +71,10 @@ def _children(value: Any, name: str | int) -> Iterable[Any]:
 
 
 def extract(value: Any, path: str, *, field: str, required: bool = True) -> Any:
-    """Return the last value at a JSONPath; None when there is none and it is not required.
+    """Return the last value at a JSONPath; None if there is no value and none is required.
 
     Raises:
-      ValueError: there is none.
+      ValueError: there is no value, and one is required.
     """
     found = find_path(value, path)
     if not found and required:
@@ -84,7 +84,7 @@ def extract(value: Any, path: str, *, field: str, required: bool = True) -> Any:
 
 
 def input_message(request: dict[str, Any]) -> str:
-    """Return the text of the user's last message, of all messages where there is none, or the prompt.
+    """Return the text of the user's last message, or of all messages if no message is the user's, or the prompt.
 
     Raises:
       ValueError: the request has neither messages nor a prompt.
@@ -123,7 +123,7 @@ def read_stream(
     """Return the response in an agent's stream of events, and the last event.
 
     Raises:
-      AgentAnswerError: no event has an output, or one is an error.
+      AgentAnswerError: no event has an output, or an event is an error.
       ValueError: the path is not valid.
     """
     parts: list[str] = []

@@ -39,7 +39,7 @@ class AgentIn(BaseModel):
 
 
 def require(agent: dict[str, Json]) -> None:
-    """Check the settings by which a job calls an agent: `AgentIn` as JSON.
+    """Check the settings with which a job calls an agent: an `AgentIn` as JSON.
 
     Raises:
       InvalidRequest: a field or a path is not valid.

@@ -26,7 +26,7 @@ _MESSAGE_CHARS: Final = 500
 AGAIN: Final = frozenset({408, 409, 425, 429})
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
-_LONGEST_WAIT_S: Final = 300.0  # limit of Retry-After
+_LONGEST_WAIT_S: Final = 300.0  # longest wait that a Retry-After header can ask for, in seconds
 _CHAT: Final = "/chat/completions"
 _COMPLETIONS: Final = "/completions"
 
@@ -44,7 +44,7 @@ class BadAnswer(Exception):
 class Completion:
     """A model's answer, with its token counts."""
 
-    output: Json  # text, `{"tool_calls": […]}`, or None when only the whole response is wanted
+    output: Json  # string, `{"tool_calls": […]}`, or None when only the whole response is wanted
     facts: dict[str, Json]  # `answered_by`, `finish_reason`, `tokens` and `cost`, as far as the answer has them
     response: dict[str, Json]  # the whole response body
 
@@ -81,7 +81,7 @@ def read_text(body: Any) -> Completion:
 
 
 def read_whole(body: Any) -> Completion:
-    """Check that a completion response has choices, and return it whole, with no text or tokens taken out of it.
+    """Check that a completion response has choices, and return it whole, without reading its text or tokens.
 
     Raises:
       BadAnswer: the answer has no choices.
@@ -102,7 +102,7 @@ def _require_answer(body: Any) -> None:
 
 
 def fault_of(text: str) -> str:
-    """Return the message in an error response: the one in its JSON error object, else the whole text."""
+    """Return the message in an error response: the one in its JSON error object, or else the whole text."""
     try:
         body = decode_json(text.encode())
     except (InvalidJson, ValueError):
@@ -112,7 +112,7 @@ def fault_of(text: str) -> str:
 
 def _output(message: dict[str, Any], finish_reason: str | None) -> Json:
     content = message.get("content")
-    if isinstance(content, list):  # the message comes in parts
+    if isinstance(content, list):  # the message is given in parts
         content = "".join(part["text"] for part in content if isinstance(part, dict) and _is_text(part.get("text")))
     if _is_text(content):
         return content
@@ -154,12 +154,12 @@ def _said(body: Any) -> str | None:
 class Answer:
     """The result of one model call, or the error of its last attempt."""
 
-    output: Json  # text, or `{"tool_calls": […]}`; None when the call failed
-    error: str | None  # redacted, for people; None when the call succeeded
-    latency_ms: float  # milliseconds of the answered attempt, else of the last one
+    output: Json  # string, or `{"tool_calls": […]}`; None when the call failed
+    error: str | None  # the error for people, redacted; None when the call succeeded
+    latency_ms: float  # milliseconds of the attempt that got an answer, or else of the last one
     # `{"started_at", "model", "attempts": [{"status", "latency_ms", "error"}], "body", "response", "tokens", "cost",
-    # …}`: `body` is the request as it was sent, None when it has over 2 MB; `response` is the whole response, None when
-    # the call failed. Both are redacted.
+    # …}`: `body` is the request as it was sent, or None if it has over 2 MB; `response` is the whole response, or None
+    # if the call failed. Both are redacted.
     log: dict[str, Json]
 
 
@@ -201,7 +201,7 @@ class Endpoint:
         return await self._ask(_CHAT, {**body, "messages": messages}, read_completion)
 
     async def complete(self, request: dict[str, Json]) -> Answer:
-        """Send a request unchanged, as a chat completion if it has `messages`, and log the response; never raises."""
+        """Send a request unchanged (a chat completion if it has `messages`), and log the response; never raises."""
         path = _CHAT if "messages" in request else _COMPLETIONS
         return await self._ask(path, {**request, "model": self._target.model}, read_whole)
 
@@ -297,7 +297,7 @@ async def read_body(response: httpx.Response, most: int) -> bytes:
 
 
 def pause_s(tries: int) -> float:
-    """Return the seconds to wait after `tries` failed attempts: twice as long each time, half of it random."""
+    """Return the seconds to wait after `tries` failed attempts: twice as many each time, half of them random."""
     longest = min(_PAUSE_S * 2.0 ** (tries - 1), _LONGEST_PAUSE_S)
     return float(longest * (0.5 + random.random() / 2))  # noqa: S311 - spreads callers, guards nothing
 

@@ -35,10 +35,11 @@ from evaluator_host.types.redaction import SHORTEST, Redactor
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
-_AT_ONCE: Final = 32  # most requests under way, of all processes for calls
+_AT_ONCE: Final = 32  # highest number of requests at a time, over all processes
 _NAME_CHARS: Final = 200
 _NAME: Final = r"([A-Za-z0-9_.\-]{1,255})"
-_REFERENCE: Final = re.compile(  # a reference to a model, or the address that NVIDIA's client makes from one
+# a reference to a model, or the address that NVIDIA's client makes from such a reference
+_REFERENCE: Final = re.compile(
     rf"ref://{_NAME}/{_NAME}$|https?://[^/]+/apis/inference-gateway/v2/workspaces/{_NAME}/model/{_NAME}/-(?:/v1)?/?"
 )
 _SUFFIXES: Final = ("/chat/completions", "/completions")
@@ -47,7 +48,7 @@ _NOT_SENT: Final = frozenset({"extra_body", "extra_headers", "extra_query", "tim
 
 @dataclass(frozen=True, slots=True)
 class ModelPlace:
-    """A model's endpoint: its address, its name there, and the workspace secret that holds its key."""
+    """A model's endpoint: its address, its name at this address, and the workspace secret that holds its key."""
 
     base_url: str
     model: str
@@ -75,7 +76,7 @@ class Judges:
         return await self.gateway.grant(evaluator, workspace, terms, redactor=redactor)
 
     async def reveal(self, evaluator: Evaluator, workspace: str) -> dict[str, str]:
-        """Return the values of an evaluator's secrets by variable; raise `InvalidRequest` if code may not see one."""
+        """Return an evaluator's secrets, values by variable; raise `InvalidRequest` if code may not see a secret."""
         allowed = await self.gateway.directory.operator.code_secrets(workspace)
         found = {}
         for variable, secret in evaluator.secrets.items():
@@ -118,7 +119,7 @@ class Judges:
         await self._clients.aclose()
 
     async def _model(self, ask: Ask, workspace: str) -> GrantedModel:
-        """Return the model that is asked, with its key: a registered one for a reference, else the given address."""
+        """Return the model to call, with its key: a registered one for a reference, or else the given address."""
         reference = _REFERENCE.match(ask.url)
         if reference is None:
             return await self._at(ModelPlace(ask.url, ask.model, ask.secret), ask.model, ask, workspace)
@@ -184,7 +185,7 @@ def _estimated(request: Json, response: Json) -> tuple[int, int]:
 
 
 def _base_url(url: str) -> str:
-    """Return an address without the path of an endpoint at its end."""
+    """Return an address without an endpoint's path at its end."""
     base = url.rstrip("/")
     for suffix in _SUFFIXES:
         base = base.removesuffix(suffix)

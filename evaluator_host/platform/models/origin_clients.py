@@ -14,7 +14,7 @@ from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.system.lookups import MODEL_NAMES
 from evaluator_host.platform.models.access import make_http_client
 
-KEPT: Final = 64  # clients without a request that stay open
+KEPT: Final = 64  # highest number of unused clients that stay open
 
 
 @dataclass(slots=True)
@@ -24,11 +24,11 @@ class _Client:
 
 
 class OriginClients:
-    """A client for each origin, so that a slow provider takes no connection of another one. Bound to one event loop.
+    """A client for each origin, so that a slow provider takes no connections from another one. Bound to one event loop.
 
     Args:
       settings: Proxy and certificates.
-      at_once: Connections to one origin.
+      at_once: Highest number of connections to one origin.
     """
 
     def __init__(self, settings: Settings, *, at_once: int) -> None:
@@ -38,7 +38,7 @@ class OriginClients:
 
     @asynccontextmanager
     async def lend(self, url: str) -> AsyncIterator[httpx.AsyncClient]:
-        """Yield the client of a URL; afterwards, close those that were unused for longest if there are many."""
+        """Yield the client for a URL; afterwards, if there are many, close those that were unused for longest."""
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
         if origin not in self._clients:

@@ -19,7 +19,7 @@ def prompt_templates(target: Target) -> list[tuple[str, str]]:
     """Return the templates of a job's prompt, with the paths of their fields, for `rendering.require_templates`.
 
     Raises:
-      InvalidRequest: there is no prompt, no template in it, or it is too large.
+      InvalidRequest: the prompt is missing, has no template, or is too large.
     """
     refused = partial(InvalidRequest.of, "target", what="target")
     if bool(target.messages) == (target.prompt_template is not None):
@@ -46,7 +46,7 @@ def messages_of(target: Target, record: dict[str, Any]) -> list[Json]:
     Raises:
       BadTemplate: the record does not fit a template.
     """
-    if is_row(record):  # lets templates name the columns, which are in `inputs`
+    if is_row(record):  # templates can name the columns of such a record, which are in its `inputs`
         record = {**(record.get("inputs") or {}), **record}
     rendered: list[Json] = _rendered(_messages(target), record)
     return rendered
@@ -73,7 +73,7 @@ def _rendered(value: Any, record: dict[str, Any]) -> Any:
 
 
 def _texts(value: Any, field: str, depth: int = 0) -> list[tuple[str, str]]:
-    """Return every text in the messages, with its path."""
+    """Return every string in the messages, with its path."""
     if depth > _DEPTH:
         raise InvalidRequest.of(field, "the messages are nested too deeply", what="target")
     match value:

@@ -48,7 +48,7 @@ class ModelChangeIn(Wire):
 
     model_config = example(input_price=0.1, output_price=0.4)
 
-    url: str = Field(  # no default, because generated clients would send it
+    url: str = Field(  # has no default, because generated clients would send that
         default_factory=str, min_length=1, max_length=2000, description="Base URL of the API: https://api.openai.com/v1"
     )
     kind: ModelKind | None = Field(None, description="Kind of API. Default: openai, also for compatible ones.")
@@ -99,7 +99,7 @@ class ModelIn(ModelChangeIn):
 
 
 def models_api(service: ModelService, users: Users, access: Access) -> APIRouter:
-    """Return the routes of models. A key sees those of its workspace, and the operator's."""
+    """Return the routes of models. A key sees the models of its own workspace, and the operator's."""
     router = APIRouter(prefix="/v1/models", route_class=JsonRoute, tags=["models"])
 
     @asynccontextmanager
@@ -217,6 +217,7 @@ async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         *lines, rest = (rest + chunk).split(b"\n")
         if len(rest) > _LINE_BYTES:
             raise InvalidRequest(f"a line is longer than {_LINE_BYTES >> 20} MB")
-        for line in filter(bytes.strip, lines):  # skips blank lines, which may be a quarter of a million in one part
+        # without blank lines, of which one part may have a quarter of a million
+        for line in filter(bytes.strip, lines):
             yield line
     yield rest

@@ -15,7 +15,7 @@ from evaluator_host.types.errors import InUse, NotFound
 from evaluator_host.types.models import DayUsage
 
 _PAGE: Final = 200
-_MEASURED_EACH: Final = 16  # answers are summed again once they have grown by a sixteenth of the limit
+_MEASURED_EACH: Final = 16  # sizes are summed again once the answers have grown by a sixteenth of the limit
 _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost")
 
 
@@ -35,7 +35,7 @@ class ModelUsageTable(Table):
 
 
 class ModelDayTable(Table):
-    """Requests to models that hosts took from a workspace's budget of a day (UTC), made or not yet."""
+    """How many requests hosts have taken from a workspace's budget for a day (UTC), whether made yet or not."""
 
     __tablename__ = "model_days"
 
@@ -53,7 +53,7 @@ class ModelHostTable(Table):
 
 
 class ModelAnswerTable(Table):
-    """Recorded answers of models, by the digest of the request. JSON: `content` (request and answer)."""
+    """Recorded answers of models, by the digest of the request. `content` (request and answer) is JSON."""
 
     __tablename__ = "model_answers"
     __table_args__ = (Index("ix_model_answers_workspace_id_created_at", "workspace_id", "created_at"),)
@@ -68,7 +68,7 @@ class ModelAnswerTable(Table):
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """A model's recorded answer. `digest` is that of the request, `content` JSON with request and answer."""
+    """A model's recorded answer. `digest` is the request's digest; `content` is JSON with request and answer."""
 
     digest: str
     model: str
@@ -81,7 +81,8 @@ class Models(Repository):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self._unmeasured: dict[str, int] = {}  # bytes of answers that were added since the last sum, by workspace
+        # by workspace: bytes of answers that were added since sizes were last summed
+        self._unmeasured: dict[str, int] = {}
 
     async def list_hosts(self) -> list[str]:
         """Return the hosts that were allowed on the pages, by name."""
@@ -92,7 +93,7 @@ class Models(Repository):
         """Allow a host.
 
         Raises:
-          InUse: `most` hosts are allowed.
+          InUse: `most` hosts are already allowed.
         """
         async with self._database.transaction() as connection:
             if int(await connection.scalar(select(func.count()).select_from(ModelHostTable)) or 0) >= most:
@@ -111,10 +112,10 @@ class Models(Repository):
             )
 
     async def add_usage(self, workspace_id: str, day: str, used: Mapping[str, Mapping[str, float]]) -> None:
-        """Add to the stored use of models by a workspace on one day.
+        """Add to the stored counts of a workspace's use of models on one day.
 
         Args:
-          workspace_id: The workspace that used them.
+          workspace_id: The workspace that used the models.
           day: Day in UTC, `2026-01-31`.
           used: Counts by model: `{"judge-small": {"requests": 1, "replayed": 0, "input_tokens", "output_tokens",
             "cost"}}`.
@@ -141,7 +142,7 @@ class Models(Repository):
           workspace_id: Whose budget it is.
           day: Day in UTC, `2026-01-31`.
           most: The budget of the whole day, on all hosts.
-          wanted: Called with how many requests are left; returns how many to take.
+          wanted: Gets the number of requests that are left; returns how many to take.
         """
         table = ModelDayTable
         this = (table.workspace_id == workspace_id) & (table.day == day)
@@ -157,7 +158,7 @@ class Models(Repository):
         return more
 
     async def _begin_day(self, connection: AsyncConnection, workspace_id: str, day: str) -> None:
-        """Count the requests that were made before the day had a budget as taken from it."""
+        """Begin the day's count with the requests that were made before the day had a budget."""
         usage = ModelUsageTable
         mine = (usage.workspace_id == workspace_id) & (usage.day == day)
         made = int(await connection.scalar(select(func.sum(usage.requests)).where(mine)) or 0)
@@ -178,7 +179,7 @@ class Models(Repository):
         return None if found is None else str(found)
 
     async def add_answers(self, workspace_id: str, answers: Sequence[RecordedAnswer], *, most_bytes: int) -> None:
-        """Store or replace recorded answers; delete the workspace's oldest ones above `most_bytes` in all."""
+        """Store or replace recorded answers; delete the workspace's oldest answers if all have over `most_bytes`."""
         table = ModelAnswerTable
         known = self._unmeasured.get(workspace_id)
         grown = (known or 0) + sum(len(one.content) for one in answers)

@@ -34,7 +34,7 @@ _VERSIONS: dict[int | str, dict[str, Any]] = {
 
 
 def environments_api(service: Service, access: Access) -> APIRouter:
-    """Return the routes of package sets. A key sees those that its workspace requested."""
+    """Return the routes of package sets. A key sees the sets that its workspace requested."""
     router = APIRouter(prefix="/v1/environments", route_class=JsonRoute, tags=["environments"])
 
     @router.post("", response_model=EnvironmentReport, responses=_REFUSED)
@@ -94,7 +94,7 @@ async def _seen(environments: Environments, access: Access, caller: KeyHolder, n
     if await access.package_visibility.sees(caller, name):
         with suppress(NotFound):
             return await environments.find_report(name)
-    else:  # the name may be the digest of a set that was requested by its key
+    else:  # the name may be the digest of a set that the workspace requested by its key
         for report in await access.package_visibility.filtered(caller, await environments.reports()):
             if name in (report.key, report.digest):
                 return report

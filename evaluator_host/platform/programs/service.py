@@ -1,8 +1,8 @@
 """`Script`: a program to run once; `ScriptResult`: its exit code and output. Python programs share warm sandboxes.
 
-The text of a Python program is sent in a row of one evaluator that is the same for all, so a new program starts in a
-sandbox that already runs, in its own process, as every row does. JavaScript is compiled when it is loaded, so each
-JavaScript program is its own evaluator.
+All Python programs are rows of one evaluator, and each row has the program's code. So a new program starts in a sandbox
+that already runs, but in its own process, as every row does. JavaScript is compiled when it is loaded, so each
+JavaScript program is an evaluator of its own.
 """
 
 from dataclasses import dataclass, field
@@ -21,10 +21,10 @@ class Script:
 
     Attributes:
       code: Source of the program.
-      argv: Its command line arguments, without the program name.
+      argv: Command-line arguments, without the program's name.
       env: Environment variables, besides those of the sandbox.
       stdin: Text for standard input.
-      files: Texts of further files, by path.
+      files: Content of further files, by path.
     """
 
     code: str
@@ -64,9 +64,9 @@ class ScriptResult:
     """Exit code, output and files of a program.
 
     Attributes:
-      exit_code: Exit code; None for a program that did not end by itself: a time or memory limit, a fault of the host.
-      stdout: Its standard output, cut at `limits.log_kb`.
-      stderr: Its standard error, cut likewise; the traceback of an exception is at its end.
+      exit_code: Exit code; None if a time or memory limit, or a fault of the host, ended the program.
+      stdout: Standard output, cut at `limits.log_kb`.
+      stderr: Standard error, cut at the same size; an exception's traceback is at its end.
       truncated: Whether one of the two was cut.
       error: Why there is no exit code; None if there is one.
     """
@@ -87,7 +87,7 @@ def script_result(found: EvaluationResult | EvaluationError) -> ScriptResult:
         return ScriptResult(int(found.native[0]["exit_code"]), logs.stdout, logs.stderr, logs.truncated, None)
     if (status := _exit_status(error)) is not None:
         return ScriptResult(status, logs.stdout, logs.stderr, logs.truncated, None)
-    if error.code in _FAILED:  # an exception ends a JavaScript program with code 1, as in Python
+    if error.code in _FAILED:  # a JavaScript program that throws ends with code 1, as in Python
         told = error.traceback or f"{error.type or 'Error'}: {error.message}\n"
         return ScriptResult(1, logs.stdout, f"{logs.stderr}{told}", logs.truncated, None)
     return ScriptResult(None, logs.stdout, logs.stderr, logs.truncated, error)

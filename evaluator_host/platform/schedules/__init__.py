@@ -1,1 +1,1 @@
-"""Jobs at times."""
+"""Schedules, which make jobs at fixed times."""

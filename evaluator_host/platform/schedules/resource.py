@@ -20,7 +20,7 @@ from evaluator_host.platform.users import Used
 
 
 class ScheduleResource(Resource):
-    """Schedules of jobs. Alerts ask them for runs that made no job."""
+    """The schedules of a host. Alerts ask them for runs that made no job."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -32,11 +32,11 @@ class ScheduleResource(Resource):
         return schedules_api(self._schedules, self.host.users, access).routes
 
     def tasks(self) -> Iterable[Task]:
-        """Return the clock that makes jobs."""
+        """Return the task that makes jobs when it is time."""
         return (Task("the schedules of jobs", self._schedules.run),)
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return the schedules whose jobs use a thing."""
+        """Return the names of the schedules whose jobs use an object."""
         specs = await self._schedules.list_specs(workspace_id)
         return [f"schedule {name}" for name, spec in specs.items() if await self._uses(workspace_id, spec, used)]
 

@@ -1,7 +1,7 @@
 """Creates jobs at the times of cron expressions, exactly one for each time even if several hosts share the database.
 
-The idempotency key of a job contains its time, so that a second host gets the same job. Of the times that passed while
-no host ran, only the newest gets a job; the others count as missed.
+The idempotency key of a job contains its time, so that a second host gets the same job. If several times passed while
+no host ran, only the newest gets a job, and the others count as missed.
 """
 
 import asyncio
@@ -26,8 +26,8 @@ from evaluator_host.types.errors import HostError, InvalidRequest, NotFound, Sto
 from evaluator_host.types.jobs import JobReport
 
 KIND: Final = "schedule"
-_MOST: Final = 100  # most schedules of a workspace
-_MOST_BYTES: Final = 256 << 10  # largest job of a schedule, since each check reads it
+_MOST: Final = 100  # highest number of schedules in a workspace
+_MOST_BYTES: Final = 256 << 10  # highest number of bytes in a schedule's job, since each check reads it
 _LOOK_EVERY_S: Final = 5.0
 _MISSED_COUNTED: Final = 1000
 _SHOWN: Final = 3
@@ -38,7 +38,7 @@ _refused = partial(InvalidRequest.of, what="schedule")
 
 @dataclass(frozen=True, slots=True)
 class _Schedule:
-    """A schedule in the store; `next_at` is None for an expression without a later time."""
+    """A schedule as it is stored; `next_at` is None if the expression has no later time."""
 
     spec: JobSpec
     cron: str
@@ -77,7 +77,7 @@ class Schedules:
           InvalidRequest: the name, the expression, the time zone or the job is not valid.
           NotFound: there is no such evaluator or data set.
           NameTaken: there is a schedule with that name.
-          InUse: the workspace has too many.
+          InUse: the workspace has too many schedules.
         """
         first = next(iter(_times(cron, timezone, datetime.now(UTC))), None)
         if first is None:
@@ -100,7 +100,7 @@ class Schedules:
         return _report(stored)
 
     async def list_schedules(self, workspace_id: str) -> list[ScheduleReport]:
-        """Return the schedules of a workspace, by name."""
+        """Return the schedules of a workspace, sorted by name."""
         return [_report(one) for one in await self._objects.list_objects(KIND, workspace_id)]
 
     async def list_specs(self, workspace_id: str) -> dict[str, JobSpec]:
@@ -125,7 +125,7 @@ class Schedules:
         cron: str | None = None,
         timezone: str | None = None,
     ) -> ScheduleReport:
-        """Pause, resume or change a schedule; None leaves a field unchanged. Times in a pause get no job later.
+        """Pause, resume or change a schedule; None leaves a field unchanged. Times that pass during a pause get no job.
 
         Raises:
           InvalidRequest: the expression or the time zone is not valid.
@@ -143,7 +143,7 @@ class Schedules:
         return _report(stored)
 
     async def run_schedule(self, workspace_id: str, name: str) -> JobReport:
-        """Create the job of a schedule now, in addition to its times.
+        """Create the job of a schedule now, besides the jobs at its times.
 
         Raises:
           NotFound: there is no schedule with that name, or its evaluator or data set was deleted.
@@ -158,7 +158,7 @@ class Schedules:
         return job
 
     async def missed_run(self, workspace_id: str, name: str) -> tuple[datetime, str] | None:
-        """Return the time of the last run, and why it made no job; None when it made one, or none was due yet."""
+        """Return the time of the last run, and why it made no job; None if it made a job, or no run was due yet."""
         kept = _STORED.read_json((await self._objects.get_object(KIND, workspace_id, name)).content)
         return None if kept.last_at is None or kept.last_error is None else (kept.last_at, kept.last_error)
 
@@ -188,7 +188,7 @@ class Schedules:
         if kept.paused or kept.next_at is None:
             return
         following = next(_times(kept.cron, kept.timezone, now), None)
-        if kept.next_at > now:  # an earlier time without a run means that the clock was ahead
+        if kept.next_at > now:  # if an earlier time has no run, the clock was ahead before
             if following is not None and following < kept.next_at and following != kept.last_at:
                 await self._objects.swap_object(stored, _json(replace(kept, next_at=following)))
             return
@@ -235,7 +235,7 @@ def _named(stored: StoredObject, kept: _Schedule, at: datetime) -> JobSpec:
 
 
 def _times(cron: str, timezone: str, after: datetime) -> Iterator[datetime]:
-    """Yield the times of a cron expression after a time, in UTC; daylight saving as in Debian's cron.
+    """Yield the times of a cron expression after a time, in UTC; with Debian cron's rules for daylight saving.
 
     Raises:
       InvalidRequest: the expression or the time zone is not valid.

@@ -72,7 +72,7 @@ def rotate(
 
 
 def _value() -> str:
-    """Read the value where neither other users nor the shell history see it."""
+    """Ask for the value, or read it from standard input, so that neither other users nor the shell history see it."""
     asked = sys.stdin.isatty()
     value = str(typer.prompt("Value", hide_input=True, err=True)) if asked else sys.stdin.read(_CHARS_READ)
     value = value.rstrip("\r\n")

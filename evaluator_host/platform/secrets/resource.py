@@ -12,7 +12,7 @@ from evaluator_host.platform.secrets.routes import CodeSecrets, secrets_api
 
 
 class SecretResource(Resource):
-    """Secrets."""
+    """The secrets of workspaces on a host."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)

@@ -1,4 +1,4 @@
-"""Routes of secrets: set, list, delete. No route returns a value."""
+"""Routes of secrets: set, list, delete. No route returns a secret's value."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,7 +40,7 @@ class CodeSecrets(Protocol):
 def secrets_api(
     secrets: Secrets, users: Users, access: Access, *, granted: Callable[[], CodeSecrets | None]
 ) -> APIRouter:
-    """Return the routes of secrets. A key sees those of its workspace."""
+    """Return the routes of secrets. A key sees the secrets of its own workspace."""
     router = APIRouter(prefix="/v1/secrets", route_class=JsonRoute, tags=["secrets"])
 
     async def shown(workspace: str, *reports: SecretReport) -> list[SecretReport]:

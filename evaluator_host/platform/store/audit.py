@@ -16,7 +16,7 @@ from evaluator_host.platform.store.database import Repository, row_values
 from evaluator_host.platform.store.tables import ApiKeyTable, AuditTable, WorkspaceTable
 from evaluator_host.types.errors import StoreUnavailable
 
-KEPT: Final = 20_000  # most entries in memory, a few megabytes
+KEPT: Final = 20_000  # highest number of entries in memory, a few megabytes
 _BATCH: Final = 1_000
 
 _PRUNED_AT_ONCE: Final = 10_000  # entries to remove at once, so that no writer waits long
@@ -31,13 +31,14 @@ class AuditEntry:
     key_id: str | None  # the caller's key; None on a host without keys
     verb: str  # such as `evaluate` or `jobs.create`
     evaluator: str | None  # digest of the evaluator; None for verbs without one
-    rows: int  # rows of the call
-    failed: int  # rows that failed
+    rows: int  # number of rows in the call
+    failed: int  # number of failed rows
     outcome: str  # `scored`, or the most frequent error code
     duration_ms: float  # milliseconds of the whole call
-    # grants of its evaluators, as `Evaluator.grants`, separated by spaces; None without any
+    # grants of the call's evaluators, as in `Evaluator.grants`, separated by spaces; None if there are none
     grants: str | None = None
-    subject: str | None = None  # name or id of what was made, changed or deleted; None for calls of evaluators
+    # name or id of the object that was created, changed or deleted; None for calls that run evaluators
+    subject: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Audit(Repository):
     """The audit log in the database."""
 
     async def append_entries(self, entries: Sequence[AuditEntry]) -> None:
-        """Append all of these audit entries, or none."""
+        """Append these audit entries: all of them, or none if that fails."""
         if entries:
             async with self._database.transaction() as connection:
                 await connection.execute(insert(AuditTable), [row_values(entry) for entry in entries])
@@ -70,7 +71,7 @@ class Audit(Repository):
     async def list_entries(
         self, *, limit: int, workspace: str | None = None, key: str | None = None, since: datetime | None = None
     ) -> list[AuditLine]:
-        """Return the newest audit entries, the newest first. `workspace` is a name, `key` a name or an id."""
+        """Return the newest audit entries, newest first. `workspace` is a name, `key` a name or an id."""
         query = (
             select(
                 AuditTable.at,

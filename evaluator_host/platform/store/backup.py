@@ -1,6 +1,6 @@
-"""Copies a running host's database to one file, and restores it: by SQLite's backup, or pg_dump.
+"""Copies a running host's database to one file, with SQLite's backup or pg_dump, and restores such a file.
 
-A copy has the state of one moment, and does not stop writers.
+A copy shows the database at one moment, and making it does not stop writers.
 """
 
 import os
@@ -39,10 +39,10 @@ def copy_database(address: Address, file: Path) -> None:
 
 
 def restore_database(address: Address, copy: Path, revisions: Mapping[str, str]) -> None:
-    """Fill an empty database from a file that `copy_database` wrote; `revisions` has that of each group of tables.
+    """Fill an empty database from a file that `copy_database` wrote; `revisions` has each table group's revision.
 
     Raises:
-      Misconfigured: a newer version made the copy, or there is a database already.
+      Misconfigured: a newer version made the copy, or the database is not empty.
       StoreUnavailable: the database does not answer.
     """
     if newer := newer_tables(revisions):
@@ -66,7 +66,7 @@ def restore_database(address: Address, copy: Path, revisions: Mapping[str, str])
 
 
 def _run_tool(name: str, address: Address, *arguments: str) -> None:
-    """Run a tool of PostgreSQL; the password goes by the environment, which other users cannot read."""
+    """Run a tool of PostgreSQL; the password is passed in the environment, which other users cannot read."""
     url = address.url
     given = {"PGHOST": url.host, "PGPORT": url.port and str(url.port), "PGUSER": url.username,
              "PGPASSWORD": url.password, "PGDATABASE": url.database}  # fmt: skip

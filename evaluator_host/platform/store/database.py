@@ -1,7 +1,7 @@
-"""Opens a host's database: its address, transactions, read snapshots, and errors as the host's own exceptions.
+"""Opens a host's database: its address, transactions and read snapshots; turns its errors into the host's exceptions.
 
-A SQLite file has one writer at a time. Writers of this process queue for a lock here, so that none polls for the lock
-of the file; writers of other processes are waited for. Messages never contain values: these may be a user's data.
+A SQLite file has one writer at a time. Writers in this process queue for a lock here, so that none has to poll for the
+file's lock; they wait for writers in other processes. Messages never contain values, which may be a user's data.
 """
 
 import asyncio
@@ -55,8 +55,8 @@ from evaluator_host.types.names import what_was_meant
 _WAIT_S: Final = 15.0  # seconds for another process's write, or for a free connection
 _CONNECTIONS: Final = 8
 _VACUUMED_PAGES: Final = 2000
-_NAMES: Final = 1000  # most names to compare with a misspelt one
-_KEPT: Final = 2  # connections of their own for keys and for the watch, since calls may occupy all others
+_NAMES: Final = 1000  # highest number of names to compare with a misspelt one
+_KEPT: Final = 2  # connections reserved for keys and for the watch, since calls may occupy all others
 _ANSWERING: Final = {  # parameters of a PostgreSQL connection that reveal a lost server within half a minute
     "connect_timeout": 10,
     "application_name": "evaluator-host",
@@ -65,14 +65,14 @@ _ANSWERING: Final = {  # parameters of a PostgreSQL connection that reveal a los
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
-_TICK_S: Final = 2.0  # coarsest resolution of times in a file system
+_TICK_S: Final = 2.0  # seconds: the coarsest resolution of times in any file system
 _WRITES: Final = "evaluator_host_writes"
 FILE_NAME: Final = "evaluator-host.db"
 _POSTGRESQL: Final = ("postgres", "postgresql")  # schemes of a URL; several platforms write the first one
 _SECRET: Final = ("password", "sslpassword")  # parameters of a URL that are secret
 
 _MORE_CONNECTIONS: Final = "raise max_connections of the server, or let fewer programs connect to it"
-_TO_DO: Final = (  # remedies by words in a driver's error
+_TO_DO: Final = (  # what to do, by a word in the driver's error
     ("unable to open database file", "check that its folder exists, and that the user of this host may write to it"),
     ("readonly database", "let the user of this host write to the file, its folder, and the -wal and -shm beside it"),
     ("disk is full", DISK_FULL),
@@ -81,7 +81,7 @@ _TO_DO: Final = (  # remedies by words in a driver's error
     ("too many clients", _MORE_CONNECTIONS),
     ("connection slots are reserved", _MORE_CONNECTIONS),
     ("No space left on device", "make room on the disk of the database's server, then try again"),
-    ("failed", "start the server, or correct EVALUATOR_HOST_DATABASE_URL"),  # connection or login failed
+    ("failed", "start the server, or correct EVALUATOR_HOST_DATABASE_URL"),  # the connection or the login failed
 )
 
 
@@ -121,7 +121,7 @@ def address(database_url: str | None, data_dir: Path) -> Address:
       data_dir: Data directory of the host.
 
     Raises:
-      Misconfigured: the URL is not valid, or of another kind of database. The message omits it for its password.
+      Misconfigured: the URL is not valid, or of another kind of database. The message omits the URL (its password).
     """
     if not database_url:
         return sqlite_address(data_dir / FILE_NAME)
@@ -197,9 +197,10 @@ class Database:
             yield
 
     def mark(self) -> tuple[Any, ...] | None:
-        """Return a value that changes with every write to the database, by any process; None when unknown.
+        """Return a value that changes whenever any process writes to the database; None when unknown.
 
-        The value is unknown for PostgreSQL, and for a SQLite file written a moment ago: two writes may have one time.
+        The value is unknown for PostgreSQL, and for a SQLite file written a moment ago, since two writes may have the
+        same time.
         """
         if (file := self.address.file) is None:
             return None
@@ -242,7 +243,7 @@ class Database:
             return (await connection.execute(statement)).rowcount
 
     async def delete_rows(self, key: Any, chosen: ColumnElement[bool], *, at_once: int) -> int:
-        """Delete chosen rows by primary key, in batches of `at_once` so that no writer waits long; return how many."""
+        """Delete chosen rows by primary key, `at_once` at a time so that no writer waits long; return how many."""
         removed = 0
         while True:
             some = select(key).where(chosen).limit(at_once)
@@ -252,12 +253,12 @@ class Database:
                 return removed
 
     async def give_space_back(self) -> None:
-        """Return the space of deleted rows to the file system, a few megabytes at a time; PostgreSQL does so itself."""
+        """Return the space of deleted rows to the file system, a few MB at a time; PostgreSQL does that itself."""
         while self.address.engine is Engine.SQLITE:
             async with self.transaction() as connection:
                 before = await connection.scalar(text("PRAGMA freelist_count"))
                 driver: Any = (await connection.get_raw_connection()).driver_connection
-                # `executescript` rather than `execute`, which would free only one page
+                # `execute` would free only one page
                 await driver.executescript(f"PRAGMA incremental_vacuum({_VACUUMED_PAGES})")
                 if await connection.scalar(text("PRAGMA freelist_count")) in (0, before):
                     return
@@ -296,7 +297,7 @@ def translated(address: Address) -> Iterator[None]:
     """Convert the database driver's exceptions to the host's.
 
     Raises:
-      InvalidRequest: the database does not take a value.
+      InvalidRequest: the database does not accept a value.
       StoreUnavailable: the database does not answer, or cannot write.
     """
     try:
@@ -337,8 +338,8 @@ def clock(connection: AsyncConnection, *, before: timedelta = timedelta()) -> Co
 
 
 def insert_unless_there(connection: AsyncConnection, table: type[DeclarativeBase]) -> Any:
-    """Return an INSERT that does nothing where the row exists already (`ON CONFLICT DO NOTHING`)."""
-    dialect: Any = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # loaded by the engine already
+    """Return an INSERT that does nothing if the row already exists (`ON CONFLICT DO NOTHING`)."""
+    dialect: Any = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # the engine has already loaded it
     return dialect.insert(table).on_conflict_do_nothing()
 
 
@@ -347,7 +348,7 @@ async def insert_many(
 ) -> None:
     """Insert dataclasses of one type as rows; `same` has further columns, with one value for all rows.
 
-    Passes the values to the driver unconverted: SQLAlchemy would take a dozen microseconds for each row of a job.
+    The values are passed to the driver unconverted, since SQLAlchemy would take a dozen microseconds for each row.
     """
     names = [field.name for field in fields(records[0])]
     values = attrgetter(*names)
@@ -360,7 +361,7 @@ async def insert_many(
 
 
 def row_values(record: Any) -> dict[str, Any]:
-    """Return a dataclass's fields as the values of a table row; `asdict` would copy every value deeply."""
+    """Return a dataclass's fields as the values of a table row; `asdict` would make deep copies."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
@@ -400,12 +401,13 @@ def refuse_bytes(engine: SyncEngine) -> SyncEngine:
             )
 
     if engine.dialect.name == Engine.POSTGRESQL:
-        event.listen(engine, "connect", refuse, insert=True)  # runs before SQLAlchemy's own query of the version
+        # inserted first, to run before SQLAlchemy queries the version
+        event.listen(engine, "connect", refuse, insert=True)
     return engine
 
 
 def connect_args(url: URL) -> dict[str, Any]:
-    """Return the parameters of connections to a PostgreSQL server that its URL does not set."""
+    """Return the connection parameters for a PostgreSQL server that its URL does not set."""
     return {name: value for name, value in _ANSWERING.items() if name not in url.query}
 
 
@@ -421,7 +423,7 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
         )
         refuse_bytes(made.sync_engine)
         return made
-    there = {"mode": "rw", "uri": "true"}  # fails for a removed file, which would otherwise be created empty
+    there = {"mode": "rw", "uri": "true"}  # opening fails if the file was removed; it would otherwise be created empty
     engine = create_async_engine(
         address.url.set(database=address.file.as_uri(), query=there) if address.file else address.url,
         **pool,
@@ -439,13 +441,13 @@ class _Connection(aiosqlite.Connection):
     """A connection that two tasks may close at once, as SQLAlchemy does when one of them is cancelled."""
 
     def __init__(self, file: str, **options: Any) -> None:
-        # `_begin_sqlite` sends BEGIN, not the driver
+        # the driver sends no BEGIN, because `_begin_sqlite` does
         connect = partial(sqlite3.connect, file, timeout=_WAIT_S, isolation_level=None, **options)
         super().__init__(connect, iter_chunk_size=64)
-        self._thread.daemon = True  # so that a host can end without waiting for it
+        self._thread.daemon = True  # so that a host can end without waiting for this thread
 
     def stop(self) -> "asyncio.Future[Any] | None":
-        """Stop its thread; the base class would wait for ever for a thread that has ended."""
+        """Stop the connection's thread; the base class would wait for ever if it had already ended."""
         return super().stop() if self._running else None
 
 
@@ -457,18 +459,18 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 
 
 def _roll_back(connection: Any, _: Any, error: BaseException | None) -> None:
-    """Roll back the transaction of a cancelled caller: SQLite keeps its lock as long as a cursor lives."""
+    """Roll back a cancelled caller's transaction, since SQLite keeps the lock as long as a cursor exists."""
     if error is not None:
-        with suppress(Exception, asyncio.CancelledError):  # the connection is closed next
+        with suppress(Exception, asyncio.CancelledError):  # whatever fails, the connection is closed next
             connection.rollback()
 
 
 def _replace_connections(failed: Any) -> None:
-    """Replace all connections after a refused write: those opened while the file was read-only can never write."""
+    """Replace all connections after a refused write: one opened while the file was read-only can never write."""
     failed.is_disconnect |= "readonly database" in str(failed.original_exception)
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """Begin as a writer or as a reader: SQLite lets no reader wait to become a writer midway."""
+    """Begin as a writer or as a reader, because SQLite does not let a reader wait to become a writer."""
     writes = connection.get_execution_options().get(_WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

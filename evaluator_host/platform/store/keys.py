@@ -1,7 +1,7 @@
 """API keys: creates, lists, revokes and looks them up by id. The key itself is never stored.
 
-A key is `eh_<id>_<secret>`. The public id finds it in the store, which has a hash of the whole. The secret has 256
-random bits, so the hash needs no salt.
+A key is `eh_<id>_<secret>`. The id is public and finds the stored record, which has a hash of the whole key. The secret
+has 256 random bits, so the hash needs no salt.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from evaluator_host.platform.store.tables import ApiKeyTable, WorkspaceTable
 from evaluator_host.platform.store.workspaces import ensure_workspace, require_name
 from evaluator_host.types.errors import InvalidRequest, NameTaken, NotFound
 
-_AT_ONCE: Final = 500  # most ids in one query
+_AT_ONCE: Final = 500  # highest number of ids in one query
 _ALPHABET: Final = string.ascii_lowercase + string.digits
 _ID_LENGTH: Final = 12
 _TOKEN: Final = re.compile(rf"eh_([a-z0-9]{{{_ID_LENGTH}}})_[A-Za-z0-9_-]{{43}}")
@@ -47,7 +47,7 @@ def generate_key() -> GeneratedKey:
 
 
 def key_id_of(text: str) -> str | None:
-    """Return the id inside a key, or None for a text that is not a key."""
+    """Return the id inside a key, or None for a string that is not a key."""
     match = _TOKEN.fullmatch(text)
     return match.group(1) if match else None
 
@@ -127,7 +127,7 @@ class Keys(Repository):
         """Revoke a key by id or name, and return it. Running hosts notice within about a second.
 
         Raises:
-          NotFound: there is no such key, or it is revoked already.
+          NotFound: there is no such key, or it is already revoked.
           InvalidRequest: several workspaces have a key with that name.
         """
         active = ApiKeyTable.revoked_at.is_(None)
@@ -153,11 +153,11 @@ class Keys(Repository):
         return replace(key, revoked_at=now)
 
     async def delete_all(self) -> int:
-        """Delete every key and return how many; requests then need no key. The audit log keeps the ids."""
+        """Delete every key, and return how many there were; requests then need no key. The audit log keeps the ids."""
         return await self._database.change_rows(delete(ApiKeyTable))
 
     async def any_made(self) -> bool:
-        """Whether a key was ever created, even if revoked since: from then on every request needs a key."""
+        """Whether a key was ever created, even if it was revoked since; from then on every request needs a key."""
         return bool(await self._database.fetch_value(select(exists(select(ApiKeyTable.id)))))
 
     async def any_usable(self) -> bool:
@@ -173,7 +173,7 @@ class Keys(Repository):
         return self._database.mark()
 
     async def credentials(self, ids: Collection[str]) -> dict[str, Credential]:
-        """Return the stored hashes of keys by id; unknown and revoked keys have none."""
+        """Return the stored hashes of keys by id, without unknown and revoked keys."""
         wanted, found = list(ids), dict[str, Credential]()
         columns = (ApiKeyTable.id, ApiKeyTable.workspace_id, ApiKeyTable.token_hash, ApiKeyTable.expires_at)
         async with self._database.reading() as connection:
@@ -185,7 +185,7 @@ class Keys(Repository):
         return found
 
     async def used(self, moments: Mapping[str, datetime]) -> None:
-        """Store the times, by key id, at which keys were last used."""
+        """Store when keys were last used; `moments` has the times by key id."""
         async with self._database.transaction() as connection:
             for key_id, moment in sorted(moments.items()):  # sorted, so that two hosts never deadlock
                 await connection.execute(

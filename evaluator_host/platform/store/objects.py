@@ -1,4 +1,4 @@
-"""Stores small JSON objects by workspace, kind and name; hosts that share a database lose no change."""
+"""Stores small JSON objects by workspace, kind and name, so that hosts that share a database lose no change."""
 
 import secrets
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from evaluator_host.platform.store.tables import EntityTable
 from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import InUse, NameTaken
 
-_TRIES: Final = 5  # tries to change an object that another host changes at the same time
+_TRIES: Final = 5  # attempts to change an object that another host changes at the same time
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Objects(Repository):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        # objects by kind, with the mark that the file had when they were read
+        # objects by kind, with the database's mark when they were read
         self._every: dict[str, tuple[tuple[Any, ...], list[StoredObject]]] = {}
 
     async def add_object(self, kind: str, workspace_id: str, name: str, content: str, *, most: int) -> StoredObject:
@@ -64,14 +64,14 @@ class Objects(Repository):
         return made
 
     async def list_objects(self, kind: str, workspace_id: str | None = None) -> list[StoredObject]:
-        """Return the objects of a kind by name, of one workspace or of all."""
+        """Return the objects of a kind, sorted by name, in one workspace or in all."""
         query = _objects().where(_of(kind)).order_by(EntityTable.name, EntityTable.id)
         if workspace_id is not None:
             query = query.where(_in(workspace_id))
         return [StoredObject(*row) for row in await self._database.fetch_all(query)]
 
     async def list_every(self, kind: str) -> list[StoredObject]:
-        """Return the objects of a kind of all workspaces; a SQLite file that nobody has written is not read again."""
+        """Return the objects of a kind in all workspaces; an unchanged SQLite file is not read again."""
         mark = self._database.mark()
         if (known := self._every.get(kind)) is not None and known[0] == mark:
             return known[1]
@@ -91,7 +91,7 @@ class Objects(Repository):
         return StoredObject(*found)
 
     async def swap_object(self, before: StoredObject, content: str) -> bool:
-        """Replace an object's content if it is still the content of `before`; return whether it was."""
+        """Replace an object's content if it is still the content of `before`; return whether it was replaced."""
         same = (EntityTable.id == before.id) & (EntityTable.content == before.content)
         values = {"content": content, "updated_at": datetime.now(UTC)}
         return await self._database.change_rows(update(EntityTable).where(same).values(**values)) == 1
@@ -101,7 +101,8 @@ class Objects(Repository):
     ) -> StoredObject:
         """Replace an object's content by `change(content)`, and return the object.
 
-        If another host changes the object meanwhile, `change` is called again; after several tries nothing is changed.
+        If another host changes the object meanwhile, `change` is called again; after several attempts nothing is
+        changed.
         """
         for _ in range(_TRIES):
             before = await self.get_object(kind, workspace_id, name)
@@ -120,7 +121,7 @@ class Objects(Repository):
 
 
 def _noun(kind: str) -> str:
-    return kind.rpartition(" ")[2]  # `model` for "registered model"
+    return kind.rpartition(" ")[2]  # the last word, such as "model" of "registered model"
 
 
 def _objects() -> Select[Any]:

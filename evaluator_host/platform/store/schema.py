@@ -4,7 +4,7 @@
     PostgreSQL: BEGIN ─▶ advisory lock ─▶ migrations ─▶ COMMIT
 
 The tables of one package, such as `evaluator_host.platform.labels`, have a revision of their own. Tables that a
-database does not have are created as the package declares them. Those that it has are changed by the package's modules
+database does not have are created as the package declares them. Existing tables are changed by the package's modules
 `migrations/r0002_<outcome>.py`, each with a function `upgrade()`; the first revision needs no module.
 
 Blocking: a host calls it in a thread, before it uses the database.
@@ -48,8 +48,8 @@ _VERSIONS: Final = SchemaTable(
 )
 _FIRST: Final = "0001"
 _ADVISORY_LOCK: Final = 0x6576_616C_686F_7374  # a random number that no other program is likely to use
-_WAIT_S: Final = 600.0  # seconds for another process, which may be writing a lot
-_QUIET_S: Final = 2.0  # seconds of waiting before it is logged
+_WAIT_S: Final = 600.0  # seconds to wait for another process, which may be writing a lot
+_QUIET_S: Final = 2.0  # seconds after which waiting is logged
 
 _log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ class TableGroup:
 
 
 def table_groups() -> list[TableGroup]:
-    """Return the groups of all tables; a group comes after those that its tables refer to."""
+    """Return the groups of all tables; a group comes after the groups that its tables refer to."""
     load_tables()
     packages: dict[str, list[SchemaTable]] = {}
     owners = {mapper.local_table: mapper.class_.__module__.rpartition(".")[0] for mapper in Table.registry.mappers}
@@ -102,7 +102,7 @@ def table_groups() -> list[TableGroup]:
 
 @cache
 def load_tables() -> None:
-    """Import the module `table` of every resource, once."""
+    """Import every resource's module `table`, once."""
     for path in modules("table"):
         importlib.import_module(path)
 
@@ -124,10 +124,10 @@ def revisions_of(address: Address) -> dict[str, str]:
 
 
 def is_current(connection: Connection, address: Address) -> bool:
-    """Return whether a database has all tables of this version, in its revision.
+    """Return whether a database has all tables of this version, in the right revision.
 
     Raises:
-      Misconfigured: a newer version has used it.
+      Misconfigured: a newer version has used the database.
     """
     found = _revisions(connection)
     _require_known(found, address)
@@ -185,7 +185,7 @@ def _run_migrations(connection: Connection, group: TableGroup, current: str) -> 
 
 
 def _require_untaken(connection: Connection, address: Address, missing: list[TableGroup]) -> None:
-    """Refuse a database in which another program has tables of the same names."""
+    """Refuse a database in which another program has tables with the same names."""
     names = {table.name for group in missing for table in group.tables}
     taken = sorted(set(inspect(connection).get_table_names()) & names)
     if taken:
@@ -195,7 +195,7 @@ def _require_untaken(connection: Connection, address: Address, missing: list[Tab
 
 
 def _require_known(revisions: Mapping[str, str], address: Address) -> None:
-    """Check that this version knows the tables of a database, where there are any."""
+    """Check that this version knows the tables of a database, if it has any."""
     newer = newer_tables(revisions)
     if not newer:
         return
@@ -240,14 +240,14 @@ def _arguments(address: Address) -> dict[str, Any]:
 
 @contextmanager
 def _alone(address: Address) -> Iterator[None]:
-    """Hold the file lock of a SQLite database, created in WAL mode if need be; PostgreSQL has its advisory lock."""
+    """Hold the file lock of a SQLite database, and create it in WAL mode if missing; PostgreSQL has its own lock."""
     if address.file is None:
         yield
         return
     lock = FileLock(address.file.with_suffix(".lock"))
     lock.acquire(wait=True)
     try:
-        # only its owner may read it, because it has hashes of keys
+        # only the file's owner may read it, because it has hashes of keys
         os.close(os.open(address.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         _note_writer(address.file)
         with closing(sqlite3.connect(address.file, timeout=_WAIT_S)) as connection:
@@ -259,7 +259,7 @@ def _alone(address: Address) -> Iterator[None]:
 
 
 def _note_writer(file: Path) -> None:
-    """Log that another process locks a SQLite file: this one waits for it, for minutes if need be."""
+    """Log that this process waits, for minutes if need be, because another one locks a SQLite file."""
     try:
         with closing(sqlite3.connect(file, timeout=_QUIET_S, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -270,7 +270,7 @@ def _note_writer(file: Path) -> None:
 
 
 def _back_up(file: Path) -> Path:
-    """Return the path of a complete copy of a database; the caller holds the lock against writers."""
+    """Make a complete copy of a database, and return its path; the caller holds the lock against writers."""
     folder = backups_dir(file)
     folder.mkdir(mode=0o700, exist_ok=True)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")

@@ -1,7 +1,7 @@
 """Secrets of workspaces by name: encrypted in the database, decrypted only for the request that needs one.
 
 They are encrypted with AES-256-GCM under a key that is not in the database: a setting, or a file in the data directory.
-An encrypted secret is bound to its workspace and name: copied to another row, it cannot be decrypted.
+An encrypted secret is bound to its workspace and name, so that it cannot be decrypted if it is copied to another row.
 """
 
 import asyncio
@@ -32,14 +32,14 @@ LONGEST: Final = 8192
 _KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 _VERSION: Final = b"\x01"
-_MARK_BYTES: Final = 4  # bytes of the key's hash, by which a wrong key differs from a damaged row
+_MARK_BYTES: Final = 4  # bytes of the key's hash that are stored, to tell a wrong key from a damaged row
 _SETTING: Final = "EVALUATOR_HOST_SECRETS_KEY"
 _MAKE_ONE: Final = "`evaluator-host secrets set NAME` makes one"
 _MAKE: Final = "`openssl rand -base64 32` makes one"
 
 
 class SecretBox:
-    """Encrypts secrets with the newest key of the host, and decrypts them with any. Only `seal` creates the key file.
+    """Encrypts secrets with the host's newest key, decrypts with any of its keys. Only `seal` creates the key file.
 
     Args:
       given: Keys from the host's settings, newest first, separated by commas or spaces, each 32 bytes in base64. None
@@ -52,7 +52,7 @@ class SecretBox:
         self._file = data_dir / "secrets.key"
 
     def seal(self, text: str, *, workspace_id: str, name: str) -> bytes:
-        """Encrypt a text for one workspace and name. Blocking.
+        """Encrypt a value for one workspace and name. Blocking.
 
         Raises:
           Misconfigured: the key cannot be read, or is not valid.
@@ -65,10 +65,10 @@ class SecretBox:
         return _VERSION + _mark(key) + nonce + sealed
 
     def open(self, sealed: bytes, *, workspace_id: str, name: str) -> str:
-        """Decrypt a text that was encrypted for this workspace and name. Blocking.
+        """Decrypt a value that was encrypted for this workspace and name. Blocking.
 
         Raises:
-          Misconfigured: the text was encrypted with a key that this host does not have, or is damaged.
+          Misconfigured: the value was encrypted with a key that this host does not have, or is damaged.
         """
         mark, nonce, rest = sealed[1:5], sealed[5 : 5 + _NONCE_BYTES], sealed[5 + _NONCE_BYTES :]
         key = next((one for one in self._keys() if _mark(one) == mark), None)
@@ -103,7 +103,7 @@ class SecretBox:
         return frozenset(map(_mark, self._keys())) if there else frozenset()
 
     def add_key(self) -> bool:
-        """Add a new key as the first of the key file; return False if the keys are in the settings. Blocking.
+        """Add a new key at the beginning of the key file; return False if the keys are in the settings. Blocking.
 
         Raises:
           Misconfigured: the key file cannot be read or written.
@@ -132,7 +132,7 @@ class SecretBox:
         return _SETTING if self._given is not None else str(self._file)
 
     def _keys(self) -> list[bytes]:
-        """Return the keys, newest first. The file is read each time: another process may have added one."""
+        """Return the keys, newest first. The file is read each time, since another process may have added a key."""
         text = self._given if self._given is not None else _read(self._file)
         return [_decoded(one, self._source) for one in re.split(r"[,\s]+", text.strip())]
 
@@ -192,7 +192,7 @@ class KeyRotation:
 
     added: bool  # whether a new key was made, in the key file
     resealed: int  # secrets that were encrypted with the newest key
-    closed: tuple[str, ...]  # `workspace/name` of the secrets that none of the keys opens; they stay as they are
+    closed: tuple[str, ...]  # `workspace/name` of the secrets that no key can decrypt; they stay as they are
     dropped: int  # old keys that were removed from the key file
 
 
@@ -210,7 +210,7 @@ class Secrets(Repository):
         self.box = box
 
     async def set_secret(self, workspace_id: str, name: str, value: str, *, shortest: int = SHORTEST) -> SecretReport:
-        """Store or replace a secret of at least `shortest` characters; below `SHORTEST` it is not masked in results.
+        """Store or replace a secret of at least `shortest` characters; below `SHORTEST`, results do not mask it.
 
         Raises:
           InvalidRequest: the name or the value is not valid.
@@ -231,7 +231,7 @@ class Secrets(Repository):
         return SecretReport(name, created_at, now)
 
     async def list_secrets(self, workspace_id: str) -> list[SecretReport]:
-        """Return the names and times of the secrets, by name; never values."""
+        """Return the names and times of the secrets, sorted by name; never their values."""
         table = SecretTable
         query = select(table.name, table.created_at, table.updated_at).where(table.workspace_id == workspace_id)
         return [SecretReport(*row) for row in await self._database.fetch_all(query.order_by(table.name))]
@@ -260,7 +260,7 @@ class Secrets(Repository):
         """Encrypt every secret of every workspace with the newest key.
 
         Returns:
-          How many were encrypted anew, and `workspace/name` of those that no key of this host opens.
+          How many were encrypted again, and `workspace/name` of those that no key of this host can decrypt.
 
         Raises:
           Misconfigured: a key cannot be read, or is not valid.
@@ -295,7 +295,7 @@ class Secrets(Repository):
         """Encrypt every secret again, with a new key in the key file or with the first key of the settings.
 
         Args:
-          drop_old: Add no key, but use the newest and then remove the others from the key file.
+          drop_old: Instead of adding a key, use the newest one and then remove the others from the key file.
 
         Raises:
           Misconfigured: the keys cannot be read or written, or a secret needs a key that would be dropped.
@@ -321,13 +321,13 @@ def _this(workspace_id: str, name: str) -> ColumnElement[bool]:
 
 
 def _require_possible(name: str) -> None:
-    """Raise NotFound for a text that is not a name, since some databases refuse such texts."""
+    """Raise NotFound for a string that is not a valid name, since some databases refuse such strings."""
     if NAME.fullmatch(name) is None:
         raise _not_found(name)
 
 
 def _require_value(value: str, shortest: int) -> None:
-    """Check a value without repeating it in a message: it goes into a header, and is masked in answers."""
+    """Check a value, which is sent in a header and masked in answers; messages never repeat it."""
     if not shortest <= len(value) <= LONGEST:
         raise InvalidRequest(f"a secret must have {shortest} to {LONGEST} characters, not {len(value)}")
     if not (value.isascii() and value.isprintable()) or value != value.strip():

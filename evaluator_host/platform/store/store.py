@@ -1,4 +1,4 @@
-"""The store of one host: its database, and what all resources share of it."""
+"""The store of one host: its database, and the records in it that all resources share."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,7 +26,8 @@ _NO_QUOTA: Final = Quota()
 class Store:
     """The database of a host, and what resources share: workspaces, keys, audit, secrets, storage, named objects.
 
-    A resource makes its own repositories over `database`. Bound to one event loop. Every method of these may raise:
+    A resource makes its own repositories over `database`. Bound to one event loop. Every method of a repository may
+    raise:
 
     Raises:
       StoreUnavailable: the database does not answer, or cannot write.
@@ -89,7 +90,7 @@ async def open_read_only(database_url: str | None, data_dir: Path) -> AsyncItera
       StoreUnavailable: the database does not answer, or cannot write.
     """
     address = address_of(database_url, data_dir)
-    if address.file is not None and not address.file.exists():  # connecting would create the file
+    if address.file is not None and not address.file.exists():  # checked first, since connecting would create the file
         yield None
         return
     database = Database(address)

@@ -30,7 +30,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mapped_column
 
 _DEFAULT: Final = "default"
-_JSON: Final = JSON().with_variant(Text(), "sqlite")  # text on SQLite, where a cast to JSON would turn it into a number
+# plain text on SQLite, where a cast to JSON would turn it into a number
+_JSON: Final = JSON().with_variant(Text(), "sqlite")
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -58,7 +59,7 @@ def _refuse() -> datetime:
 
 
 class Size(NamedTuple):
-    """A query of how many bytes of one kind workspaces store; `owner` is its column with the workspace."""
+    """A query for how many bytes of one kind workspaces store; its column `owner` has the workspace."""
 
     kind: str
     owner: InstrumentedAttribute[str]
@@ -81,12 +82,12 @@ class Table(DeclarativeBase):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the sizes of the data of workspaces in this table; nothing for tables that stay small."""
+        """Yield the queries for how much workspaces store in this table; none for tables that stay small."""
         return ()
 
 
 class IdentityTable(Table):
-    """A table of one row: a random name of this database, created with the table."""
+    """A table with one row: a random name for this database, created with the table."""
 
     __tablename__ = "database_identity"
 
@@ -110,16 +111,16 @@ def _name_database(_: Any, connection: Connection, **__: Any) -> None:
 
 @event.listens_for(WorkspaceTable.__table__, "after_create")
 def _make_default(_: Any, connection: Connection, **__: Any) -> None:
-    """Make the workspace that owns everything as long as there are no keys."""
+    """Create the workspace `default`, which owns everything as long as there are no keys."""
     connection.execute(insert(WorkspaceTable).values(id=_DEFAULT, name=_DEFAULT, created_at=datetime.now(UTC)))
 
 
 class ApiKeyTable(Table):
-    """API keys. Revoked ones stay, since audit entries refer to them. `id` is the public part of the key's text."""
+    """API keys. Revoked keys stay, since audit entries refer to them. `id` is the public part of the key itself."""
 
     __tablename__ = "api_keys"
     __table_args__ = (
-        Index(  # the name of a revoked key may be used again
+        Index(  # unique among keys that are not revoked: a revoked key's name may be used again
             "uq_api_keys_active_name",
             "workspace_id",
             "name",

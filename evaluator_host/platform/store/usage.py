@@ -18,7 +18,7 @@ from evaluator_host.types.errors import OverQuota
 from evaluator_host.types.stored import UsageReport
 
 _KINDS: Final = [one.name for one in fields(UsageReport) if one.name.endswith("_bytes") and one.default == 0][1:]
-_MEASURED_S: Final = 5.0  # seconds for which a measurement is used, in which a workspace may exceed its quota
+_MEASURED_S: Final = 5.0  # seconds for which a measurement is used; meanwhile a workspace may exceed its quota
 _REFUSED_S: Final = 0.5  # seconds until a workspace over its quota is measured again, since it may have deleted data
 _CHECKED_BYTES: Final = 16 << 20  # bytes of an upload between two checks
 _MB: Final = 1 << 20
@@ -26,10 +26,10 @@ _MB: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """The operator's limits of storage."""
+    """The operator's limits on storage."""
 
-    workspace_bytes: int = 0  # bytes that one workspace may store; 0 for no limit
-    reserve_bytes: int = 0  # bytes that stay free on the disk of the data directory
+    workspace_bytes: int = 0  # highest number of bytes that one workspace may store; 0 for no limit
+    reserve_bytes: int = 0  # bytes that must stay free on the disk of the data directory
     data_dir: Path = Path()  # data directory of the host
 
     def require_disk(self, more_bytes: int = 0) -> None:
@@ -45,7 +45,7 @@ class Quota:
 class StorageUsage:
     """The storage of all workspaces: rows of data sets, files, evaluators, jobs with results, traces, labels.
 
-    Package sets are not counted: workspaces share them, and the host removes the least recently used.
+    Package sets are not counted, since workspaces share them and the host removes those that are not used.
     """
 
     def __init__(self, database: Database, quota: Quota) -> None:
@@ -60,7 +60,7 @@ class StorageUsage:
         return found[0] if found else UsageReport(workspace_id, self._quota.workspace_bytes)
 
     async def list_usage(self, workspace_id: str | None = None) -> list[UsageReport]:
-        """Return the storage of every workspace that stores something, or of one, the largest first."""
+        """Return the storage of every workspace that stores something, or of one workspace, the largest first."""
         parts: dict[str, Counter[str]] = defaultdict(Counter)
         sums = [
             (query if workspace_id is None else query.where(owner == workspace_id))
@@ -89,7 +89,7 @@ class StorageUsage:
         return sorted(reports, key=lambda report: (-report.total_bytes, report.workspace))
 
     async def require_room(self, workspace_id: str, more_bytes: int = 0) -> None:
-        """Check that a workspace may store `more_bytes` more, and count these as stored.
+        """Check that a workspace may store `more_bytes` more, and count these bytes as stored.
 
         Raises:
           OverQuota: the workspace has reached its quota.
@@ -99,7 +99,7 @@ class StorageUsage:
         most = self._quota.workspace_bytes
         if not most:
             return
-        async with self._measuring[workspace_id]:  # one long query serves all callers that wait
+        async with self._measuring[workspace_id]:  # one at a time, so that one long query serves all callers that wait
             at, held = self._measured.get(workspace_id, (-_MEASURED_S, 0))
             if time.monotonic() - at > (_MEASURED_S if held + more_bytes <= most else _REFUSED_S):
                 at, held = time.monotonic(), (await self.get_usage(workspace_id)).total_bytes
@@ -131,6 +131,6 @@ class StorageUsage:
         await self.require_room(workspace_id, unchecked)
 
     def _sizes(self) -> list[Size]:
-        """Return the sizes of all tables that grow with a caller's data."""
+        """Return the size queries of all tables that grow with a caller's data."""
         load_tables()
         return [size for mapper in Table.registry.mappers for size in mapper.class_.sizes()]

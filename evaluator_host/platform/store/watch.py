@@ -11,7 +11,8 @@ from typing import Any, Final
 from evaluator_host.platform.store.database import Address, Database, damaged, file_facts, translated
 from evaluator_host.types.errors import StoreUnavailable
 
-NOTES: Final = "databases"  # folder with a note for each database of a data directory, see `datasets.orphan_files`
+# folder of a data directory with a note about each database that uses it, see `datasets.orphan_files`
+NOTES: Final = "databases"
 _LOOK_EVERY_S: Final = 2.0
 _LOOK_S: Final = 30.0  # seconds for a check: a busy machine may delay the host or the database
 
@@ -21,8 +22,8 @@ _log = logging.getLogger(__name__)
 class DatabaseWatch:
     """Checks a database every two seconds, and logs when it stops working and when it works again.
 
-    A SQLite file that was removed or replaced while the host runs is not used until it is back: writes would go to a
-    file without a name.
+    If a SQLite file is removed or replaced while the host runs, the host stops using it until it is back: writes would
+    go to the removed file.
 
     Args:
       database: The host's database; its `lost` is set here.
@@ -30,7 +31,7 @@ class DatabaseWatch:
     """
 
     def __init__(self, database: Database, kept: Database) -> None:
-        self.problem: str | None = None  # message while the database does not work, else None
+        self.problem: str | None = None  # why the database does not work, or None if it works
         self._databases = (database, kept)
         self._address = database.address
         self._file = _identity(self._address.file)
@@ -41,7 +42,7 @@ class DatabaseWatch:
         while True:
             problem = await self._look()
             if problem != self.problem:
-                if problem is None:  # connections may have cached pages of a damaged file
+                if problem is None:  # old connections may have cached pages of a damaged file, so they are closed
                     for one in self._databases:
                         await one.close()
                 _log.error("%s", problem) if problem else _log.info("the database %s works again", self._address)
@@ -85,13 +86,13 @@ class DatabaseWatch:
 
 
 def _identity(file: Path | None) -> tuple[int, int] | None:
-    """Return the identity of a file, which differs between files; None if there is no file."""
+    """Return a value that identifies a file, whatever its name; None if there is no file."""
     found = file_facts(file) if file else None
     return found and (found.st_dev, found.st_ino)
 
 
 def _read_file(address: Address, file: Path) -> int:
-    """Read one row of every table of a SQLite file, by a connection that remembers no page; return how many there are.
+    """Read one row of every table in a SQLite file on a new connection, which has no cached pages; count the tables.
 
     Raises:
       StoreUnavailable: the file is damaged, or cannot be read.
@@ -104,7 +105,7 @@ def _read_file(address: Address, file: Path) -> int:
 
 
 def require_not_emptied(address: Address, data_dir: Path) -> None:
-    """Check that an empty SQLite file is new: an interrupted copy or a full disk can empty a used one.
+    """Check that an empty SQLite file is new, since an interrupted copy or a full disk can empty a used file.
 
     Raises:
       StoreUnavailable: the file is empty, but a host of this data directory has used it.

@@ -32,7 +32,7 @@ class Workspaces(Repository):
     """The workspaces in the database. `default` always exists."""
 
     async def ensure_workspace(self, name: str) -> Workspace:
-        """Return the workspace of a name; create it if there is none.
+        """Return the workspace with a name; create it if there is none.
 
         Raises:
           InvalidRequest: the name is not valid.
@@ -48,14 +48,15 @@ class Workspaces(Repository):
 
 
 async def ensure_workspace(connection: AsyncConnection, name: str) -> Workspace:
-    """Return the workspace of a name, created if there is none, within the transaction of `connection`."""
+    """Return the workspace with a name, or create it, in the transaction of `connection`."""
     require_name(name, "workspace")
     query = select(*columns_of(WorkspaceTable, Workspace)).where(WorkspaceTable.name == name)
     row = (await connection.execute(query)).first()
     if row is None:
         made = {"id": f"ws-{secrets.token_hex(8)}", "name": name, "created_at": datetime.now(UTC)}
         await connection.execute(insert_unless_there(connection, WorkspaceTable), made)
-        row = (await connection.execute(query)).one()  # another process may have created the workspace
+        # read it again, since another process may have created the workspace
+        row = (await connection.execute(query)).one()
     return Workspace(*row)
 
 
@@ -63,7 +64,7 @@ def require_name(name: str, what: str) -> None:
     """Check a name that a caller chose; `what` names its kind in the message: `workspace`.
 
     Raises:
-      InvalidRequest: the name is not valid; the message has the rule.
+      InvalidRequest: the name is not valid; the message gives the rule.
     """
     if NAME.fullmatch(name) is None:
         article = "an" if what[0] in "aeiou" else "a"
@@ -75,7 +76,7 @@ def require_name(name: str, what: str) -> None:
 
 
 def _near_name(name: str) -> str:
-    """Return a valid name that is like another one, or an empty text: `my data (v1)` becomes `my-data-v1`."""
+    """Return a valid name that is similar to an invalid one: `my data (v1)` becomes `my-data-v1`. It may be empty."""
     plain = unicodedata.normalize("NFKD", name[:200].replace("ß", "ss")).encode("ascii", "ignore").decode()
     return re.sub(r"[^A-Za-z0-9._-]+", "-", plain).lstrip("._-")[:_NAME_CHARS].rstrip("-")
 
@@ -83,7 +84,7 @@ def _near_name(name: str) -> str:
 class PackageSetUses(Repository):
     """The package sets that each workspace requested; workspaces share the files, but see only their own sets.
 
-    In these methods, `names` of a set are its key and the digest of its packages.
+    In these methods, `names` are the key of a set and the digest of its packages.
     """
 
     async def asked(self, workspace_id: str, names: Collection[str]) -> None:
@@ -93,7 +94,7 @@ class PackageSetUses(Repository):
             await connection.execute(insert_unless_there(connection, PackageSetUseTable), values)
 
     async def names(self, workspace_id: str) -> frozenset[str]:
-        """Return the names, keys and digests, of all package sets that a workspace requested."""
+        """Return the names (keys and digests) of all package sets that a workspace requested."""
         query = select(PackageSetUseTable.name).where(PackageSetUseTable.workspace_id == workspace_id)
         return frozenset(await self._database.fetch_values(query))
 

@@ -39,7 +39,7 @@ cli_state: Final = CliState()
 
 
 def load_settings(**overrides: Any) -> "Settings":
-    """Return the settings from environment variables; an override that is not None replaces the setting of its name.
+    """Return the settings from environment variables; an override that is not None replaces one with its name.
 
     Raises:
       Misconfigured: values are invalid; `problems` names the variable or option of each.
@@ -52,7 +52,7 @@ def load_settings(**overrides: Any) -> "Settings":
     given = {name: value for name, value in overrides.items() if value is not None}
     try:
         return Settings(**given)
-    except pydantic_settings.SettingsError as error:  # a list that is not JSON; the error names the field
+    except pydantic_settings.SettingsError as error:  # raised for a list that is not JSON; the error names the field
         raise Misconfigured(f"a setting is invalid: {error}; docs/settings.md lists all settings") from error
     except pydantic.ValidationError as error:
         problems = tuple(_setting_problem(fault, given) for fault in error.errors())
@@ -63,7 +63,7 @@ def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine until it ends. A signal that stops programs cancels it, and every sandbox is destroyed first.
 
     Raises:
-      SystemExit: a signal ended it; the code is 128 plus the signal.
+      SystemExit: a signal ended the coroutine; the code is 128 plus the signal.
     """
     import uvloop  # noqa: PLC0415 - `--help` and calls of a host need no event loop
 
@@ -101,13 +101,13 @@ def run_command(command: Callable[[], None]) -> None:
             raise
         print_error(error)
         raise SystemExit(error.exit_code) from None
-    except BrokenPipeError:  # `evaluator-host … | head`
+    except BrokenPipeError:  # for example in `evaluator-host … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(128 + signal.SIGPIPE) from None
     except Exception as error:
         if cli_state.debug:
             raise
-        if _NO_THREAD in str(error):  # Python raises a RuntimeError with this text
+        if _NO_THREAD in str(error):  # Python raises a RuntimeError with this message when it cannot start a thread
             error = OSError(errno.EAGAIN, _NO_THREAD)
         if isinstance(error, OSError):
             err.print(plain(f"error: this machine refused a request of the program: {refusal_of(error)}"))
@@ -119,7 +119,7 @@ def run_command(command: Callable[[], None]) -> None:
 
 
 def _wants_debug(arguments: Sequence[str]) -> bool:
-    """Return whether tracebacks are asked for, before the arguments are parsed: that may fail too."""
+    """Return whether the user wants tracebacks; used before the arguments are parsed, since parsing may fail too."""
     before = itertools.takewhile(lambda one: one.startswith("-"), arguments)
     return "--debug" in before or os.environ.get("EVALUATOR_HOST_DEBUG", "").strip().lower() in _ON
 

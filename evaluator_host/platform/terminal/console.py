@@ -1,7 +1,7 @@
 """Prints for the command line: results to standard output, everything else to standard error. Formats tables.
 
-The output of evaluators is never read as markup, and its control characters are escaped: a terminal would obey them, or
-show text in another order than it has.
+The output of evaluators is never interpreted as markup, and its control characters are escaped, because a terminal
+would obey them or show text in another order.
 """
 
 import io
@@ -26,7 +26,7 @@ err: Final = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)
 
 
 def buffer_streams() -> None:
-    """Re-buffer stdout and stderr when PYTHONUNBUFFERED is set; otherwise a signal during a write truncates output."""
+    """Buffer stdout and stderr even if PYTHONUNBUFFERED is set, since a signal during a write would truncate output."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper) and isinstance(stream.buffer, io.RawIOBase):
@@ -52,14 +52,14 @@ def print_json(value: Any) -> None:
 
 
 def print_json_lines(values: Iterable[Any], *, prefix: str = "") -> None:
-    """Print each value as JSON in a line of its own, after `prefix`."""
+    """Print each value as JSON on a line of its own, after `prefix`."""
     for value in values:
         _print_line(prefix + encode_json(value).decode("utf-8", "replace"))
     sys.stdout.flush()
 
 
 def _print_line(text: str) -> None:
-    """Print JSON with its control characters escaped: they are within strings, whose meaning stays the same."""
+    """Print JSON with its control characters escaped; they are only inside strings, whose meaning does not change."""
     safe = _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
     sys.stdout.buffer.write(safe.encode("utf-8", "replace") + b"\n")
 
@@ -77,7 +77,7 @@ def print_found(found: T, as_text: Callable[[T], object], *, as_json: bool, none
 def facts(pairs: Iterable[tuple[str, object]]) -> Text:
     """Return a table of names and values, aligned and never wrapped, so that its lines can be piped and searched.
 
-    Pairs whose value is None or empty are left out. All lines of a value stay in its column.
+    Pairs whose value is None or empty are left out. A value with several lines stays in its column.
     """
     shown = [(name, plain(value)) for name, value in pairs if value is not None and value != ""]
     width = max((len(name) for name, _ in shown), default=0)

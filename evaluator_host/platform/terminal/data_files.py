@@ -1,4 +1,4 @@
-"""Separates texts from data among the files of `--file`, and sends data to the service that evaluates."""
+"""Separates text files from data files in `--file`, and sends data files to the service that evaluates."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -14,13 +14,13 @@ _TEXT_BYTES: Final = 512 << 10
 
 
 def split_files(given: Sequence[Path], root: Path) -> tuple[list[Path], dict[str, Path]]:
-    """Return the files that are sent as texts, and the data files by their paths in the sandbox.
+    """Return the files that are sent as text, and the data files by their paths in the sandbox.
 
-    A file that is not UTF-8, or large, is data, and so is every file of a folder. A path is that from the root of the
-    project; a folder or file from elsewhere keeps its name.
+    A file that is large or not UTF-8 is a data file, and so is every file in a folder. The path in the sandbox is the
+    path from the project's root; a folder or file from elsewhere keeps only its name.
 
     Raises:
-      InvalidRequest: a file cannot be read, or a link in a folder does not lead to a file of it.
+      InvalidRequest: a file cannot be read, or a link in a folder leads out of the folder.
     """
     texts: list[Path] = []
     data: dict[str, Path] = {}
@@ -59,5 +59,5 @@ def _is_text(file: Path, shown: str) -> bool:
     try:
         start.decode()
     except UnicodeDecodeError:
-        return file.suffix in {".py", ".js", ".ts"}  # code is always sent as text, whatever its encoding
+        return file.suffix in {".py", ".js", ".ts"}  # code is always sent as text, whatever its size or encoding
     return True

@@ -30,7 +30,7 @@ _JOB_HEADER = ("JOB", "STATUS", "NAME", "DATA SET", "CREATED", "EVALUATOR", *SCO
 OWN_ROWS = "(own rows)"
 CHANGES_SHOWN = 10
 _BARS = "▁▂▃▄▅▆▇█"
-_SAID_CHARS = 40  # characters of a row's outputs, and of its inputs, in a table
+_SAID_CHARS = 40  # how many characters of a row's outputs, and of its inputs, a table shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def schedule_facts(one: ScheduleReport) -> object:
 
 
 def history_table(history: ScoreHistory) -> Text:
-    """Return a table of evaluators with their scores job by job, and how to compare jobs where a score fell."""
+    """Return a table of evaluators with their scores job by job, and how to compare two jobs if a score fell."""
     header = ("EVALUATOR", "JOBS", "TREND", "FIRST", "MEAN", "CHANGE")
     made = table(header, [_history_cells(line) for line in history.evaluators])
     for line in history.evaluators:
@@ -156,7 +156,7 @@ def _bars(line: ScoreLine) -> str:
 
 
 def _score_text(score: JobScore, *, zero: bool) -> str | None:
-    """Return the mean of an evaluator with the number of rows behind it, which may be a small part."""
+    """Return an evaluator's mean, with the number of rows that it is over if that is not all of them."""
     if score.mean is None:
         return None
     rate = "" if score.pass_rate is None else f", {score.pass_rate:.1%} passed"
@@ -217,7 +217,7 @@ def groups_table(figures: ColumnFigures, column: str) -> Text:
 
 
 def all_groups_table(found: Sequence[ColumnFigures], column: str) -> Text:
-    """Return such a table for each evaluator of a job."""
+    """Return, for each evaluator of a job, a table of its scores by the values of a column."""
     heads = (f"{one.evaluator}:{'' if one.doubt is None else f' doubtful: {in_options(one.doubt)}'}" for one in found)
     tables = (groups_table(one, column) for one in found)
     return Text("\n\n").join(Text(f"{plain(head)}\n").append(one) for head, one in zip(heads, tables, strict=True))
@@ -241,7 +241,7 @@ def _metric(metric: Any) -> tuple[object, ...]:
 
 
 def rows_table(rows: Sequence[JobRow], mapping: Mapping[str, str]) -> Text:
-    """Return a table of rows; `mapping` is that of their job."""
+    """Return a table of rows; `mapping` is their job's mapping."""
     header = ("ROW", "EVALUATOR", "STATUS", "SCORE", "PASSED", "OUTPUTS", "INPUTS", "WHY")
     return table(header, [_row(row, mapping.get("outputs")) for row in rows])
 
@@ -256,7 +256,7 @@ def _row(row: JobRow, answers: str | None) -> tuple[object, ...]:
 
 
 def _said(row: JobRow, answers: str | None) -> tuple[str | None, str]:
-    """Return the start of a row's outputs, which are at the path `answers` if that is mapped, and of all else."""
+    """Return the beginning of a row's outputs (at the path `answers`, if they are mapped), and of the other values."""
     record = dict(row.row)
     mapped = None if answers is None or answers in record else value_at(record, answers, None)
     answer = next((record.pop(name) for name in (answers, "outputs", "output") if name in record), None)

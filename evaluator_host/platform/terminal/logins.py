@@ -1,4 +1,4 @@
-"""Stores logins: the host that commands call by default, and a key for each host, sent to that host alone."""
+"""Stores logins: the host that commands call by default, and a key for each host, which is sent only to that host."""
 
 import json
 import os
@@ -16,7 +16,7 @@ class Logins:
     """The content of the file of logins."""
 
     url: str | None = None  # the host of the last login
-    keys: dict[str, str] = field(default_factory=dict)  # keys by the URL of their host
+    keys: dict[str, str] = field(default_factory=dict)  # keys, by the URL of their host
 
     def add(self, url: str, key: str) -> None:
         """Make a host the default, with its key; an empty key is for a host without keys."""
@@ -42,14 +42,14 @@ def read_logins() -> Logins:
 
 
 def use_login() -> None:
-    """Set EVALUATOR_HOST_URL to the host of the last login, unless the environment names one."""
+    """Set EVALUATOR_HOST_URL to the host of the last login, unless the environment names a host."""
     url = read_logins().url
     if url is not None:
         os.environ.setdefault("EVALUATOR_HOST_URL", url)
 
 
 def key_for(url: str) -> str | None:
-    """Return the key to send to a host: EVALUATOR_HOST_KEY, or the one that was saved for this host.
+    """Return the key to send to a host: EVALUATOR_HOST_KEY, or the key that was saved for this host.
 
     Raises:
       InvalidRequest: `url` is not the address of a host.

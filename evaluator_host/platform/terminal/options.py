@@ -112,7 +112,7 @@ def require_file(file: Path) -> None:
     """Check that a file exists.
 
     Raises:
-      InvalidRequest: it does not exist.
+      InvalidRequest: the file does not exist.
     """
     if not file.is_file():
         raise InvalidRequest(f"cannot read {file}: there is no such file")
@@ -122,7 +122,7 @@ def json_option(option: str, text: str) -> dict[str, Any]:
     """Parse the value of a command-line option (`--inputs`) as a JSON object.
 
     Raises:
-      InvalidRequest: it is not a JSON object; the problem names the option.
+      InvalidRequest: the value is not a JSON object; the problem names the option.
     """
     try:
         value = decode_given(text.encode())
@@ -137,7 +137,7 @@ def read_duration(text: str, option: str) -> timedelta:
     """Return a duration such as `90d`, `12h` or `2w`.
 
     Raises:
-      InvalidRequest: the text is not a duration, or it is longer than a hundred years.
+      InvalidRequest: the string is not a duration, or the duration is over a hundred years.
     """
     match = _DURATION.fullmatch(text.strip().lower())
     found = timedelta(**{_UNITS[match.group(2)]: int(match.group(1))}) if match else None

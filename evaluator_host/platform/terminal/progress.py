@@ -1,4 +1,4 @@
-"""Progress bars of runs, jobs and package builds. They are shown on a terminal only."""
+"""Progress bars for runs, jobs and package builds. They are shown only on a terminal."""
 
 import time
 from typing import Any, Final, Self
@@ -21,7 +21,7 @@ def is_seen(*, shown: bool) -> bool:
 
 
 class _Bar:
-    """A context with a progress bar of these columns."""
+    """A context that shows a progress bar with these columns."""
 
     def __init__(self, *columns: ProgressColumn, shown: bool) -> None:
         self._bar = Bar(*columns, console=err, transient=True, disable=not is_seen(shown=shown))
@@ -61,7 +61,7 @@ class Progress(_Bar):
 
 
 class BuildProgress(_Bar):
-    """Shows the steps of a build (`show`), or the phases of a push or pull (`tell`)."""
+    """Shows the steps of a package build (`show`), or the phases of a push or pull (`tell`)."""
 
     def __init__(self, *, shown: bool) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""Connects a command to a running host: that of `--url`, or that of the last login."""
+"""Connects a command to a running host: the one in `--url`, or the one of the last login."""
 
 import re
 import sys
@@ -17,12 +17,12 @@ _FROM_LAST: Final = re.compile(r"last(?:-(\d{1,3}))?")
 
 
 def host(url: str, *, timeout_s: float = 600.0) -> Client:
-    """Return an HTTP client of a running host."""
+    """Return an HTTP client for a running host."""
     return Client(url, key=key_for(url), timeout_s=timeout_s)
 
 
 def _opened(context: typer.Context, url: str) -> Client:
-    """Return a client of the host at a URL, which is closed when the command ends."""
+    """Return a client for the host at a URL; the client is closed when the command ends."""
     asks_model = any(one.name == "model_url" for one in context.command.params)
     if asks_model and url.rstrip("/").endswith("/v1"):
         raise InvalidRequest(f"--url is the address of the host; give the model's as --model-url {url}")
@@ -48,7 +48,7 @@ def named_job(client: Client, given: str) -> JobReport:
     """Return a job by its id, or counted back from the newest (`last`, `last-1`).
 
     Raises:
-      InvalidRequest: there are fewer jobs.
+      InvalidRequest: there are fewer jobs than `last-N` needs.
       NotFound: there is no such job.
     """
     from_last = _FROM_LAST.fullmatch(given)

@@ -1,4 +1,4 @@
-"""Calls a running host for a command, by `--url` and the key in the settings; sends rows in batches."""
+"""Calls the running host in `--url` for a command, with the key in the settings; sends rows in batches."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
@@ -22,8 +22,8 @@ from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.stored import DataFile
 
 _BATCH_ROWS: Final = 200
-_BATCH_BYTES: Final = 4 << 20  # bytes of a batch, far below the default limit of a host
-_BATCHES: Final = 2  # batches in parallel by default
+_BATCH_BYTES: Final = 4 << 20  # highest number of bytes in a batch, far below the default limit of a host
+_BATCHES: Final = 2  # default number of batches in parallel
 _DATA: Final = "data:"
 _read_event: Final = Adapter(BuildEvent).read_json
 
@@ -35,14 +35,14 @@ class RemoteService:
         self._client = client
         self._info = info
         self._builds = builds
-        self._together: list[EvaluationResult | None] = []  # corpus scores of each batch
+        self._together: list[EvaluationResult | None] = []  # the scores over all rows that each batch returned
 
     @property
     def together(self) -> EvaluationResult | None:
-        """Return the corpus scores of the rows that were sent; None for an evaluator without corpus scores.
+        """Return the score over all rows that were sent; None for an evaluator without such a score.
 
         Raises:
-          InvalidRequest: the rows went in several batches; the corpus scores of batches cannot be joined.
+          InvalidRequest: the rows were sent in several batches, whose scores cannot be joined.
         """
         if len(self._together) > 1 and any(self._together):
             raise InvalidRequest(
@@ -58,9 +58,9 @@ class RemoteService:
     async def build(
         self, packages: tuple[str, ...], language: Language, python: str | None
     ) -> AsyncGenerator[BuildEvent, None]:
-        """Install a package set; yields the events of its build until it ends.
+        """Install a package set; yield the events of its build until it ends.
 
-        Raises nothing: an error of the build is reported when the evaluator runs.
+        This never raises an error: a failed build is reported when the evaluator runs.
         """
         body = {"packages": packages, "language": language, **({} if python is None else {"python": python})}
         asked = Call("POST", "/v1/environments", EnvironmentReport, encode_json(body))
@@ -90,7 +90,7 @@ class RemoteService:
         parallelism: int | None,
         caller: Caller = DEFAULT_CALLER,
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
-        """Evaluate rows; yields `(index, result)` as batches come back."""
+        """Evaluate rows; yield `(index, result)` as batches come back."""
         batches = _batches(rows)
         sent: dict[asyncio.Task[Batch], int] = {}
         try:
@@ -116,7 +116,7 @@ class RemoteService:
             await asyncio.gather(*sent, return_exceptions=True)
 
     async def send_data(self, path: Path) -> DataFile:
-        """Store a data file of an evaluator on the host, unless it is there."""
+        """Store a data file of an evaluator on the host, unless the host has it."""
         return await self._client.data.send(path)
 
     async def check(self, evaluator: Evaluator) -> CheckReport:
@@ -129,8 +129,8 @@ async def open_remote_service(url: str, key: str | None) -> AsyncIterator[Remote
     """Open an evaluation service on the running host at a URL.
 
     Raises:
-      HostUnreachable: no host answers there.
-      Unauthorized: the host needs a key, and this one does not work there.
+      HostUnreachable: no host answers at the URL.
+      Unauthorized: the host needs a key, and this key does not work.
     """
     options = http_options(url, key=key, timeout_s=None)
     async with AsyncClient(url, key=key) as client, httpx.AsyncClient(**options) as builds:

@@ -17,11 +17,11 @@ from evaluator_host.types.json_values import InvalidJson, decode_json, encode_js
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
 from evaluator_host.types.warnings import RowWarnings, WarningCount, failed_together
 
-_ROWS_SHOWN: Final = 5  # most rows to show of those that did not pass
-_METRICS_KEPT: Final = 200  # most metrics of a run
+_ROWS_SHOWN: Final = 5  # highest number of rows to show among those that did not pass
+_METRICS_KEPT: Final = 200  # highest number of metrics in the summary of a run
 _METRICS_SHOWN: Final = 20
 _NAME_CHARS: Final = 60
-_STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wide
+_STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wider than the one before
 
 
 class Percentiles:
@@ -50,9 +50,9 @@ class Summary:
 
     def __init__(self) -> None:
         self.rows = 0  # number of rows with a result
-        # `(row, line, result)` of the first row of the file that failed, or None
+        # `(row, line, result)` of the first failed row in the file, or None
         self.first_failure: tuple[int, int, EvaluationResult] | None = None
-        self.together: EvaluationResult | None = None  # corpus scores of the rows, for an evaluator that has them
+        self.together: EvaluationResult | None = None  # the score over all rows, for an evaluator that has one
         self.errors: Counter[str] = Counter()
         self.statuses: Counter[Status] = Counter()
         self._warnings = RowWarnings()
@@ -97,7 +97,7 @@ class Summary:
 
     @property
     def doubt(self) -> str | None:
-        """Why no score can be relied on: no row has one, each is doubtful, or `together` failed; else None."""
+        """Why no score can be relied on (no row has one, all are doubtful, or `together` failed), or None."""
         scored_together = self.together is not None and self.together.error is None
         if scored_together and self.mean is None:
             return None
@@ -105,7 +105,7 @@ class Summary:
 
     @property
     def lost(self) -> int:
-        """Number of rows that failed because the host lost their sandbox, or had no processor time for them."""
+        """Number of rows that failed because the host lost their sandbox or had no processor time for them."""
         return sum(self.errors[code.value] for code in HOST_FAULTS)
 
     def exit_code(self, *, bad_lines: int, fail_under: float | None, strict: bool) -> int:
@@ -206,7 +206,7 @@ def _metrics_text(found: dict[str, dict[str, Any]]) -> str:
 
 
 def usage_text(used: ModelUsage) -> str:
-    """Return the use of models as one line of text: requests, tokens, cost, connections."""
+    """Return the use of models in one line: requests, tokens, cost, connections."""
     replayed = f", {used.replayed} recorded answers" if used.replayed else ""
     cost = "" if used.cost is None else f", cost {used.cost:.6g}"
     hosts = f", {used.connections} connections of {used.network_bytes} bytes" if used.connections else ""
@@ -214,7 +214,7 @@ def usage_text(used: ModelUsage) -> str:
 
 
 def corpus_scores_text(result: EvaluationResult) -> str:
-    """Return corpus scores with their warnings, or the error in their place, as text."""
+    """Return the score over all rows with its warnings, or the error in its place, as lines of text."""
     if result.error is not None:
         return f"{result.error.code}: {result.error.message}"
     numbers = ", ".join(f"{name} {value:.4g}" for name, value in result.metrics.items()) or "no numbers"
@@ -236,7 +236,7 @@ def _failure(failure: dict[str, Any]) -> str:
 def parse_row(texts: dict[str, str | None]) -> Row:
     """Return the row that the options `--inputs --outputs --trace --variables --criteria --messages` describe.
 
-    Outputs that are not JSON are plain text; the others must be JSON objects, messages a list of them.
+    Outputs that are not JSON are plain text; messages must be a JSON list of objects, the others JSON objects.
 
     Raises:
       InvalidRequest: an option is not a JSON object.
@@ -292,7 +292,7 @@ def result_table(result: EvaluationResult) -> Text:
 
 
 def message_of(error: EvaluationError) -> str:
-    """Return an error's message with API fields as command-line options; a KeyError's message begins with its type."""
+    """Return an error's message, with options in place of API fields; a KeyError's message begins with its type."""
     return f"KeyError: {error.message}" if error.type == "KeyError" else in_options(error.message)
 
 

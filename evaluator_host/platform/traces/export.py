@@ -1,6 +1,6 @@
-"""Reads one request of an OTLP exporter in a limited child process: inflates and decodes it, groups its spans by trace.
+"""Reads one request of an OTLP exporter in a limited child process: unpacks it, decodes it, groups its spans by trace.
 
-The host sees the spans as JSON only, and never decodes them: a few KB sent may be millions of values.
+The host gets the spans as encoded JSON and never decodes them, since a few KB of a request may be millions of values.
 """
 
 import re
@@ -19,7 +19,7 @@ from evaluator_host.types.errors import InvalidRequest, TooLarge
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, nests_within
 
 PROTOBUF: Final = "application/x-protobuf"
-REQUEST_SPANS: Final = 10_000  # most spans of one request; exporters send 512
+REQUEST_SPANS: Final = 10_000  # highest number of spans in one request; exporters send 512
 _GROWTH: Final = 4  # JSON has up to four times the bytes of protobuf; resources are repeated for each trace
 _SESSION: Final = tuple(
     re.compile(rf"(?:.+[._])?{name}") for name in (r"session[._]id", r"conversation[._]id", "thread_id")
@@ -27,7 +27,7 @@ _SESSION: Final = tuple(
 _SESSION_CHARS: Final = 200
 _DEPTH: Final = 200
 _PLACES: Final = 16**14
-_HEAD: Final = 4  # bytes that hold the length of the head
+_HEAD: Final = 4  # number of bytes that hold the length of the head
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class TraceSpans:
     trace_id: str  # id in hex, or as it was sent
     spans: int  # number of spans
     rooted: bool  # whether one of the spans is a root
-    groups: bytes  # one or more elements of `resourceSpans`, as JSON with commas between
-    traces: tuple[str, ...] = ()  # ids of the traces of a session; empty for a trace
+    groups: bytes  # one or more elements of `resourceSpans`, as JSON, with commas between them
+    traces: tuple[str, ...] = ()  # ids of a session's traces; empty for a trace
 
 
 def read_request(
@@ -50,14 +50,14 @@ def read_request(
       body: `ExportTraceServiceRequest` in protobuf or JSON, perhaps compressed.
       media_type: `application/x-protobuf`; anything else is JSON.
       encoding: The Content-Encoding: gzip, deflate, identity or nothing.
-      most_bytes: Ceiling of the inflated body.
+      most_bytes: Size limit of the unpacked body.
       share: Fraction of the traces to keep, 0 to 1. The choice depends on trace ids only, so that all spans of a trace
-        are kept or none.
+        are kept, or none.
       group_by: `trace`, or `session` to join the traces of a session under its id, on which `share` then depends.
 
     Raises:
       InvalidRequest: the body is not an OTLP export.
-      TooLarge: the body has over `most_bytes` or 10,000 spans, or repeats its resources too often.
+      TooLarge: the body has over `most_bytes` bytes or over 10,000 spans, or repeats its resources too often.
     """
     data = _inflated(body, encoding, most_bytes)
     export = _from_protobuf(data) if media_type == PROTOBUF else _from_json(data)
@@ -96,7 +96,7 @@ def traces_of(answer: bytes) -> Iterator[TraceSpans]:
 
 
 def _sessions(export: dict[str, Any]) -> dict[str, str]:
-    """Return the session of each trace that has one: an attribute of any of its spans, or of their resource."""
+    """Return the session of each trace that has one, in an attribute of one of its spans or of their resource."""
     found: dict[str, str] = {}
     for trace_id, group, spans in _by_trace(export):
         resource = group["resource"] if isinstance(group["resource"], dict) else {}
@@ -129,7 +129,7 @@ def _inflated(body: bytes, encoding: str, ceiling: int) -> bytes:
 
 
 def too_large(ceiling: int) -> TooLarge:
-    """Return the error for a request over the ceiling, in bytes."""
+    """Return the error for a request over the size limit, which is given in bytes."""
     return TooLarge(
         f"the spans have over {ceiling >> 20} MB once decompressed; send smaller batches, or ask the operator to raise "
         "EVALUATOR_HOST_TRACES_MB"
@@ -137,7 +137,7 @@ def too_large(ceiling: int) -> TooLarge:
 
 
 def _from_protobuf(data: bytes) -> dict[str, Any]:
-    # 50 ms of imports that only this process needs
+    # these imports take 50 ms, and only this process needs them
     from google.protobuf.json_format import MessageToDict  # noqa: PLC0415
     from google.protobuf.message import DecodeError  # noqa: PLC0415
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest  # noqa: PLC0415
@@ -188,7 +188,7 @@ def _by_trace(export: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], lis
 
 
 def _place(trace_id: str) -> int:
-    """Return the last 56 bits of a trace id, which W3C Trace Context wants random; 0 for an id that is not hex."""
+    """Return the last 56 bits of a trace id, which are random by W3C Trace Context; 0 for an id that is not hex."""
     try:
         return int(trace_id[-14:], 16)
     except ValueError:

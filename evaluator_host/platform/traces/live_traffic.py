@@ -1,9 +1,9 @@
 """Collects the spans that exporters send into traces, and scores each complete trace once.
 
-A trace arrives in batches of ended spans, the root last. It counts as complete `QUIET_S` seconds after its last span
-when it has a root, and after `SILENT_S` seconds when it has none. The traces of a session can be scored together, once
-no span has come for a time that the exporter's URL sets. Until it is scored, a trace is only in memory, as JSON. The
-memory and the turns are divided between workspaces: a flood of one leaves a quarter of the memory to others.
+A trace arrives in batches of ended spans, the root last. It counts as complete `QUIET_S` seconds after its last span if
+it has a root, and after `SILENT_S` seconds if it has none. The traces of a session can be scored together, once no span
+has arrived for a time that the exporter's URL sets. Until it is scored, a trace is only in memory, as JSON. Memory and
+turns are divided between workspaces, so that a flood from one workspace leaves a quarter of the memory to others.
 """
 
 import asyncio
@@ -32,16 +32,16 @@ from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.stored import TraceReport
 
-QUIET_S: Final = 1.0  # seconds to wait after the root for spans of other processes
+QUIET_S: Final = 1.0  # seconds to wait after the root for spans from other processes
 SILENT_S: Final = 15.0  # seconds without a new span after which a trace that has no root is scored
-SESSION_QUIET_S: Final = 60.0  # seconds after the last span of a session
+SESSION_QUIET_S: Final = 60.0  # seconds after its last span at which a session counts as complete
 _LOOK_EVERY_S: Final = 0.25
 _HELD_BYTES: Final = 64 << 20
-_OF_EACH_BYTES: Final = 2048  # bytes of a trace besides its spans
+_OF_EACH_BYTES: Final = 2048  # bytes that a trace takes besides its spans
 _ADDED_AT_ONCE: Final = 1000
 _TRACE_BYTES: Final = 16 << 20
 _AT_ONCE: Final = 16
-# seconds before each further try if the host lacks something
+# seconds before each retry if the host lacks something
 _PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 30.0)
 _LACKING: Final = frozenset({429, 503})
 _CANCEL_S: Final = 2.0
@@ -67,7 +67,7 @@ class _Pending:
     refused: bool = False  # whether the trace has become too large, so that its spans are dropped
     last: float = 0.0
     quiet_s: float | None = None  # for a session: seconds without a span after which it is complete
-    traces: set[str] = field(default_factory=set)  # ids of the session's traces
+    traces: set[str] = field(default_factory=set)  # ids of a session's traces
 
     def due(self, now: float) -> bool:
         return now - self.last > (self.quiet_s or (QUIET_S if self.rooted else SILENT_S))
@@ -97,18 +97,19 @@ class Traffic:
         self._usage = usage
         self._arrived = asyncio.Event()
         self._pending: dict[_Key, _Pending] = {}
-        self._sessions: dict[_Key, str] = {}  # session of each pending trace
+        self._sessions: dict[_Key, str] = {}  # the session of each pending trace
         self._due: dict[str, deque[tuple[_Key, _Pending]]] = {}
-        self._held: Counter[str] = Counter()  # bytes by workspace
+        self._held: Counter[str] = Counter()  # bytes that each workspace's traces take in memory
         self._turns = Turns(_AT_ONCE)
         self._workers: dict[asyncio.Task[None], str] = {}
-        self._untold: dict[tuple[str, str], list[str]] = {}  # why traces were dropped, by workspace and reference
+        # why traces were dropped, by workspace and reference of the evaluator, until that is logged
+        self._untold: dict[tuple[str, str], list[str]] = {}
         service.metrics.watch("traces_waiting", "Traces that wait to be scored.", lambda: self.waiting)
         service.metrics.watch("traces_dropped", "Traces that were not scored or not stored.", lambda: self.dropped)
 
     @property
     def waiting(self) -> int:
-        """Number of traces that are not complete, or wait to be scored."""
+        """Number of traces that are not complete yet, or wait to be scored."""
         return len(self._pending) + sum(map(len, self._due.values()))
 
     async def accept_spans(
@@ -126,15 +127,15 @@ class Traffic:
           workspace_id: Owner of the evaluator.
           reference: Evaluator, with or without version: `latency`, `latency@2`.
           export: The exporter's request.
-          sampling: Share of traces to score, 0 to 1; None for the evaluator's own. The choice depends on trace ids
-            only, so that all spans of a trace are chosen or none.
+          sampling: Share of traces to score, 0 to 1; None for the evaluator's own rate. The choice depends only on
+          trace ids, so that all spans of a trace are chosen, or none.
           session_quiet_s: Seconds after the last span of a session at which its traces are scored together; None to
             score each trace alone.
 
         Raises:
           NotFound: there is no such evaluator.
           InvalidRequest: the body is not an OTLP export.
-          TooLarge: the body is over the ceiling, `EVALUATOR_HOST_TRACES_MB`, or has over 10,000 spans.
+          TooLarge: the body is over the limit, `EVALUATOR_HOST_TRACES_MB`, or has over 10,000 spans.
           Busy: the waiting spans of this workspace, or of all workspaces, use all the memory that they may.
           OverQuota: the workspace stores as much as it may.
         """
@@ -165,18 +166,18 @@ class Traffic:
         return refused
 
     def _require_room(self, workspace: str, size: int) -> None:
-        """Check that a workspace may hold more bytes: at most three times as many as stay free, or one request."""
+        """Check that a workspace may use more memory: at most three times as much as stays free, or one request."""
         own, free = self._held[workspace], _HELD_BYTES - self._held.total() - size
         if own and own + size > SANDBOXES_PER_FREE * free:
             raise Busy("too many spans wait to be scored; send them later, or a smaller sample", retry_after_s=2.0)
 
     def _key_of(self, workspace: str, reference: str, spans: TraceSpans) -> _Key:
-        """Return the key of a trace, or of the session that one of its other spans named."""
+        """Return the key of a trace, or of its session if another of its spans has named one."""
         key = _Key(workspace, reference, spans.trace_id)
         return key if spans.traces else key._replace(trace_id=self._sessions.get(key, spans.trace_id))
 
     def _join(self, key: _Key, session: _Pending, traces: Iterable[str]) -> None:
-        """Add the spans to a session that arrived before the span that names it."""
+        """Move spans of these traces to their session, which a later span has named."""
         for trace_id in traces:
             own = key._replace(trace_id=trace_id)
             self._sessions[own] = key.trace_id
@@ -190,7 +191,7 @@ class Traffic:
                 self._held[key.workspace] -= _OF_EACH_BYTES
 
     def _add(self, key: _Key, spans: TraceSpans, now: float, quiet_s: float | None = None) -> int:
-        """Add spans to their trace or session; return how many were refused (all, once there are too many)."""
+        """Add spans to their trace or session; return how many were refused: all, once there are too many."""
         pending = self._pending.get(key)
         if pending is None:
             pending = self._pending[key] = _Pending()
@@ -216,7 +217,7 @@ class Traffic:
     ) -> list[TraceReport]:
         """Return scored traces of an evaluator, the newest first, as many as 16 MB hold.
 
-        Their `result` and `trace` are encoded already. `before` is the last number of the previous page.
+        Their `result` and `trace` are encoded JSON. `before` is the last number on the previous page.
 
         Raises:
           NotFound: there is no such evaluator.
@@ -248,7 +249,7 @@ class Traffic:
         return [{"inputs": {}, "trace": orjson.loads(found[number])} for number in numbers]
 
     async def run(self) -> None:
-        """Score complete traces until cancelled, then waiting ones until the host has to stop; drop the rest."""
+        """Score complete traces until cancelled, then waiting traces until the host has to stop; drop the rest."""
         try:
             while True:
                 if not self._pending and not self._untold:
@@ -304,7 +305,7 @@ class Traffic:
             del self._held[workspace]
 
     async def _score(self, key: _Key, pending: _Pending) -> None:
-        """Score a trace and store its result; try again if the store or a sandbox is missing for a moment."""
+        """Score a trace and store its result; retry if the store or a sandbox is missing for a moment."""
         if pending.refused:
             self._drop(key, f"it has over {TRACE_SPANS} spans or {_TRACE_BYTES >> 20} MB")
             return
@@ -340,7 +341,7 @@ class Traffic:
 
 
 async def _patiently(work: Callable[[], Awaitable[_T]]) -> _T:
-    """Run work and return its result; repeat it for up to 90 s while the host is busy or lacks something (429, 503)."""
+    """Run `work` and return its result; retry for up to 90 s while the host is busy or lacks something (429, 503)."""
     for pause_s in _PAUSES_S:
         try:
             return await work()

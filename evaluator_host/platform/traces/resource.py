@@ -17,7 +17,7 @@ from evaluator_host.types.jobs import JobScore
 
 
 class TraceResource(Resource):
-    """Live traces. The resource of alerts reads their scores, that of data sets their rows."""
+    """Live traces. The resource of alerts reads their scores, the resource of data sets their rows."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -29,11 +29,11 @@ class TraceResource(Resource):
         return traces_api(self._traffic, access, body_bytes=self.host.settings.traces_mb << 20).routes
 
     def tasks(self) -> Iterable[Task]:
-        """Return the scoring of traces."""
+        """Return the task that scores traces."""
         return (Task("the scoring of live traffic", self._traffic.run),)
 
     def kept(self) -> Iterable[Kept]:
-        """Return the scored traces."""
+        """Return how scored traces are deleted once they are too old."""
         return (Kept("traces", self.host.settings.traces_days, self._traces.delete_before),)
 
     async def require_evaluator(self, workspace_id: str, name: str) -> None:

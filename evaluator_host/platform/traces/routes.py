@@ -1,4 +1,4 @@
-"""Routes of live traffic: receive spans of OpenTelemetry exporters (OTLP/HTTP), list scored traces."""
+"""Routes of live traffic: receive spans from OpenTelemetry exporters (OTLP/HTTP), list scored traces."""
 
 from typing import Annotated, Any, Literal
 
@@ -54,7 +54,7 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
             float, Query(ge=1, le=600, description="Seconds without a span after which a session is complete.")
         ] = SESSION_QUIET_S,
     ) -> Response:
-        """Receive spans of an OpenTelemetry exporter. Each trace is scored once it is complete."""
+        """Receive spans from an OpenTelemetry exporter. Each trace is scored once it is complete."""
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         with AuditedCall(access, caller, "traces.take"):
             body = await request.body()

@@ -18,13 +18,13 @@ _PAGE_BYTES: Final = 16 << 20
 
 
 class TraceTable(Table):
-    """Scored traces of live traffic. JSON: `result`, `trace`."""
+    """Scored traces of live traffic. `result` and `trace` are JSON."""
 
     __tablename__ = "traces"
     __table_args__ = (
-        Index("ix_traces_evaluator_id_id", "evaluator_id", "id"),  # index for pages, newest first
+        Index("ix_traces_evaluator_id_id", "evaluator_id", "id"),  # for pages of traces, newest first
         Index("ix_traces_evaluator_id_received_at", "evaluator_id", "received_at"),
-        Index("ix_traces_evaluator_id_stored_bytes", "evaluator_id", "stored_bytes"),  # index for sums of sizes
+        Index("ix_traces_evaluator_id_stored_bytes", "evaluator_id", "stored_bytes"),  # for sums of sizes
     )
 
     id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)

@@ -26,7 +26,7 @@ def usage(
         with host(url) as client:
             found = [client.usage()]
         header, cells = _HEADER, [(one.workspace, _limit(one), *_sizes(one)) for one in found]
-    else:  # only the host knows the limit, since this command may have other settings
+    else:  # the limit is left out: only the host knows it, since this command may have other settings
         found = with_store(load_settings(data_dir=data_dir), lambda store: store.usage.list_usage())
         header, cells = (_HEADER[0], *_HEADER[2:]), [(one.workspace, *_sizes(one)) for one in found]
     print_found(found, lambda _: table(header, cells), as_json=as_json, none="no workspace stores anything")

@@ -11,7 +11,7 @@ from evaluator_host.platform.usage.routes import usage_api
 
 
 class UsageResource(Resource):
-    """Storage of workspaces."""
+    """The storage of workspaces on a host."""
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:  # noqa: ARG002 - it changes nothing
         """Return the route of storage."""

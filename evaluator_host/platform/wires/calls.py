@@ -22,7 +22,7 @@ from evaluator_host.types.evaluator import Evaluator, Language, Row
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, EvaluationResult
 
 _ANY: Final = "*"
-_PATIENCE_S: Final = 4.0  # seconds for which a caller waits beyond the time limit in its request
+_PATIENCE_S: Final = 4.0  # seconds that a caller waits beyond the time limit in its request
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class WireCalls:
         return value
 
     async def enter_tenant(self, request: Request, tenant: str) -> None:
-        """Set the workspace of a request by the platform's tenant, such as `org/project`.
+        """Set the workspace of a request according to the platform's tenant, such as `org/project`.
 
         The operator's wire option `tenants` maps tenants to workspaces. A request with a workspace's own key stays in
         that workspace.
@@ -86,19 +86,19 @@ class WireCalls:
         lock: str | None = None,
         timeout_s: float | None = None,
     ) -> EvaluationResult | EvaluationError:
-        """Evaluate one row, and answer before the platform gives up: with an error if the code has not loaded by then.
+        """Evaluate one row, and respond before the platform gives up, with an error if the code has not loaded by then.
 
         Args:
           request: The platform's request.
           evaluator: Pasted code, which gets the packages and limits of the wire, or a stored evaluator.
           row: The row to score.
-          lock: Lock of a stored evaluator's packages, as JSON; None for none.
-          timeout_s: Time limit in the request, in seconds; that of the wire may be shorter.
+          lock: Lock of a stored evaluator's packages, as JSON, or None.
+          timeout_s: Time limit in the request, in seconds; the wire's limit may be shorter.
 
         Raises:
           HostBusy: the row waited too long for a sandbox or its packages.
           ClientDisconnect: the caller hung up.
-          HostError: the host cannot evaluate it, see `Service.evaluate`.
+          HostError: the host cannot evaluate the row, see `Service.evaluate`.
         """
         if evaluator.name is None:
             evaluator = self._fitted(evaluator, timeout_s)
@@ -115,7 +115,7 @@ class WireCalls:
         """Load an evaluator with the packages and limits of the wire, without running a row.
 
         Raises:
-          HostError: the host cannot check it, see `Service.check`.
+          HostError: the host cannot check the evaluator, see `Service.check`.
         """
         return await self.host.service.check(
             self._fitted(evaluator, None), caller=Caller(caller_of(request.scope).workspace)
@@ -175,7 +175,7 @@ class WireCalls:
         return found
 
     def _late(self) -> Busy | EvaluationError:
-        """Return why there was no result in the caller's time: no sandbox was free, or the code did not load."""
+        """Return why there was no result in time for the caller: no sandbox was free, or the code did not load."""
         within = f"within the {self.wire.clock_s:g} s that the caller waits"
         if self.host.service.pool.waiting:
             return HostBusy(f"no sandbox was free {within}; try again", retry_after_s=1.0)

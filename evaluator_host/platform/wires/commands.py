@@ -1,4 +1,4 @@
-"""`wires list` and `wires check`: lists the wires, and tests the answers of a running host to their platforms."""
+"""`wires list` and `wires check`: lists the wires, and tests whether platforms can use a running host's responses."""
 
 from typing import Annotated, Any, Final
 
@@ -72,7 +72,7 @@ def _try(wire: Wire, base: str, key: str | None, probe: Probe) -> dict[str, Any]
     """Send one request; return its title, URL, status and body, and whether the platform can use it.
 
     Raises:
-      HostUnreachable: nothing answers there.
+      HostUnreachable: nothing answers at the URL.
     """
     headers = {**({} if key is None else {"Authorization": f"Bearer {key}"}), **probe.headers}
     address = base + probe.path

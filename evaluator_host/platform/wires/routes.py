@@ -92,10 +92,10 @@ class WireRequests:
         inner[FOREIGN] = WireRequest(calls.wire, calls.options, calls.workspace_id, inner, key)
         note = partial(self._note, calls.wire.name, perf_counter())
         await self._app(inner, receive, _watched(send, note))
-        scope["route"] = inner.get("route", calls.wire)  # both have a `path`, which names the span
+        scope["route"] = inner.get("route", calls.wire)  # a route and a wire both have a `path`, which names the span
 
     def _find(self, path: str) -> tuple[WireCalls, str, str | None] | None:
-        """Return the wire of a path, the path without a key, and the key: `/wires/NAME/key/eh_…/v1/private`."""
+        """Return a path's wire, the path without key, and the key, for example in `/wires/NAME/key/eh_…/v1/private`."""
         for prefix, calls in self._calls.items():
             if path == prefix or path.startswith(f"{prefix}/"):
                 below, key = path.removeprefix(prefix), None
@@ -111,7 +111,7 @@ class WireRequests:
 
 
 def _watched(send: Send, note: Callable[[int], None]) -> Send:
-    """Return a `send` that passes the response's status to `note`."""
+    """Return a `send` that also passes the response's status to `note`."""
 
     async def watched(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -18,11 +18,11 @@ def wires() -> Mapping[str, EntryPoint[Any]]:
 
 
 def require_known(names: Iterable[str], setting: str) -> None:
-    """Check that there is a wire of each name.
+    """Check that there is a wire with each of these names.
 
     Args:
       names: Names of wires.
-      setting: Name of the setting that contains them, for the message.
+      setting: Name of the setting that contains these names, for the message.
 
     Raises:
       Misconfigured: a name is unknown; the hint is the most similar name.

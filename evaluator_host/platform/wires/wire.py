@@ -1,4 +1,4 @@
-"""`Wire`: what a platform's wire declares; `WireRequest`: one request to it, as the middleware sees it."""
+"""The class `Wire`, which declares how a platform calls this host, and `WireRequest`, one request to a wire."""
 
 import asyncio
 import hmac
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from evaluator_host.platform.wires.calls import WireCalls
 
 MARGIN_S: Final = 0.5
-"""Seconds by which a row ends before its wire must answer, and by which the wire answers before its caller gives up."""
+"""Seconds by which a row ends before its wire must respond, and a wire responds before its caller gives up."""
 
 _SKEW_S: Final = 300
 _INVALID: Final = "this key does not work: it is unknown, revoked or expired"
 
 Refuse: TypeAlias = Callable[[HostError, str], Response]
-"""Returns the response for an error of the host, in the platform's terms; the text is the path below the wire."""
+"""Takes an error of the host and the path below the wire; returns the response in the platform's terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Probe:
       path: Path below the wire's URL; empty for that URL itself.
       body: Value to send as JSON; None for no body.
       expects: Returns whether the response is what the platform needs.
-      headers: Headers besides the key.
+      headers: Further headers, besides the one with the key.
     """
 
     title: str
@@ -56,7 +56,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wire:
-    """The requests by which one platform has its evaluators' code executed.
+    """The requests with which one platform lets a host run its evaluators' code.
 
     Attributes:
       name: Name in `EVALUATOR_HOST_WIRES`, in paths, metrics and the audit log.
@@ -94,7 +94,7 @@ class Wire:
         return self.prefix or f"/wires/{self.name}"
 
     def limit_s(self, options: WireOptions) -> float:
-        """Return the time limit of a row in seconds: the one in the options, but below `clock_s`."""
+        """Return the time limit of a row in seconds: the one in the options, but less than `clock_s`."""
         longest = self.clock_s - 2 * MARGIN_S
         return min(options.timeout_s or self.row_s or longest, longest)
 
@@ -114,24 +114,24 @@ class WireRequest:
         self._options = options
         self._workspace_of = workspace_of
         self._scope = scope
-        self.key = key  # the key, if the path has one
+        self.key = key  # the key in the path, if it has one
         self._signature: str | None = None
         self.below = scope["path"].removeprefix(wire.path)
         self.ends_at = asyncio.get_running_loop().time() + wire.clock_s - MARGIN_S
         self.is_open = self.below in wire.open_paths
         self.body_bytes = options.body_kb << 10 if options.body_kb is not None else wire.body_bytes
         self.body_timeout_s = wire.clock_s / 2
-        self.has_secret = False  # whether the caller has the wire's secret, not a key of a workspace
+        self.has_secret = False  # whether the caller has the wire's secret instead of a key of a workspace
 
     def refuse(self, error: HostError) -> Response:
         """Return the response for an error of the host, in the platform's terms."""
         return self._wire.refuse(error, self.below)
 
     async def admit(self, keyring: Keyring) -> KeyHolder:
-        """Return the caller: by the wire's secret or signature, else by a key.
+        """Return the caller, found by the wire's secret or signature, or else by a key.
 
         Raises:
-          Unauthorized: the request has none of these, or a wrong one.
+          Unauthorized: secret, signature and key are all missing, or one is wrong.
           StoreUnavailable: the database does not answer.
         """
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._scope["headers"]}
@@ -154,7 +154,7 @@ class WireRequest:
         return KeyHolder(await self._workspace_of(self._options.workspace), f"wire:{self._wire.name}")
 
     def require_signature(self, body: bytes) -> None:
-        """Check the signature of a request that came without a key: `t=<unix seconds>,v1=<hex>` of `<t>.<body>`.
+        """Check the signature of a request that came without a key: `t=<unix seconds>,v1=<hex>` over `<t>.<body>`.
 
         Raises:
           Unauthorized: the signature is not valid, or older than five minutes.
@@ -182,7 +182,7 @@ def query_key(scope: Scope) -> str | None:
 
 
 def described(error: EvaluationError, *, with_line: bool = True) -> str:
-    """Return an error as runtimes print it: `KeyError: 'x' (line 3)`; a plain `Error` of JavaScript has no name."""
+    """Return an error as runtimes print it: `KeyError: 'x' (line 3)`; JavaScript's plain `Error` has no name."""
     name = f"{error.type}: " if error.type not in (None, "Error") and error.code is ErrorCode.USER_EXCEPTION else ""
     place = f" (line {error.line})" if with_line and error.line is not None else ""
     return f"{name}{error.message.removeprefix(name)}{place}"

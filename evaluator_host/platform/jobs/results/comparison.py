@@ -27,7 +27,7 @@ class Side:
 
 
 class ComparedRows:
-    """The rows for which an evaluator has results in two jobs."""
+    """The comparison of an evaluator's results in two jobs, over the rows that both jobs have."""
 
     def __init__(self, results: Results, before: Side, after: Side) -> None:
         self._results = results
@@ -36,7 +36,7 @@ class ComparedRows:
         self._zero = before.zero and after.zero  # whether a row that failed has a score of 0 in both
 
     async def changes(self, *, better: bool | None, after: int, limit: int) -> ChangePage:
-        """Return a page of rows whose score rose (`better`), fell (false), or either (None), from after a row on."""
+        """Return a page of rows, after row `after`, whose score rose (`better`), fell (false), or either (None)."""
         found: list[Change] = []
         async with aclosing(self._pairs(after=after)) as pairs:
             async for one, other in pairs:
@@ -93,7 +93,7 @@ class ComparedRows:
         )
 
     def _doubt(self, failed: int) -> str | None:
-        """Return why the figures do not add up with the means of the jobs, if rows failed; None if they do."""
+        """Return why these figures do not match the jobs' means (failed rows count differently); None if they do."""
         if self._before.zero == self._after.zero or not failed:
             return None
         job = "earlier" if self._before.zero else "later"
@@ -104,7 +104,7 @@ class ComparedRows:
         )
 
     async def _pairs(self, *, after: int = -1) -> AsyncGenerator[tuple[Figures, Figures], None]:
-        """Yield the results of both jobs for each row that both have, in the order of rows, from after a row on."""
+        """Yield the results of both jobs for each row that both have, in the order of rows, after row `after`."""
         sides = (self._before, self._after)
         earlier, later = (self._results.figures(one.job_id, one.position, after=after) for one in sides)
         async with aclosing(earlier), aclosing(later):
@@ -120,13 +120,13 @@ class ComparedRows:
 
 
 class _Tally:
-    """Counts the rows that two jobs have in common; `zero`: a row that failed has a score of 0."""
+    """Counts the rows that two jobs have in common; with `zero`, a failed row has a score of 0."""
 
     def __init__(self, *, zero: bool) -> None:
         self._zero = zero
         self.fallen, self.risen = _Changes(), _Changes()
         self.verdicts = _Verdicts(zero=zero)
-        self.unscored = 0  # rows that have a score in one job, and neither a score nor an error in the other
+        self.unscored = 0  # rows that have a score in one job, but neither a score nor an error in the other
         self.failed = 0  # rows that failed in either job
 
     def add(self, one: Figures, other: Figures) -> None:

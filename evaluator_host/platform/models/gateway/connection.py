@@ -1,8 +1,8 @@
-"""One connection of a row: reads one HTTP/1.1 request by h11, and writes one response.
+"""One connection of a row: reads one HTTP/1.1 request with h11, and writes one response.
 
 The row is untrusted. A connection carries one request and is closed after its response, so nothing can hide behind
-a request. Limits hold for the head, the body, the bodies of all connections of a row together, and data that waits in
-a tunnel or after a request. Of a request to a model, only method, path and JSON body reach the provider.
+a request. There are limits for the head, the body, the bodies of all connections of a row together, and data that waits
+in a tunnel or after a request. From a request to a model, only method, path and JSON body reach the provider.
 """
 
 import asyncio
@@ -19,9 +19,10 @@ from evaluator_host.platform.models.gateway.hosts import HTTPS, HostPort, host_p
 
 HEAD_BYTES: Final = 32 << 10
 BODY_BYTES: Final = 8 << 20
-UNREAD_BYTES: Final = 64 << 10  # bytes that may follow a request unread, since a client may send a second request
+# bytes that may follow a request and are not read, since a client may send a second request
+UNREAD_BYTES: Final = 64 << 10
 TUNNEL_BYTES: Final = 1 << 20  # bytes that may wait in a tunnel: four reads from a sandbox
-_PART_BYTES: Final = 64 << 10  # bytes of an answer that go to a sandbox at a time
+_PART_BYTES: Final = 64 << 10  # bytes of a response that are sent to a sandbox at a time
 _HTTP: Final = 80
 _OWN_HOST: Final = re.compile(rb"(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?")
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -29,7 +30,7 @@ _ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
 class Refused(Exception):
-    """A request that the host refuses; `status`, `code` and `str` say why, `again` whether the caller may retry."""
+    """A request that the host refuses; `status`, `code` and `str` say why, `again` whether to retry."""
 
     def __init__(self, status: int, message: str, code: str = "bad_request", *, again: bool = False) -> None:
         super().__init__(message)
@@ -59,12 +60,12 @@ class RequestReader:
 
     def __init__(
         self,
-        room: Callable[[int], bool],  # returns whether the host may keep so many more bytes
+        room: Callable[[int], bool],  # returns whether the host has room for that many more bytes
         proceed: Callable[[], None],  # called when the other end waits for `100 Continue`
         *,
         # returns whether the row may reach a host; None if it may reach no host
         admits: Callable[[HostPort], bool] | None = None,
-        # host at the end of the tunnel that the request came through, which it must name
+        # host at the end of the tunnel through which the request came; the request must name this host
         within: HostPort | None = None,
     ) -> None:
         self._room = room
@@ -82,7 +83,7 @@ class RequestReader:
         return self._http.trailing_data[0]
 
     def feed(self, data: bytes) -> Request | None:
-        """Add bytes that arrived; return the request once it is complete, None before.
+        """Add bytes that arrived; return the request once it is complete, or else None.
 
         Raises:
           Refused: the bytes are not valid HTTP, over a size limit, or a request that rows may not make.
@@ -109,14 +110,14 @@ class RequestReader:
                     self._body += event.data
                 case h11.EndOfMessage() if self._head is not None:
                     return _request(self._head, bytes(self._body), self._to)
-                case _:  # more data is expected, or the other end is closed
+                case _:  # h11 needs more data, or the other end has closed
                     return None
 
     def _destination(self, head: h11.Request) -> HostPort | None:
-        """Return the host that a request is for, checked; None for this host.
+        """Return the host to which a request goes, after checks; None for this host.
 
         Raises:
-          Refused: the row may not ask that host, or two readers could understand the request differently.
+          Refused: the row may not call that host, or two readers could understand the request differently.
         """
         to = self._within if self._within is not None else _named(head) if self._admits is not None else None
         if to is None:
@@ -142,7 +143,7 @@ class RequestReader:
 class Tunnel:
     """A connection after CONNECT: the bytes from and to the row, not parsed.
 
-    `count` gets the number of bytes as they arrive, and raises Refused if they are more than the row may send.
+    `count` is called with the number of bytes that arrive, and raises Refused if the row has sent too many.
     """
 
     def __init__(self, connection: "Connection", rest: bytes, count: Callable[[int], None]) -> None:
@@ -197,7 +198,8 @@ class Connection:
     """The host's end of one connection that a row has opened.
 
     `serve` is called with the complete request, `refuse` with the error for bytes that end the connection. `room`
-    returns whether the host may keep so many more bytes, `admits` whether the row may reach a host (None: no host).
+    returns whether the host has room for that many more bytes, `admits` whether the row may reach a host (None: no
+    host).
     """
 
     def __init__(
@@ -217,7 +219,7 @@ class Connection:
         self._room = room
         self._reader: RequestReader | None = self.reader(admits=admits)
         self._rest = b""
-        self._unread = 0  # bytes that arrived and that nobody reads
+        self._unread = 0  # number of bytes that arrived and that nobody reads
         self._tunnel: Tunnel | None = None
         self.began = False  # whether a part of a response was sent
         self.ended = False  # whether the response is complete, or was cut off
@@ -225,11 +227,11 @@ class Connection:
     def reader(
         self, *, admits: Callable[[HostPort], bool] | None = None, within: HostPort | None = None
     ) -> RequestReader:
-        """Return a reader for a request on this connection, or for one to the host `within` a tunnel."""
+        """Return a reader for a request on this connection, or for one inside a tunnel to the host `within`."""
         return RequestReader(self._room, lambda: self._wire.reply(self.number, _CONTINUE), admits=admits, within=within)
 
     def receive(self, data: bytes) -> None:
-        """Handle bytes that the row sent; a few after the request are dropped, unless it opened a tunnel."""
+        """Handle bytes that the row sent; a few bytes after the request are dropped, unless it opened a tunnel."""
         if self.ended:
             return
         try:
@@ -262,7 +264,7 @@ class Connection:
         self._send(_head(status, [*headers, ("content-length", str(len(body)))]) + body, end=True)
 
     async def answer(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-        """Send a whole response of any size as the row reads it, and close."""
+        """Send a whole response of any size, as fast as the row reads it, and close."""
         head = _head(status, [*headers, ("content-length", str(len(body)))])
         for at in range(0, len(body) - _PART_BYTES, _PART_BYTES):
             await self.send(head + body[at : at + _PART_BYTES])
@@ -275,7 +277,7 @@ class Connection:
         self._send(_head(status, headers), end=True)
 
     async def begin(self, status: int, headers: list[tuple[str, str]]) -> None:
-        """Send the head of a response whose body follows by `write`."""
+        """Send the head of a response; its body follows with `write`."""
         await self.send(_head(status, [*headers, ("transfer-encoding", "chunked")]))
 
     async def write(self, data: bytes) -> None:
@@ -293,7 +295,7 @@ class Connection:
         self._send(b"", end=True)
 
     async def send(self, data: bytes) -> None:
-        """Send bytes unchanged."""
+        """Send bytes to the row unchanged."""
         self._send(data)
         await self._wire.drain()
 
@@ -305,10 +307,10 @@ class Connection:
 
 
 class KeptAnswer(Connection):
-    """Keeps the response to a request that the host itself makes for a row, in place of a connection of the row.
+    """Takes the place of a row's connection when the host itself makes a request for the row; keeps the response.
 
     Attributes:
-      status: HTTP status of the response; 0 before it is there.
+      status: HTTP status of the response; 0 before there is one.
       body: Body of the response.
     """
 
@@ -335,7 +337,7 @@ def _head(status: int, headers: list[tuple[str, str]]) -> bytes:
 
 
 def _named(head: h11.Request) -> HostPort | None:
-    """Return the host in the target of a request to a proxy; None for a path.
+    """Return the host in the target of a request to a proxy; None if the target is a path.
 
     Raises:
       Refused: the target names no host.
@@ -357,7 +359,7 @@ def _check_head(head: h11.Request) -> None:
     """Refuse a request that is for another host, or that two readers could understand differently.
 
     Raises:
-      Refused: the request is one of these.
+      Refused: the request is for another host, or ambiguous.
     """
     hosts = [value for name, value in head.headers if name == b"host"]
     if head.method == b"CONNECT" or not head.target.startswith(b"/"):

@@ -1,8 +1,8 @@
-"""Keeps each workspace within its use of models a day, over all processes and hosts of one database.
+"""Keeps each workspace within its daily budget for models, across all processes and hosts of one database.
 
-Before a process makes requests, it takes them from the day's budget in the database: as many as wait, and some more
-while much is left. It gives unused ones back after a second. If it is unknown whether the database made such a change,
-the requests count as made, so that the budget is never exceeded.
+Before a process makes requests, it takes them from the day's budget in the database: as many as are waiting, and some
+more while much is left. It gives unused requests back after a second. If it is unknown whether the database made such a
+change, the requests count as made, so that the budget is never exceeded.
 """
 
 import asyncio
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
 _PARTS: Final = 64  # a process takes at most a 64th of the remaining requests, unless more wait
-_PART: Final = 64  # most requests taken in advance; the budget loses them if the process is killed
-_FLUSH_S: Final = 1.0  # seconds until counts are written, and unused requests given back
+_PART: Final = 64  # highest number of requests to take in advance; the budget loses them if the process is killed
+_FLUSH_S: Final = 1.0  # seconds until counts are written and unused requests are given back
 _GIVEN_BACK_S: Final = 1.5 * _FLUSH_S  # seconds after which every other process has given unused requests back
-_SPENT_S: Final = 5.0  # seconds until a spent budget is asked again
-_FRESH_S: Final = 1.0  # seconds until tokens and cost of the other processes are read again
-_NEAR: Final = 0.9  # share of a budget in tokens or cost above which both are read for each request
+_SPENT_S: Final = 5.0  # seconds until a spent budget is checked again
+_FRESH_S: Final = 1.0  # seconds until the other processes' tokens and cost are read again
+_NEAR: Final = 0.9  # used share of a budget for tokens or cost from which on both are read before each request
 _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost")
 
 
 @dataclass(slots=True)
 class _Day:
-    """What this process knows of a workspace's budget of the day."""
+    """What this process knows about a workspace's budget for the day."""
 
     workspace: str
     date: str
     meter: Meter
     read_at: float = float("-inf")  # when tokens and cost were read from the database
-    held: int = 0  # requests taken from the budget, and not made yet
-    waiting: int = 0  # requests that wait to be taken from the budget
+    held: int = 0  # number of requests taken from the budget but not made yet
+    waiting: int = 0  # number of requests that wait to be taken from the budget
     spent_until: float = float("-inf")
     waited: bool = False  # whether this process has waited for others to give requests back
     taking: asyncio.Task[None] | None = None
 
     @property
     def near(self) -> bool:
-        """Whether tokens or cost are near the budget."""
+        """Whether the used tokens or cost are near the limit."""
         budget, tokens = self.meter.budget, self.meter.input_tokens + self.meter.output_tokens
         return (budget.tokens is not None and tokens >= _NEAR * budget.tokens) or (
             budget.cost is not None and (self.meter.cost or 0.0) >= _NEAR * budget.cost
@@ -75,7 +75,7 @@ class DayBudgets:
 
         Args:
           workspace: Whose request it is.
-          priced: Whether its model has a price.
+          priced: Whether the request's model has a price.
 
         Raises:
           StoreUnavailable: the database does not answer.
@@ -129,7 +129,7 @@ class DayBudgets:
         return known
 
     async def _read(self, store: "Store", day: _Day) -> None:
-        """Read the tokens and cost of all processes, unless they were read a moment ago and much is left."""
+        """Read the tokens and cost of all processes, unless that was done a moment ago and much is left."""
         if self._budget.tokens is None and self._budget.cost is None:
             return
         now = asyncio.get_running_loop().time()
@@ -149,7 +149,7 @@ class DayBudgets:
                 day.taking = loop.create_task(self._take_part(store, day))
             day.waiting += 1
             try:
-                # shielded, so that the taken requests are not lost when a row ends meanwhile
+                # shielded, so that the requests which are being taken are not lost if a row ends meanwhile
                 await asyncio.shield(day.taking)
             finally:
                 day.waiting -= 1
@@ -157,7 +157,7 @@ class DayBudgets:
         return True
 
     async def _take_part(self, store: "Store", day: _Day) -> None:
-        """Take requests for waiting callers, and some more; if none are left, other processes may give some back."""
+        """Take requests for waiting callers, and some more; if none are left, wait until other processes give some."""
 
         def wanted(left: int) -> int:
             return min(left, max(day.waiting, 1, min(_PART, left // _PARTS)))
@@ -182,7 +182,7 @@ class DayBudgets:
                 async with asyncio.timeout(_FLUSH_S):
                     await self._hurry.wait()
             self._hurry.clear()
-            with suppress(StoreUnavailable):  # the next turn writes the counts
+            with suppress(StoreUnavailable):  # if the database does not answer, the next turn writes the counts
                 await self._write()
 
     async def _write(self) -> None:

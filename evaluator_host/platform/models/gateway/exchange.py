@@ -1,4 +1,4 @@
-"""Sends one request of a row to the provider of a model, tries again where that may help, and passes the answer on."""
+"""Sends one request from a row to a model's provider, retries where that may help, and passes the answer on."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -22,7 +22,7 @@ JSON_TYPE: Final = "application/json"
 ANSWER_BYTES: Final = 16 << 20
 _VERSION: Final = ("anthropic-version", "2023-06-01")
 _FAULT_BYTES: Final = 64 << 10
-CHARACTERS_A_TOKEN: Final = 4  # characters of a token where a provider counts none
+CHARACTERS_A_TOKEN: Final = 4  # assumed characters per token if a provider does not report tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class Told:
     """Callbacks by which a request to a provider reports to the gate of its row."""
 
     used: Callable[[Used], None]  # called once with the tokens and cost of the request
-    # called with a good answer before the row gets its end, after which the row may be over
+    # called with a good answer before the row gets the end of it, since the row may then end
     answered: Callable[[Answer], Awaitable[None]]
-    ready: Callable[[], Awaitable[None]]  # returns when the row may get the end of an answer
-    # context that waits for memory for a large answer, and holds it during the block
+    ready: Callable[[], Awaitable[None]]  # returns once the row may get the end of an answer
+    # context that waits until there is memory for a large answer, and reserves it during the block
     place: Callable[[], AbstractAsyncContextManager[None]]
     records: bool  # whether `answered` records the answer
 
@@ -99,7 +99,7 @@ class Exchange:
             await response.aclose()
 
     def end(self) -> None:
-        """Count the request, unless its answer has counted it already."""
+        """Count the request, unless it was counted when its answer arrived."""
         self._tell(Used())
 
     async def _respond(self, client: httpx.AsyncClient) -> httpx.Response:
@@ -171,7 +171,7 @@ class Exchange:
             await connection.answer(200, [("content-type", JSON_TYPE)], text.encode())
 
     async def _whole(self, response: httpx.Response, place: AsyncExitStack) -> bytes:
-        """Return the body of an answer, up to just over its limit; a large one waits for a place in memory first."""
+        """Return the body of an answer, up to just over its limit; a large answer first waits for room in memory."""
         data, chunks = bytearray(), aiter(response.aiter_raw())
         left_s, now = self._model.registered.timeout_s, asyncio.get_running_loop().time
         has_place = False
@@ -196,7 +196,7 @@ class Exchange:
             if self._told.records:
                 parts.append(text)
             if data and events.ended:
-                await answered()  # a row may end as soon as it has the last event
+                await answered()  # before the write, because the row may end as soon as it has the last event
             await connection.write(text.encode())
 
         async def answered() -> None:
@@ -227,7 +227,7 @@ class Exchange:
         return mask(text) if len(data) <= LARGE_BYTES else await asyncio.to_thread(mask, text)
 
     def _count(self, tokens: tuple[int, int] | None, answer_bytes: int) -> Used:
-        """Report the use of the request; tokens that the provider does not report are estimated by the length."""
+        """Report the use of the request; tokens that the provider does not report are estimated from the length."""
         estimated = len(self._content) // CHARACTERS_A_TOKEN, answer_bytes // CHARACTERS_A_TOKEN
         asked, answered = tokens or estimated
         return self._tell(Used(asked, answered, self._model.cost(asked, answered)))
@@ -243,7 +243,7 @@ class Exchange:
 
 
 def _credentials(model: GrantedModel) -> dict[str, str]:
-    """Return the headers that carry the model's key, and the version of Anthropic's API where the row names none."""
+    """Return the headers that carry the model's key, and a version of Anthropic's API if the row names none."""
     anthropic = model.registered.kind is ModelKind.ANTHROPIC
     found = dict([_VERSION]) if anthropic else {}
     if model.key is not None:

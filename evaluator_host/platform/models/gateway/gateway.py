@@ -1,8 +1,8 @@
 """Answers the requests that rows make to granted models: checks, budgets, recorded answers, and the provider itself.
 
 Rows are untrusted code, so the gateway builds each request to a provider: the URL and key of the registered model, and
-the JSON body with the model's own name in it. Answers are bounded, and the key is masked in them. In recorded answers
-the evaluator's secrets are masked too.
+the JSON body with the model's own name in it. Answers have a size limit, and the key is masked in them. In recorded
+answers the evaluator's secrets are masked too.
 """
 
 import asyncio
@@ -55,11 +55,13 @@ if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
 _DECODED_BYTES: Final = 128 << 20  # bytes that a decoded request may take in memory
-_CONNECTIONS: Final = 64  # connections of a row at once
-_ROW_BYTES: Final = 2 * BODY_BYTES  # bytes of the bodies of a row's unanswered requests
+_CONNECTIONS: Final = 64  # highest number of open connections per row
+_ROW_BYTES: Final = 2 * BODY_BYTES  # highest number of bytes in the bodies of a row's unanswered requests
 _COPIES: Final = 5  # copies of a large answer in memory, while it is read, masked, decoded and sent on
-_FEWEST_LARGE: Final = 4  # fewest large answers to keep at once, so that one workspace leaves room for others
-MODELS_AT_ONCE: Final = 341  # most requests to providers, of all processes for calls; 256 of them for one workspace
+# smallest number of large answers that are possible at once, so that one workspace leaves room for others
+_FEWEST_LARGE: Final = 4
+# highest number of requests to providers at a time, over all processes; 256 of them for one workspace
+MODELS_AT_ONCE: Final = 341
 _NO_RETRY: Final = ("x-should-retry", "false")  # header that keeps the clients of OpenAI and Anthropic from retrying
 _FORWARDED: Final = ("anthropic-version", "anthropic-beta")
 _FORWARDED_CHARS: Final = 200
@@ -91,7 +93,7 @@ class Gateway:
         """Look up the models and other hosts that an evaluator was granted; `redactor` masks its secrets.
 
         Raises:
-          InvalidRequest: there is no such model, or the operator does not allow it or a host.
+          InvalidRequest: there is no such model, or the operator does not allow the model or a host.
           NotFound: a model's secret does not exist.
         """
         if terms.replay is not Replay.OFF and self.recordings is None:
@@ -107,13 +109,13 @@ class Gateway:
 
 
 def large_answers(memory_mb: int) -> int:
-    """Return how many large answers of models may be in memory at once: half of the memory for requests holds them."""
+    """Return how many large answers from models may be in memory at once, in half of the memory for requests."""
     return max(_FEWEST_LARGE, (memory_mb << 20) // 2 // (_COPIES * ANSWER_BYTES))
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The models and hosts that an evaluator may use in a call or a part of a job; a `model_grants.ModelGrant`."""
+    """The models and hosts that an evaluator may use in a call or a part of a job; implements `ModelGrant`."""
 
     gateway: Gateway
     evaluator: Evaluator
@@ -137,7 +139,7 @@ class Grant:
 
 
 class RowGate:
-    """Serves the connections that one row opens to models and hosts; a `sandbox.base.Gate`."""
+    """Serves the connections that one row opens to models and hosts; implements `Gate`."""
 
     def __init__(self, grant: Grant) -> None:
         self._grant = grant
@@ -151,7 +153,7 @@ class RowGate:
         self._wire: Wire | None = None
         self._connections: dict[int, Connection] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._bodies: Counter[int] = Counter()  # bytes of the request bodies that are kept, by connection
+        self._bodies: Counter[int] = Counter()  # bytes of the request bodies that are in memory, by connection
         self._asked = 0
         self._network_connections = 0
         self._network_bytes = 0
@@ -163,18 +165,18 @@ class RowGate:
 
     @property
     def waited_s(self) -> float:
-        """Seconds so far in which a connection waited for an answer."""
+        """Seconds so far during which a connection waited for an answer."""
         running = asyncio.get_running_loop().time() - self._since if self._since is not None else 0.0
         return self._waited_s + running
 
     @property
     def usage(self) -> ModelUsage:
-        """Use of models by the row so far."""
+        """How much the row has used models so far."""
         used = self._row.usage(self.waited_s)
         return replace(used, connections=self._network_connections, network_bytes=self._network_bytes)
 
     def tell_waits(self, on_wait: Callable[[bool], None], resume: Callable[[], Awaitable[None]]) -> None:
-        """Report from now on when the row waits for an answer, and await `resume` before giving it one."""
+        """From now on, call `on_wait` when the row begins or ends to wait; await `resume` before it gets an answer."""
         self._on_wait, self._resume = on_wait, resume
 
     def open(self, wire: Wire) -> None:
@@ -219,7 +221,8 @@ class RowGate:
         speaks = granted.registered.kind if granted is not None else ModelKind.OPENAI
         path, body = chat_request(speaks, {**request, "model": model})
         self._asked += 1
-        self.tell_waits(lambda _waits: None, partial(asyncio.sleep, 0))  # the row is not in a sandbox
+        # nobody needs to know, since the row occupies no sandbox
+        self.tell_waits(lambda _waits: None, partial(asyncio.sleep, 0))
         kept = KeptAnswer(-self._asked)
         self._connections[kept.number] = kept
         self._wait(kept.number, waits=True)
@@ -261,7 +264,7 @@ class RowGate:
             task.cancel()
 
     def _wait(self, number: int, *, waits: bool) -> None:
-        """Note whether a connection waits; that time counts as waiting time of its row."""
+        """Note whether a connection waits; that time counts as the row's waiting time."""
         now = asyncio.get_running_loop().time()
         if waits and number in self._connections:
             self._waiting.add(number)
@@ -276,7 +279,7 @@ class RowGate:
             self._on_wait(False)  # noqa: FBT003 - as above
 
     async def _ready(self, number: int, limit: asyncio.Timeout | None = None) -> None:
-        """Return once the row may have an answer; if it waits for no other one, wait until it may run again."""
+        """Return once the row may get an answer; if it waits for no other answer, wait until it may run again."""
         if limit is not None and not limit.expired():
             limit.reschedule(None)
         if self._waiting == {number}:
@@ -438,7 +441,7 @@ class RowGate:
         """Count a request against the budgets of row, job and day.
 
         Raises:
-          Refused: the request would exceed one of them; then it counts against none.
+          Refused: the request would exceed a budget; then it counts against none.
         """
         grant, priced = self._grant, model.cost(0, 0) is not None
         for meter in self._meters:
@@ -453,7 +456,7 @@ class RowGate:
             raise
 
     def _require(self, why: str | None) -> None:
-        """Refuse a request that is over a budget; `why` is None if it is not."""
+        """Raise an error if a request is over a budget; `why` is None if it is not."""
         if why is not None:
             hint = "raise the budget, or ask models less often"
             self.problem = self.problem or EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint=hint)
@@ -483,7 +486,7 @@ async def _decoded(data: bytes) -> dict[str, Json]:
 
 
 def _forwarded(request: Request) -> dict[str, str]:
-    """Return the headers that a provider needs to read the request, as far as they are plain text."""
+    """Return those headers that a provider needs to understand the request, if their values are plain text."""
     found = {name: request.headers[name] for name in _FORWARDED if name in request.headers}
     return {
         name: value

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
 ANY: Final = "*"
-_MOST: Final = 32  # most models of one evaluator
-_REGISTERED: Final = 1000  # most models of one workspace
+_MOST: Final = 32  # highest number of models granted to one evaluator
+_REGISTERED: Final = 1000  # highest number of models that one workspace may register
 _KIND: Final = "registered model"  # kind of the objects that store registered models
 _MODEL: Final = Adapter(RegisteredModel)
 
@@ -48,7 +48,7 @@ class GrantedModel:
 class ModelDirectory:
     """The registered models: the operator's, and those of workspaces.
 
-    `store` has the models and secrets of workspaces; None on the command line.
+    `store` has the models and secrets of workspaces; it is None on the command line.
     """
 
     def __init__(self, settings: Settings, store: "Store | None") -> None:
@@ -129,7 +129,7 @@ class ModelDirectory:
 
         Raises:
           InvalidRequest: there is no such model, or the operator does not allow its host.
-          NotFound: its secret does not exist.
+          NotFound: a model's secret does not exist.
         """
         if len(entries) > _MOST:
             raise InvalidRequest.of("evaluator.models", f"an evaluator may be granted at most {_MOST} models")

@@ -13,9 +13,9 @@ _LABELS: Final = r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-
 _ENTRY: Final = re.compile(
     rf"(?P<host>\*|(?:\*\.)?{_LABELS}|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{{1,5}}))?", re.IGNORECASE
 )
-_MOST: Final = 32  # most hosts of one evaluator
-_TRIED: Final = 4  # most addresses of a host to try
-_NOT_PUBLIC: Final = tuple(  # networks that Python's `is_global` calls public, though they are not
+_MOST: Final = 32  # highest number of hosts granted to one evaluator
+_TRIED: Final = 4  # highest number of a host's addresses to try
+_NOT_PUBLIC: Final = tuple(  # networks that are not public, though Python's `is_global` says so
     map(
         ipaddress.ip_network,
         (
@@ -33,14 +33,14 @@ _NOT_PUBLIC: Final = tuple(  # networks that Python's `is_global` calls public, 
         ),
     )
 )
-_ISATAP: Final = 0x5EFE  # mark before an IPv4 address that is embedded in an IPv6 address (RFC 5214)
+_ISATAP: Final = 0x5EFE  # mark that precedes an embedded IPv4 address in an IPv6 address (RFC 5214)
 _ANY_SCOPE: Final = 0xFDFF_FFFF
 HTTPS: Final = 443
 
 
 @dataclass(frozen=True, slots=True)
 class HostPort:
-    """A host, by name or address (lower case, no brackets), and a port; `*.example.com` is every name below it."""
+    """A host, by name or address (lower case, no brackets), and a port; `*.example.com` is any name below it."""
 
     host: str
     port: int
@@ -74,7 +74,7 @@ class HostPort:
 
 
 def host_port(text: str, *, port: int) -> HostPort | None:
-    """Return `example.com:443`, `*.example.com` or `[::1]:80` as a host and port; None for any other text."""
+    """Return `example.com:443`, `*.example.com` or `[::1]:80` as a host and port; None for other strings."""
     found = _ENTRY.fullmatch(text.removesuffix("."))
     if found is None:
         return None
@@ -88,7 +88,7 @@ def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
         return False
     if isinstance(address, ipaddress.IPv4Address):
         return True
-    # unicast addresses that are in use: no embedded IPv4 address, and no local one
+    # the unicast addresses in use; none of them is local or embeds an IPv4 address
     in_use = address in ipaddress.ip_network("2000::/3")
     return in_use and (int(address) >> 32) & _ANY_SCOPE != _ISATAP
 
@@ -99,7 +99,7 @@ def reachable(addresses: Iterable[str], private: Iterable[ipaddress.IPv4Network 
     def may_reach(text: str) -> bool:
         try:
             address = ipaddress.ip_address(text)
-        except ValueError:  # an address with a zone is link-local
+        except ValueError:  # raised for an address with a zone, which is link-local
             return False
         plain = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped else address
         return is_public(address) or any(plain in network for network in private)
@@ -111,8 +111,8 @@ def granted_hosts(entries: Iterable[str], *, allowed: Iterable[str]) -> list[Hos
     """Return the hosts that an evaluator may reach.
 
     Args:
-      entries: Those that the evaluator names, `api.example.com:443`; the default port is 443.
-      allowed: Those that its workspace may reach.
+      entries: The hosts that the evaluator names, such as `api.example.com:443`; the default port is 443.
+      allowed: The hosts that its workspace may reach.
 
     Raises:
       InvalidRequest: an entry names no host, or the operator does not allow it.

@@ -1,8 +1,8 @@
 """Decides which hosts evaluators may ask for models.
 
-The setting EVALUATOR_HOST_JUDGE_HOSTS lists them. Without it, the user of a host without keys can allow more on its
-pages: only programs of the same machine reach such a host, and the middleware refuses requests of other origins. If
-pasted code might reach the host itself, only the setting allows hosts.
+The setting EVALUATOR_HOST_JUDGE_HOSTS lists them. If it is not set, the user of a host without keys can allow further
+hosts on its pages: only programs on the same machine reach such a host, and the middleware refuses requests from other
+origins. If pasted code might reach the host itself, only the setting can allow hosts.
 """
 
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ from evaluator_host.types.models import ModelHosts
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
-_MOST: Final = 100  # most hosts to allow on the pages
+_MOST: Final = 100  # highest number of hosts that the pages can allow
 
 
 class JudgeHosts:
@@ -54,20 +54,20 @@ class JudgeHosts:
         raise InvalidRequest.of(field, f"evaluators may not ask {parts.hostname}", hint)
 
     async def allow(self, url: str) -> bool:
-        """Let evaluators ask models on the host of a URL, as the user of a host without keys.
+        """Let evaluators call models on the host of a URL; only the user of a host without keys may do this.
 
         Returns:
-          Whether they could not ask it before.
+          Whether the host is newly allowed.
 
         Raises:
           InvalidRequest: the URL is not valid, or only the operator's setting allows hosts here.
-          InUse: 100 hosts are allowed.
+          InUse: 100 hosts are already allowed.
         """
         parts = require_url(url)
         if is_listed(parts, self._listed):
             return False
         if (store := await self._store_to_ask()) is None:
-            await self.require(url, field="url")  # raises, because the host is not allowed
+            await self.require(url, field="url")  # raises the error, because the host is not allowed
             return False
         is_new = host_of(parts) not in await Models(store.database).list_hosts()
         await Models(store.database).allow_host(host_of(parts), most=_MOST)
@@ -75,7 +75,7 @@ class JudgeHosts:
 
     @asynccontextmanager
     async def kept_if_done(self, url: str, *, is_new: bool) -> AsyncIterator[None]:
-        """Forbid a host again that `allow` newly allowed, if the block fails."""
+        """If the block fails, forbid the host again that `allow` had newly allowed."""
         try:
             yield
         except BaseException:
@@ -84,7 +84,7 @@ class JudgeHosts:
             raise
 
     async def _store_to_ask(self) -> "Store | None":
-        """Return the store with the hosts that were allowed on the pages; None where the setting alone counts."""
+        """Return the store with the hosts that were allowed on the pages; None if only the setting counts."""
         chosen = self._settings
         if self._store is None or chosen.judge_hosts is not None or chosen.sandbox is SandboxChoice.NONE:
             return None

@@ -15,7 +15,7 @@ _Place: TypeAlias = tuple[str | int, ...]
 
 
 class _Text(NamedTuple):
-    """A text in a JSON value: the object or list that holds it, its key there, and the path to it."""
+    """A string in a JSON value: the object or list that holds it, its key there, and the path to it."""
 
     holder: Any
     key: str | int
@@ -23,7 +23,7 @@ class _Text(NamedTuple):
 
 
 def masked_body(redactor: Redactor, body: str, *, streamed: bool) -> str:
-    """Return the body of an answer with the secrets masked, unchanged where it holds none."""
+    """Return the body of an answer with the secrets masked, unchanged if it contains none."""
     return _masked_events(redactor, body) if streamed else _masked_json(redactor, body)
 
 
@@ -62,7 +62,7 @@ def _masked_line(redactor: Redactor, line: str) -> str:
 
 
 def _value_of(line: str) -> Any:
-    """Return the JSON object of an event's line; None for another line."""
+    """Return the JSON object in an event's line of data; None for other lines."""
     if not line.startswith(_DATA):
         return None
     try:
@@ -73,7 +73,7 @@ def _value_of(line: str) -> Any:
 
 
 def _texts(value: Any, place: _Place) -> Iterator[_Text]:
-    """Yield the texts in a JSON value; each choice, block or tool call (`index`) has a place of its own."""
+    """Yield the strings in a JSON value; each choice, block or tool call (`index`) has its own place."""
     if isinstance(value, dict):
         place += tuple(one for name, one in value.items() if name.endswith("index") and isinstance(one, int))
     items = value.items() if isinstance(value, dict) else enumerate(value)

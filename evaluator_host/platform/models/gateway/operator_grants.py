@@ -1,7 +1,7 @@
 """Decides what the operator lets a workspace use: models, secrets in code, other hosts.
 
-Own routes, those of other platforms' clients, wires, jobs and judges all ask this module. No other module reads the
-settings EVALUATOR_HOST_MODELS, EVALUATOR_HOST_CODE_SECRETS and EVALUATOR_HOST_NETWORK_HOSTS (a test holds that).
+All routes, wires, jobs and judges ask this module. No other module reads the settings EVALUATOR_HOST_MODELS,
+EVALUATOR_HOST_CODE_SECRETS and EVALUATOR_HOST_NETWORK_HOSTS, which a test checks.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class OperatorGrants:
-    """The grants of the operator to each workspace; the command line has no workspaces (None)."""
+    """What the operator grants to each workspace. On the command line there are no workspaces, and `store` is None."""
 
     def __init__(self, settings: Settings, workspaces: "Workspaces | None") -> None:
         self._settings = settings
@@ -51,7 +51,7 @@ class OperatorGrants:
 
 
 def _entries_for(allowed: Iterable[str], names: frozenset[str]) -> Iterator[str]:
-    """Yield the entries of a setting that hold for a workspace: `NAME` is for all, `WORKSPACE/NAME` for one."""
+    """Yield the entries of a setting that apply to a workspace: `NAME` applies to all, `WORKSPACE/NAME` to one."""
     for one in allowed:
         whose, _, name = one.rpartition("/")
         if not whose or whose in names:

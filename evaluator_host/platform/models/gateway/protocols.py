@@ -1,4 +1,4 @@
-"""The model APIs that the gateway speaks: the requests it accepts, the form of errors, token counts in answers."""
+"""The model APIs that the gateway supports: accepted requests, the form of errors, token counts in answers."""
 
 import re
 from collections.abc import Mapping
@@ -28,9 +28,9 @@ _KINDS_OF_ERRORS: Final = {
 _VOLATILE: Final = frozenset(
     {"user", "metadata", "safety_identifier", "prompt_cache_key", "stream_options", "service_tier", "store"}
 )
-_MAX_TOKENS: Final = 1024  # most tokens of an answer, which Anthropic's API requires and has no default for
+_MAX_TOKENS: Final = 1024  # limit of an answer's tokens; Anthropic's API requires a limit and has no default
 _SSE_DATA: Final = b"data:"
-_EVENT_BYTES: Final = 1 << 20  # longest event that is read; longer ones are passed on unread
+_EVENT_BYTES: Final = 1 << 20  # longest event that is read; longer events are passed on unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Route:
 
     kind: ModelKind  # the API of the route
     path: str  # path after the base URL of the model
-    deployment: str | None = None  # the model, if the path names it (Azure)
+    deployment: str | None = None  # name of the model, if the path contains it (Azure)
 
 
 def route_of(path: str) -> Route | None:
@@ -51,7 +51,7 @@ def route_of(path: str) -> Route | None:
 
 
 def refusal(kind: ModelKind, status: int, message: str, code: str) -> bytes:
-    """Return the body of an error, as the provider of this kind shapes it."""
+    """Return the body of an error response in the format of this kind of provider."""
     if kind is ModelKind.ANTHROPIC:
         named = _KINDS_OF_ERRORS.get(status, "api_error")
         return encode_json({"type": "error", "error": {"type": named, "message": message, "code": code}})
@@ -60,7 +60,7 @@ def refusal(kind: ModelKind, status: int, message: str, code: str) -> bytes:
 
 
 def model_list(kind: ModelKind, names: list[str]) -> bytes:
-    """Return the answer to `GET /v1/models`."""
+    """Return the body of the response to `GET /v1/models`."""
     if kind is ModelKind.ANTHROPIC:
         data: list[Json] = [
             {"type": "model", "id": name, "display_name": name, "created_at": "2026-01-01T00:00:00Z"} for name in names
@@ -76,7 +76,7 @@ def model_list(kind: ModelKind, names: list[str]) -> bytes:
 
 
 def canonical(route: Route, model: str, body: dict[str, Json]) -> dict[str, Json]:
-    """Return a request in the form by which recorded answers are found: without user, metadata and transport fields."""
+    """Return a request as recorded answers are looked up: without user, metadata and transport fields."""
     kept = {name: value for name, value in body.items() if name not in _VOLATILE}
     if not kept.get("stream"):
         kept.pop("stream", None)
@@ -84,13 +84,13 @@ def canonical(route: Route, model: str, body: dict[str, Json]) -> dict[str, Json
 
 
 def tokens_of(body: Any) -> tuple[int, int] | None:
-    """Return the token counts (of request, of answer) in a response or an event of its stream; None if it has none."""
+    """Return the tokens of request and answer that a response, or an event of its stream, reports; None if none."""
     if not isinstance(body, dict):
         return None
     inner = body.get("response") if isinstance(body.get("response"), dict) else body.get("message")
     usage = body.get("usage") or (inner.get("usage") if isinstance(inner, dict) else None)
     if not isinstance(usage, dict):
-        # an answer of messages/count_tokens
+        # a response of messages/count_tokens
         return (_count(body["input_tokens"]), 0) if "input_tokens" in body else None
     cached = sum(_count(usage.get(f"cache_{what}_input_tokens")) for what in ("creation", "read"))
     asked = _count(usage.get("prompt_tokens", usage.get("input_tokens"))) + cached
@@ -140,13 +140,13 @@ class EventStream:
     """Splits the server-sent events of an answer that is passed on, and reads the token counts in them.
 
     Args:
-      hides_usage: Whether to leave out the last event of a chat, only tokens, which the caller did not ask for.
+      hides_usage: Whether to leave out the last event of a chat, which has only the tokens and was not asked for.
     """
 
     def __init__(self, *, hides_usage: bool) -> None:
         self._hides_usage = hides_usage
         self._rest = b""
-        self.tokens: tuple[int, int] | None = None  # tokens of request and answer, as far as known
+        self.tokens: tuple[int, int] | None = None  # tokens of request and answer, as far as they are known
         self.ended = False  # whether the last event has arrived, after which clients may stop reading
 
     def feed(self, data: bytes) -> bytes:
@@ -173,7 +173,7 @@ class EventStream:
         except InvalidJson:
             return True
         if (found := tokens_of(body)) is not None:
-            # Anthropic sends both counts in the first event, and that of the answer again in the last
+            # Anthropic sends both counts in the first event, and the answer's count again in the last
             known = self.tokens or (0, 0)
             self.tokens = max(found[0], known[0]), max(found[1], known[1])
         return not (self._hides_usage and isinstance(body, dict) and body.get("choices") == [])

@@ -1,8 +1,8 @@
-"""Carries connections of rows to other hosts: by CONNECT and for plain HTTP, to names that were granted only.
+"""Carries connections from rows to other hosts, by CONNECT or as plain HTTP, and only to names that were granted.
 
 The host resolves a name once for each connection, refuses addresses that are not public, and connects to the address
-that it checked. TLS is end to end, so the first bytes of a tunnel have to name the granted host (SNI); other bytes are
-read as one HTTP/1.1 request and sent anew.
+that it checked. TLS is end to end, so the first bytes of a tunnel must name the granted host (SNI). If they are not
+TLS, they are read as one HTTP/1.1 request, which is written anew.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ _CONNECT_S: Final = 10.0
 _HELLO_S: Final = 10.0  # seconds for the first bytes of a tunnel, which name its host
 _HELLO_BYTES: Final = 64 << 10
 _READ_BYTES: Final = 64 << 10
-_UNSENT_BYTES: Final = 8 << 20  # bytes of a row that may wait for a slow host
+_UNSENT_BYTES: Final = 8 << 20  # bytes from a row that may wait for a slow host
 _HANDSHAKE: Final = 0x16
 _CLIENT_HELLO: Final = 1
 _SERVER_NAME, _ENCRYPTED_HELLO = 0, 0xFE0D
-_UNRECOGNIZED_NAME: Final = b"\x15\x03\x03\x00\x02\x02\x70"  # a fatal alert, in a record (RFC 8446, 6.2)
+_UNRECOGNIZED_NAME: Final = b"\x15\x03\x03\x00\x02\x02\x70"  # the TLS record of this fatal alert (RFC 8446, 6.2)
 _HOP_BY_HOP: Final = frozenset(
     {"connection", "proxy-connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "host"}
     | {"proxy-authorization", "proxy-authenticate", "content-length"}
@@ -135,7 +135,7 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
             return
         inner = await tunnel.request(first, to)
         row.waits(waits=True)
-        # without counting, because these bytes were counted before
+        # the bytes are not counted here, because the tunnel has counted them
         await _pass_request(connection, inner, _anew(inner, to), row, (reader, writer))
 
 
@@ -156,7 +156,7 @@ def _names(data: bytes, to: HostPort) -> bool:
 
 
 def _hello_of(data: bytes) -> bytes | None:
-    """Return the handshake message that TLS records begin with; None when more of it is to come."""
+    """Return the handshake message with which TLS records begin; None if it is not complete."""
     message = b""
     while len(data) >= 5:
         size = int.from_bytes(data[3:5])
@@ -171,7 +171,7 @@ def _hello_of(data: bytes) -> bytes | None:
 
 
 def server_name(hello: bytes) -> str | None:
-    """Return the name in the server_name extension of a ClientHello (RFC 6066, 3); None without one.
+    """Return the name in the server_name extension of a ClientHello (RFC 6066, 3), or None.
 
     Raises:
       Refused: the ClientHello is malformed, names several hosts, or is encrypted.
@@ -179,9 +179,9 @@ def server_name(hello: bytes) -> str | None:
     try:
         rest = _Fields(hello[4:])
         rest.skip(2 + 32)  # the version and the random bytes
-        rest.vector(1)  # session
-        rest.vector(2)  # ciphers
-        rest.vector(1)  # compression
+        rest.vector(1)  # the session id
+        rest.vector(2)  # the cipher suites
+        rest.vector(1)  # the compression methods
         extensions, found = _Fields(rest.vector(2)) if rest.data else _Fields(b""), dict[int, bytes]()
         while extensions.data:
             kind = int.from_bytes(extensions.skip(2))
@@ -204,7 +204,7 @@ def server_name(hello: bytes) -> str | None:
 
 
 class _Fields:
-    """Reads the fields of a TLS message from its beginning; IndexError where it ends early."""
+    """Reads the fields of a TLS message from its beginning; raises IndexError if it ends early."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -236,7 +236,8 @@ async def _pass_bytes(
             data = await tunnel.read()
 
     sending = asyncio.create_task(send())
-    sending.add_done_callback(lambda _task: writer.transport.abort())  # aborting also ends the other direction
+    # when sending ends, abort the connection, which also ends the other direction
+    sending.add_done_callback(lambda _task: writer.transport.abort())
     try:
         while data := await _read(reader, row):
             row.count(len(data))
@@ -250,7 +251,7 @@ async def _pass_bytes(
 
 
 async def _read(reader: asyncio.StreamReader, row: RowTraffic) -> bytes:
-    """Return the next bytes of the other host; empty at the end, or when the row's time to wait is over."""
+    """Return the next bytes from the other host; empty at the end, or when the row has waited as long as it may."""
     while (left_s := row.remaining_s()) > 0:
         with suppress(TimeoutError):
             async with asyncio.timeout(left_s):
@@ -307,7 +308,7 @@ async def _pass_request(
 
 
 async def _next_event(http: h11.Connection, reader: asyncio.StreamReader, row: RowTraffic) -> object:
-    """Return the next part of a response; `ConnectionClosed` or `PAUSED` when no more comes.
+    """Return the next part of a response; `ConnectionClosed` or `PAUSED` if there is no more.
 
     Raises:
       Refused: the response is not valid HTTP.

@@ -19,7 +19,7 @@ from evaluator_host.types.redaction import MASKED, Redactor
 
 EVENTS: Final = "text/event-stream"
 _DIGEST: Final = re.compile("sha256:[0-9a-f]{64}")
-_AT_ONCE: Final = 100  # lines of an import that are stored in one transaction
+_AT_ONCE: Final = 100  # number of imported lines that are stored in one transaction
 _LINE_BYTES: Final = 32 << 20
 _FIELDS: Final = {"status": int, "content_type": str, "body": str, "input_tokens": int, "output_tokens": int}
 
@@ -30,7 +30,7 @@ class Answer:
 
     status: int
     content_type: str
-    body: str  # text: JSON, or the events of a stream
+    body: str  # body of the response: JSON, or the events of a stream
     input_tokens: int = 0
     output_tokens: int = 0
 
@@ -43,12 +43,12 @@ def digest_of(request: dict[str, Json]) -> str:
 def _canonical(request: dict[str, Json]) -> bytes:
     try:
         return orjson.dumps(request, option=orjson.OPT_SORT_KEYS)
-    except TypeError:  # an integer beyond 64 bits
+    except TypeError:  # raised for an integer beyond 64 bits
         return encode_json(request)
 
 
 class Recordings:
-    """The recorded answers of all workspaces. The oldest of a workspace are deleted when it has over `most_bytes`."""
+    """The recorded answers of all workspaces. If a workspace has over `most_bytes`, its oldest answers are deleted."""
 
     def __init__(self, store: Models, *, most_bytes: int) -> None:
         self._store = store
@@ -64,8 +64,8 @@ class Recordings:
     ) -> None:
         """Record the answer to a request in canonical form (`protocols.canonical`).
 
-        `redactor` masks secrets before the answer is stored; the digest is of the unmasked request, so that it
-        matches the same request later.
+        `redactor` masks secrets before the answer is stored; the digest is that of the unmasked request, so that
+        the same request matches it later.
         """
         digest = digest_of(request)
         if redactor:
@@ -84,7 +84,7 @@ class Recordings:
         """Record the answers in the lines of an export, which replace answers to the same requests; return the count.
 
         Raises:
-          InvalidRequest: a line is not a recorded answer; those before it may be recorded.
+          InvalidRequest: a line is not a recorded answer; the lines before it may have been recorded.
         """
         count, batch = 0, list[RecordedAnswer]()
         async for line in lines:
@@ -105,7 +105,7 @@ def _masked(redactor: Redactor, request: dict[str, Json], answer: Answer) -> tup
 
 
 def _digest_in(line: dict[str, Any]) -> str:
-    """Return the digest of a line's request: the one in the line if the request has masked secrets, else a new one."""
+    """Return the digest of a line's request: from the line if the request has masked secrets, or else computed."""
     request, named = line["request"], line.get("digest")
     if isinstance(named, str) and _DIGEST.fullmatch(named) and MASKED.encode() in encode_json(request):
         return named
