@@ -86,7 +86,7 @@ async def examine(settings: Settings) -> dict[str, list[Finding]]:
 
 
 def is_working(findings: Iterable[Finding]) -> bool:
-    """Whether a backend started a sandbox of each kind. Its other findings make it weaker, not useless."""
+    """Return whether a backend started a sandbox of each kind. Its other findings make it weaker, not useless."""
     tried = [finding.ok for finding in findings if finding.name.endswith(TRIED)]
     return bool(tried) and all(tried)
 

@@ -62,7 +62,7 @@ class Report:
 
     @property
     def has_ids(self) -> bool:
-        """Whether each row has an id that no other one has."""
+        """Return whether each row has an id that no other one has."""
         return len({row.id for row in self.rows if row.id is not None}) == len(self.rows)
 
 
@@ -89,7 +89,7 @@ class SameRows:
 
     @property
     def every(self) -> bool:
-        """Whether no row has the value on one side alone."""
+        """Return whether no row has the value on one side alone."""
         return not (self.only_now or self.only_before)
 
     @property
@@ -131,7 +131,7 @@ class ReportFiles:
 
     @property
     def wanted(self) -> bool:
-        """Whether a report, or a comparison with a baseline, was asked for."""
+        """Return whether a report, or a comparison with a baseline, was asked for."""
         return any((self.junit, self.markdown, self.baseline))
 
     def write(self, results: Path, name: str) -> int:

@@ -111,7 +111,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Return whether only this machine reaches an address."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

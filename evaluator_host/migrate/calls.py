@@ -114,7 +114,7 @@ def _is_key(draft: Draft, name: Node) -> bool:
 
 
 def _is_untouched(draft: Draft, legacy: Legacy, index: int, node: Node) -> bool:
-    """Whether an argument is one of the function's own parameters and is never reassigned."""
+    """Return whether an argument is one of the function's own parameters and is never reassigned."""
     parameter = legacy.parameters[index]
     uses = draft.names.of(parameter.name, legacy.scope) if parameter.is_plain else []
     written = any(use.access is not Access.READ and use.node != parameter.pattern for use in uses)

@@ -31,17 +31,17 @@ class Parameter:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the parameter is a plain name, not a destructuring pattern."""
+        """Return whether the parameter is a plain name, not a destructuring pattern."""
         return self.pattern.type == "identifier"
 
     @property
     def is_named_first(self) -> bool:
-        """Whether the name is one that people give to the first legacy parameter, the application's parameters."""
+        """Return whether people give this name to the first legacy parameter, the application's parameters."""
         return self._words in _FIRST
 
     @property
     def is_named_fourth(self) -> bool:
-        """Whether the name is one that people give to the fourth legacy parameter, the correct answer."""
+        """Return whether the name is one that people give to the fourth legacy parameter, the correct answer."""
         return self._words in _FOURTH
 
     @property
@@ -65,7 +65,7 @@ class Legacy:
 
     @property
     def has_statements(self) -> bool:
-        """Whether the function's body is a block, not an expression."""
+        """Return whether the function's body is a block, not an expression."""
         body = child(self.node, "body")
         return body is not None and body.type in _BLOCKS
 

@@ -104,7 +104,7 @@ def read_text(code: str, language: Language) -> SourceText:
 
 
 def _differs(plain: str, cleaned: str) -> bool:
-    """Whether cleaning changed more than a shebang line, which every parser here reads as a comment."""
+    """Return whether cleaning changed more than a shebang line, which every parser here reads as a comment."""
     first, _, rest = plain.partition("\n")
     return cleaned not in (plain, "\n" + rest if first.startswith("#!") else plain)
 
@@ -283,7 +283,7 @@ def _unchanged(evaluator: Evaluator, status: MigrationStatus, unresolved: tuple[
 
 
 def _is_by_chance(proof: Proof) -> bool:
-    """Whether the old code scores rows, but differently when it runs again."""
+    """Return whether the old code scores rows, but differently when it runs again."""
     return proof.verdict is Verdict.NOT_COMPARABLE and proof.scored > 0
 
 

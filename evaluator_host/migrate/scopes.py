@@ -39,7 +39,7 @@ class Scope:
             scope = scope.parent
 
     def is_within(self, other: "Scope") -> bool:
-        """Whether this scope equals another one or lies inside it."""
+        """Return whether this scope equals another one or lies inside it."""
         return any(scope is other for scope in self.outwards())
 
 
@@ -109,7 +109,7 @@ class Names:
         return (use for use in self.uses if use.scope.is_within(scope))
 
     def is_hidden(self, name: str, use: Use, function: Scope) -> bool:
-        """Whether a function's name is bound to something else at the place of a use."""
+        """Return whether a function's name is bound to something else at the place of a use."""
         for scope in use.scope.outwards():
             if scope is function:
                 return False

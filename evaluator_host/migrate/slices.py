@@ -90,7 +90,7 @@ def _closure(first: int, statements: list[_Statement], binding: dict[str, set[in
 
 
 def _changes(statement: _Statement, found: set[int], binding: dict[str, set[int]]) -> bool:
-    """Whether a statement defines nothing, and uses only names of the slice, whose values it may change."""
+    """Return whether a statement defines nothing, and uses only names of the slice, whose values it may change."""
     if statement.binds or not statement.uses:
         return False
     needed = [binding[name] for name in statement.uses if name in binding]
@@ -266,7 +266,7 @@ def _declared_names(node: "Node") -> Iterator[str]:
 
 
 def _is_entry(node: "Node") -> bool:
-    """Whether a node declares a function or a class."""
+    """Return whether a node declares a function or a class."""
     if node.type in _ENTRIES:
         return True
     if node.type not in _VARIABLES:

@@ -46,7 +46,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether every attack was stopped and nothing was left on the host."""
+        """Return whether every attack was stopped and nothing was left on the host."""
         return not self.host and all(one.verdict is Verdict.STOPPED for one in self.results)
 
 

@@ -68,7 +68,7 @@ class AttackResult:
 
     @property
     def only_timed_out(self) -> bool:
-        """Whether a time-out was the only problem, so that the attack is tried again alone."""
+        """Return whether a time-out was the only problem, so that the attack is tried again alone."""
         return bool(self.problems) and all(isinstance(problem, TimedOut) for problem in self.problems)
 
 

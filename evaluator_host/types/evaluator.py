@@ -95,7 +95,7 @@ class Limits:
 
     @property
     def has_large_results(self) -> bool:
-        """Whether a result may be so large that encoding it would keep the event loop busy."""
+        """Return whether a result may be so large that encoding it would keep the event loop busy."""
         return self.result_kb > 1024
 
 
@@ -187,7 +187,7 @@ class Evaluator:
 
     @property
     def connects(self) -> bool:
-        """Whether the code may connect to models or other hosts."""
+        """Return whether the code may connect to models or other hosts."""
         return bool(self.models or self.network)
 
     @property
@@ -238,7 +238,7 @@ class Row:
 
     @property
     def has_output(self) -> bool:
-        """Whether the row has outputs, or a conversation, which may contain them."""
+        """Return whether the row has outputs, or a conversation, which may contain them."""
         return self.outputs is not None or self.messages is not None
 
     def __post_init__(self) -> None:

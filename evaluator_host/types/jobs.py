@@ -23,7 +23,7 @@ class JobStatus(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Whether the job has ended."""
+        """Return whether the job has ended."""
         return self in (JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED)
 
 
@@ -217,7 +217,7 @@ class JobScore:
 
     @property
     def not_compared(self) -> bool:
-        """Whether the mean cannot be compared with the previous job's, which is doubtful or over other rows."""
+        """Return whether the mean cannot be compared with the previous job's, which is doubtful or over other rows."""
         return self.previous is not None and self.mean is not None and self.change is None
 
 

@@ -117,7 +117,7 @@ def _require_common_values(text: Octets) -> None:
 
 
 def _has_huge_exponent(kinds: bytes) -> bool:
-    """Whether a number may have an exponent of three digits; in strings such text mostly stands within words."""
+    """Return whether a number may have an exponent of three digits; in strings such text mostly stands within words."""
     end = len(kinds)
     for _ in range(_MOST_HUGE):
         if (end := kinds.rfind(_HUGE, 0, end)) < 0:

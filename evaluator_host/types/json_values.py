@@ -83,7 +83,7 @@ def decode_given(data: bytes) -> Any:
 
 
 def may_have_lone_surrogate(data: bytes | memoryview) -> bool:
-    """Whether JSON may have an escaped half of a surrogate pair; a text about escapes may look so too."""
+    """Return whether JSON may have an escaped half of a surrogate pair; a text about escapes may look so too."""
     return _LONE_SURROGATE.search(data) is not None
 
 
@@ -109,7 +109,7 @@ def _has_surrogate(text: str) -> bool:
 
 
 def _may_be_infinite(data: bytes, *, long_number: bool) -> bool:
-    """Whether a number may be beyond a double's range, by the look of its text; quick where none is."""
+    """Return whether a number may be beyond a double's range, by the look of its text; quick where none is."""
     kinds = data.translate(_KINDS)
     if long_number and _MOST_DIGITS in kinds:
         return True
@@ -184,7 +184,7 @@ def require_single_keys(data: bytes, value: Any) -> None:
 
 
 def _has_long_number(data: bytes) -> bool:
-    """Whether 19 digits follow each other; for most texts a look at every third byte is enough."""
+    """Return whether 19 digits follow each other; for most texts a look at every third byte is enough."""
     return _STEPPED in data[::_STEP].translate(_DIGITS) and _LONG_NUMBER in data.translate(_DIGITS)
 
 
@@ -229,7 +229,7 @@ def memory_bytes(data: bytes) -> int:
 
 
 def takes_more_memory(data: bytes, most_bytes: int) -> bool:
-    """Whether JSON takes over `most_bytes` of memory once it is decoded (`memory_bytes`); quick for short texts."""
+    """Return whether JSON takes over `most_bytes` of memory once decoded (`memory_bytes`); quick for short texts."""
     return len(data) * _MOST_WEIGHT > most_bytes and memory_bytes(data) > most_bytes
 
 
@@ -246,7 +246,7 @@ def encode_json(value: Any) -> bytes:
 
 
 def nests_within(value: Any, levels: int) -> bool:
-    """Whether a value has at most this many levels of lists and objects; does not recurse."""
+    """Return whether a value has at most this many levels of lists and objects; does not recurse."""
     layer = [value]
     for _ in range(levels):
         layer = [inner for item in layer if isinstance(item, dict | list) for inner in _items(item)]
@@ -256,7 +256,7 @@ def nests_within(value: Any, levels: int) -> bool:
 
 
 def is_small(value: Any, *, values: int, characters: int = 1 << 20) -> bool:
-    """Whether a JSON value has at most `values` values and `characters` characters; looks at no more than these."""
+    """Return whether a JSON value has at most so many `values` and `characters`; looks at no more than these."""
     rest = [value]
     while rest and values >= 0 and characters >= 0:
         item = rest.pop()

@@ -58,18 +58,18 @@ class Migration:
 
     @property
     def has_new_code(self) -> bool:
-        """Whether the code was rewritten or adapted."""
+        """Return whether the code was rewritten or adapted."""
         return self.status in (MigrationStatus.MIGRATED, MigrationStatus.ADAPTED)
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left to do: the code has the new signature, or runs as it is, on the caller's rows too."""
+        """Return whether nothing is left to do: the code has the new signature, or runs as it is for all rows given."""
         proven = self.proof is None or self.is_proven
         return self.status is MigrationStatus.CURRENT or (self.status is MigrationStatus.AS_PASTED and proven)
 
     @property
     def is_proven(self) -> bool:
-        """Whether there is new code that scores like the old code."""
+        """Return whether there is new code that scores like the old code."""
         return self.proof is not None and self.proof.verdict is Verdict.PROVEN
 
 

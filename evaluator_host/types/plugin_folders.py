@@ -40,7 +40,7 @@ class PluginFolder:
 
     @property
     def is_own(self) -> bool:
-        """Whether the plugin is part of the host, not of another package."""
+        """Return whether the plugin is part of the host, not of another package."""
         return self.path.is_relative_to(_HOST)
 
     def has(self, module: str) -> bool:

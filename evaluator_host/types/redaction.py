@@ -18,7 +18,7 @@ class Redactor:
         self._forms = sorted(known, key=len, reverse=True)
 
     def __bool__(self) -> bool:
-        """Whether there is any secret to mask."""
+        """Return whether there is any secret to mask."""
         return bool(self._forms)
 
     def text(self, text: str) -> str:

@@ -75,18 +75,18 @@ class _Built:
 
 
 def is_page(path: str) -> bool:
-    """Whether a path belongs to the workbench. Anybody may load its pages, since they contain no data."""
+    """Return whether a path belongs to the workbench. Anybody may load its pages, since they contain no data."""
     first = path[1:].split("/", 1)[0]
     return path in ("/", _DOCS) or path.startswith(_ASSETS) or (first != "" and first in PAGES)
 
 
 def _wants_page(scope: Scope) -> bool:
-    """Whether a browser asks for a page."""
+    """Return whether a browser asks for a page."""
     return scope.get("method") in ("GET", "HEAD") and "text/html" in Request(scope).headers.get("accept", "")
 
 
 def shows_page(scope: Scope, routes: Iterable[BaseRoute]) -> bool:
-    """Whether a GET returns a page: for a path of the workbench, or for any unknown path that a browser requests."""
+    """Return whether a GET returns a page: for a path of the workbench, or for an unknown path in a browser."""
     if is_page(scope["path"]):
         return True
     return _wants_page(scope) and all(route.matches(scope)[0] is Match.NONE for route in routes)

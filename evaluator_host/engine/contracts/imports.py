@@ -219,7 +219,7 @@ class RowShape:
     unless: tuple[str, frozenset[Json], str] | None = None
 
     def fits(self, item: dict[str, Json]) -> bool:
-        """Whether an object has this shape."""
+        """Return whether an object has this shape."""
         return all(any(name in item for name in group) for group in self.needs)
 
     def record(self, item: dict[str, Json]) -> dict[str, Json]:
@@ -263,7 +263,7 @@ class Export:
     rows: tuple[RowShape, ...]
 
     def recognises(self, document: Json) -> bool:
-        """Whether one of the first 20 objects comes from this platform."""
+        """Return whether one of the first 20 objects comes from this platform."""
         return any(self._is_known(item) for item in list(objects(document))[:20])
 
     def read(self, document: Json, files: SentFiles, name: str) -> Found:  # noqa: ARG002 - an export refers to none

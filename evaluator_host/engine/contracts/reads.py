@@ -89,7 +89,7 @@ class OutputsRead:
     others: tuple[str, ...] = ()  # parameters that get something else
 
     def lack(self, rows: Iterable[Row]) -> bool:
-        """Whether none of the rows has the outputs that the code reads."""
+        """Return whether none of the rows has the outputs that the code reads."""
         if not self.names:
             return False
         return not any(has_outputs(row, self.contract, self.language, self.names) for row in rows)

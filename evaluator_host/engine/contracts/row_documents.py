@@ -16,7 +16,7 @@ class RowDocument(Protocol):
     """Reads one kind of JSON document that holds rows: a file, or part of a request."""
 
     def recognises(self, document: dict[str, Any]) -> bool:
-        """Whether a JSON object is a document of this kind."""
+        """Return whether a JSON object is a document of this kind."""
         ...
 
     def row_count(self, document: dict[str, Any]) -> int:

@@ -22,12 +22,12 @@ def all_dialects() -> tuple[Dialect, ...]:
 
 
 def has_corpus_scores(contract: Contract | None) -> bool:
-    """Whether evaluators of a contract may score all rows together; false if the contract is not known yet."""
+    """Return whether evaluators of a contract may score all rows together; false if the contract is not known yet."""
     return contract is not None and dialect_of(contract).bind_one_of_many is not None
 
 
 def may_score_together(evaluator: Evaluator) -> bool:
-    """Whether an evaluator may score all rows together; for contract `auto` only a sandbox can tell."""
+    """Return whether an evaluator may score all rows together; for contract `auto` only a sandbox can tell."""
     declared = evaluator.contract is not Contract.AUTO
     possible = (dialect_of(evaluator.contract),) if declared else all_dialects()
     return any(one.bind_one_of_many is not None and evaluator.language in one.languages for one in possible)

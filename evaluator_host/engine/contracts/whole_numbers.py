@@ -22,7 +22,7 @@ _SHOWN_DIGITS: Final = 40
 
 
 def may_be_rounded(text: Octets, language: Language) -> bool:
-    """Whether JSON may have an integer that this language's numbers cannot hold."""
+    """Return whether JSON may have an integer that this language's numbers cannot hold."""
     return language is not Language.PYTHON and _LONG.search(text) is not None
 
 
@@ -84,7 +84,7 @@ def _is_rounded(value: Any) -> bool:
 
 
 def _is_time(path: Path) -> bool:
-    """Whether a value of the trace is a time, judged by the value's name."""
+    """Return whether a value of the trace is a time, judged by the value's name."""
     steps = steps_of(path)
     names = [one for one in steps if isinstance(one, str)]
     return steps[0] == "trace" and _TIME.search(names[-1]) is not None

@@ -43,7 +43,7 @@ def plain(name: str) -> str:
 
 
 def names_truth(column: str) -> bool:
-    """Whether a column of this name holds the expected answer, and can hold nothing else."""
+    """Return whether a column of this name holds the expected answer, and can hold nothing else."""
     return plain(column) in _NAMES_OF_TRUTH
 
 

@@ -262,7 +262,7 @@ class Usage:
         self._used_at[digest] = now
 
     def is_used(self, digest: str) -> bool:
-        """Whether a caller or a sandbox of this process uses an installation."""
+        """Return whether a caller or a sandbox of this process uses an installation."""
         return time.monotonic() - self._used_at.get(digest, -_RECENT_S) < _RECENT_S or digest in self._in_use()
 
     def release(self, digest: str) -> bool:

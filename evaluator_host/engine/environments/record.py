@@ -39,7 +39,7 @@ class Step(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Whether the build ends with this step."""
+        """Return whether the build ends with this step."""
         return self in {Step.READY, Step.FAILED}
 
 

@@ -155,7 +155,7 @@ def _seal(made: Path) -> None:
 
 
 def _is_unchanged(folder: Path) -> bool:
-    """Whether a built runner is unchanged, and the users of sandboxes can read it."""
+    """Return whether a built runner is unchanged, and the users of sandboxes can read it."""
     try:
         everyone = all(path.stat().st_mode & stat.S_IROTH for path in folder.iterdir())
         return everyone and (folder / _DIGEST).read_text("utf-8") == _contents_digest(folder)

@@ -41,7 +41,7 @@ class Provider:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the pin has a version."""
+        """Return whether the pin has a version."""
         return self.pin is not None and ("==" in self.pin or "@" in self.pin[1:])
 
 

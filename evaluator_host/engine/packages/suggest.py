@@ -168,7 +168,7 @@ def range_of(module: str) -> str:
 
 
 def is_known(package: str, language: Language) -> bool:
-    """Whether a package is well known, so that the host may suggest it for a module without being asked.
+    """Return whether a package is well known, so that the host may suggest it for a module without being asked.
 
     Anybody may publish `rewards` or `template`; people who pin such a package run a stranger's code.
     """

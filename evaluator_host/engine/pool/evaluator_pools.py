@@ -145,7 +145,7 @@ class EvaluatorPool:
 
     @property
     def has_waiters(self) -> bool:
-        """Whether a caller is waiting."""
+        """Return whether a caller is waiting."""
         while self.waiters and self.waiters[0].future.done():
             self.waiters.popleft()
         return bool(self.waiters)

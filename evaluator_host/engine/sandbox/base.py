@@ -70,7 +70,7 @@ class Link(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether the runner is known to have ended and all its output was read. This does no I/O and never waits."""
+        """Return whether the runner is known to have ended and all its output was read. This never waits."""
         ...
 
     @property
@@ -114,7 +114,7 @@ class Link(Protocol):
 
     @property
     def far(self) -> bool:
-        """Whether the sandbox runs on another machine, so that `look` has to send a request there."""
+        """Return whether the sandbox runs on another machine, so that `look` has to send a request there."""
         ...
 
     async def look(self) -> Look | None:

@@ -14,9 +14,10 @@ _HEAP_EXHAUSTED: Final = re.compile(
     re.IGNORECASE,
 )
 _ABORTS: Final = frozenset({signal.SIGABRT, signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV, signal.SIGBUS})
-# exit code of a runner that the machine, not the evaluator, keeps from working (PROTOCOL.md)
+# exit code of a runner that could not work because of the machine, not because of the evaluator (PROTOCOL.md)
 _RUNNER_STARVED: Final = 72
-_NODE_ABORTED: Final = 134  # 128 + SIGABRT: a shell, or a runner that passes on the exit code of its child
+# 128 + SIGABRT: the exit code of a shell, or of a runner that passes on the exit code of its child
+_NODE_ABORTED: Final = 134
 
 _LOST: Final = (ErrorCode.SANDBOX_LOST, "the sandbox was lost through no fault of the evaluator; try again")
 
@@ -36,7 +37,7 @@ class ExitStatus:
 def classify_exit(exit_status: ExitStatus, *, memory_mb: int) -> tuple[ErrorCode, str]:
     """Return why a sandbox ended: an error code, and a sentence for the author of the evaluator.
 
-    The kernel's kill at the memory limit and V8's own abort on a full heap are both `memory_limit`.
+    If the kernel kills it at the memory limit, or V8 aborts on a full heap, the code is `memory_limit`.
     """
     if exit_status.lost:
         return _LOST

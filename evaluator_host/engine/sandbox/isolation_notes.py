@@ -19,7 +19,7 @@ _VIRTUAL: Final = (
 
 
 def isolation_finding(runtime: str = "") -> Finding:
-    """Return the finding that says what bubblewrap's namespaces, or containers of an OCI runtime, do not stop."""
+    """Return the finding on what bubblewrap, or containers with an OCI runtime, cannot isolate."""
     detail = f"{_RULES}; {_SHARED}. Better {_TENANTS}"
     if is_gvisor(runtime):
         detail = _GVISOR

@@ -13,12 +13,12 @@ from evaluator_host.types.evaluator import Environment, Language
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """The programs of this machine that run evaluators, here or in the runtime image, into which they are copied."""
+    """The programs of this machine that run evaluators, either here or, as copies, in the runtime image."""
 
     node: Path  # the Node binary for JavaScript and TypeScript
-    esbuild: Path  # bundler of JavaScript and TypeScript
+    esbuild: Path  # bundler for JavaScript and TypeScript
     javascript: Path  # folder of the JavaScript runner, as built
-    # installs esbuild and makes the runner's folder, before each sandbox for JavaScript; None if both are there
+    # installs esbuild and makes the runner's folder, before each sandbox for JavaScript starts; None if both are there
     ensure_javascript: Callable[[], Awaitable[None]] | None = None
     restricted: Path  # folder that holds RestrictedPython
     shell: Path | None = None  # folder of a shell and text tools, for bubblewrap
@@ -27,13 +27,13 @@ class Tools:
 
     @property
     def node_flags(self) -> tuple[str, ...]:
-        """Flags of Node before the runner's name."""
+        """Return Node's flags, which come before the runner's name."""
         flags = self.runtimes / "javascript" / "node_flags.json"
         return tuple(json.loads(flags.read_text(encoding="utf-8"))) if flags.is_file() else ()
 
 
 class LocalBackend:
-    """Base of backends whose sandboxes read the installed folders themselves, so that nothing has to be prepared.
+    """Base of backends whose sandboxes read the installed folders directly, so that nothing has to be prepared.
 
     Args:
       tools: The programs that sandboxes run.
@@ -47,24 +47,24 @@ class LocalBackend:
         self._numbers = itertools.count(1)
 
     def python_versions(self) -> tuple[str, ...]:
-        """Return the minor versions of Python on this machine, such as `3.13`; blocks for seconds at first."""
+        """Return the minor versions of Python on this machine, such as `3.13`; the first call may block for seconds."""
         return self._pythons.minors()
 
     async def prepare(self, environment: Environment) -> None:
-        """Do nothing: sandboxes read the installed folder (`Backend.prepare`)."""
+        """Do nothing, because sandboxes read the installed folder (`Backend.prepare`)."""
 
     async def compare(self, environment: Environment) -> list[str]:  # noqa: ARG002 - part of the interface
-        """Return no differences: sandboxes read the installed folder (`Backend.compare`)."""
+        """Return no differences, because sandboxes read the installed folder (`Backend.compare`)."""
         return []
 
     async def drop_environment(self, digest: str) -> None:
-        """Do nothing: nothing was prepared (`Backend.drop_environment`)."""
+        """Do nothing, because nothing was prepared (`Backend.drop_environment`)."""
 
     async def prune_environments(self, live: Collection[str]) -> list[str]:  # noqa: ARG002 - part of the interface
-        """Do nothing: nothing was prepared (`Backend.prune_environments`)."""
+        """Do nothing, because nothing was prepared (`Backend.prune_environments`)."""
         return []
 
     async def _ensure_tools(self, language: Language) -> None:
-        """Make the tools for a language where they are missing."""
+        """Install the tools for a language if they are missing."""
         if self._tools.ensure_javascript is not None and language is not Language.PYTHON:
             await self._tools.ensure_javascript()

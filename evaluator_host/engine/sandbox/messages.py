@@ -28,21 +28,23 @@ from evaluator_host.types.outcome import (
 )
 from evaluator_host.types.warnings import remedy_of
 
-_LONG_AGO_MS = 1e9  # milliseconds, eleven days: no row runs for longer
+_LONG_AGO_MS = 1e9  # milliseconds, eleven days; no row runs for longer
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _CLASSES = _FUNCTIONS = 100
-_NAMES, _NAME_CHARS = 20, 80  # most names of parameters and of keys in facts, and most characters of each
+_NAMES, _NAME_CHARS = 20, 80  # maximum number of names of parameters and of keys in facts, and of characters in each
 _READS = 500
 _UNSET, _NOT_LOADED, _KEY_CHARS = 20, 50, 200
-_IMPORTS = 1000  # most imports to take from a runner; a check finds a hundred
+_IMPORTS = 1000  # maximum number of imports that are taken from a runner; a check usually finds up to a hundred
 _RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # above the values of `work_clock`, so that the host stops a row first
-_RUNNER_MOST_S = 20 * 86400.0  # longest time limit for a runner, in seconds; a timer of Node takes at most 24 days
+_RUNNER_MOST_S = 20 * 86400.0  # maximum time limit for a runner, in seconds; a timer of Node takes at most 24 days
 _CANDIDATES = 2
-_KILLED = "the evaluator's process was killed by SIGKILL"  # message of the runner for a killed process
-_FIX_CHARS = 1 << 18  # most characters of a fix: the runner sends code of up to 65,536, and a diff has the old code too
-# endings of files that code imports rather than reads
+_KILLED = "the evaluator's process was killed by SIGKILL"  # the runner's message about a killed process
+# maximum number of characters of a fix: the runner sends up to 65,536 of code, and a diff has the old code too
+_FIX_CHARS = 1 << 18
+# endings of files that code imports, not reads
 _MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
-# most characters of a text: the runners' limit of tracebacks, also for a guest that writes its own frames
+# maximum number of characters of a text: the runners' limit for tracebacks, also for guests that write frames
+# themselves
 _TEXT_CHARS = 16_384
 
 
@@ -57,19 +59,19 @@ class LoadRequest:
     policy: Policy
     limits: Limits
     timeout_s: float  # seconds for the load, as `linux.work_clock` counts them
-    check: bool = False  # whether to list missing imports and describe classes, too
-    bundle: Json = None  # `Loaded.bundle` of an earlier load of the same code, which saves bundling it again
-    config: dict[str, Json] = field(default_factory=dict)  # arguments of the evaluator's class
-    repair: bool = False  # whether to load code that does not parse as it was probably meant
-    files: dict[str, str] = field(default_factory=dict)  # texts of the files that come with the code, by path
-    path: str | None = None  # path of the code among these files; None for the root
-    # packages of well-known modules that the code names, by module; a missing module that is not needed gets
-    # a placeholder
+    check: bool = False  # whether the runner should list missing imports and describe classes, too
+    bundle: Json = None  # `Loaded.bundle` of an earlier load of the same code, so that it need not be bundled again
+    config: dict[str, Json] = field(default_factory=dict)  # arguments for the evaluator's class
+    repair: bool = False  # whether code that does not parse may be loaded as it was probably meant
+    files: dict[str, str] = field(default_factory=dict)  # contents of the files that come with the code, by path
+    path: str | None = None  # path of the code among these files; None if it is at the root
+    # packages of well-known modules that the code names, by module; if such a module is missing but not needed, the
+    # runner puts a placeholder in its place
     known: dict[str, str] = field(default_factory=dict)
-    # variables of the code's processes, with `{address}` for the loopback address at which the runner serves its
-    # connections to the host (PROTOCOL.md, `bytes`); empty for code that may make none
+    # variables of the code's processes; in them, `{address}` stands for the loopback address at which the runner serves
+    # its connections to the host (PROTOCOL.md, `bytes`); empty for code that may not connect
     environment: dict[str, str] = field(default_factory=dict)
-    # further variables, whose values are masked in all that comes back
+    # further variables, whose values are masked in everything that comes back
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
     def header(self, load_id: str) -> dict[str, Json]:
@@ -108,7 +110,7 @@ class LoadRequest:
 
 
 def prepare_header(prepare_id: str, modules: Sequence[str], *, timeout_s: float, spec: SandboxSpec) -> dict[str, Json]:
-    """Return the header of a `prepare` frame, by which a runner imports modules before it loads an evaluator."""
+    """Return the header of a `prepare` frame, with which a runner imports modules before it loads an evaluator."""
     limits = {"memory_mb": spec.memory_mb, "processes": spec.processes, "disk_mb": spec.disk_mb}
     return {"type": "prepare", "id": prepare_id, "modules": list(modules), "timeout_s": timeout_s, "limits": limits}
 
@@ -129,7 +131,7 @@ def _missing(body: dict[str, Any]) -> tuple[MissingImport, ...]:
 
 
 def _unset(body: dict[str, Any]) -> tuple[str, ...]:
-    """Read the keys of `app_params` that were read and not given."""
+    """Read the list of keys of `app_params` that the code read although they were not given."""
     return tuple(_text(key)[:_KEY_CHARS] for key in (body.get("unset_params") or ())[:_UNSET])
 
 
@@ -168,7 +170,7 @@ def read_loaded(frame: Frame) -> Loaded | Failed:
 
 
 def read_prepared(frame: Frame) -> str | None:
-    """Read the runner's answer to a `prepare`: None when every import worked, else the reason why not.
+    """Read the runner's answer to a `prepare`: None if every import worked, else the reason why one did not.
 
     Raises:
       ProtocolError: the frame is of another kind, or malformed.
@@ -214,7 +216,7 @@ def read_outcome(frame: Frame) -> Outcome:
 
 
 def is_cancelled(frame: Frame) -> bool:
-    """Whether a frame says that a load or a call was stopped by `cancel`."""
+    """Return whether a frame says that `cancel` stopped a load or a call."""
     try:
         return frame.type in ("failed", "load_failed") and decode_json(frame.body)["error"]["code"] == "cancelled"
     except (KeyError, TypeError, ValueError):
@@ -222,7 +224,7 @@ def is_cancelled(frame: Frame) -> bool:
 
 
 def was_killed(error: EvaluationError) -> bool:
-    """Whether SIGKILL ended the process of a row, sent by the evaluator itself or by the machine."""
+    """Return whether SIGKILL, sent by the evaluator itself or by the machine, ended the process of a row."""
     return error.code is ErrorCode.CRASHED and error.message.startswith(_KILLED)
 
 
@@ -359,7 +361,7 @@ def _text(raw: object) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text without the codes by which terminals colour it."""
+    """Return a string without the codes that colour it in a terminal."""
     return _COLOURS.sub("", text) if "\x1b" in text else text
 
 

@@ -1,8 +1,8 @@
 """The link to a sandbox over the pipes of a child process, and the steps to end such a sandbox.
 
-The channel is a pair of pipes, because a runner can reopen its ends through /proc, as it cannot with sockets. The link
-reads and writes the descriptors directly: a warm call is one small write and one small read, and a layer in between
-would be a measurable part of it.
+The channel is a pair of pipes, because a runner can reopen the ends of pipes through /proc, but not those of sockets.
+The link reads and writes the descriptors directly: a warm call is one small write and one small read, and a layer in
+between would slow it down measurably.
 """
 
 import asyncio
@@ -23,12 +23,13 @@ from evaluator_host.engine.sandbox.linux.work_clock import Look, Starved, look_a
 from evaluator_host.types.errors import refusal_of
 from evaluator_host.types.json_texts import Octets
 
-_READ_BYTES: Final = 64 * 1024  # bytes that a pipe holds; for more, malloc would map fresh pages at every read
-_QUEUE_BYTES: Final = 1024 * 1024  # most bytes to write ahead before `drain` waits
+_READ_BYTES: Final = 64 * 1024  # how many bytes a pipe holds; for more, malloc would map fresh pages at every read
+_QUEUE_BYTES: Final = 1024 * 1024  # how many bytes may be queued before `drain` waits
 _STDERR_BYTES: Final = 8 * 1024
-# longest wait, in seconds, for a runner that closed its channel to exit by itself and so tell its exit code
+# how long to wait, in seconds, for a runner that closed its channel to exit by itself and so tell its exit code
 _EXIT_CODE_S: Final = 0.5
-_KILL_S: Final = 60.0  # longest wait for a killed process to end, in seconds; one that takes longer hangs in the kernel
+# how long to wait for a killed process to end, in seconds; one that takes longer hangs in the kernel
+_KILL_S: Final = 60.0
 
 _log = logging.getLogger(__name__)
 
@@ -59,7 +60,10 @@ class ProcessScope(Protocol):
         ...
 
     def pids_hit(self, *, killed: bool = False) -> bool:
-        """Return whether the process limit ended the sandbox. If SIGKILL did (`killed`), refused forks do not count."""
+        """Return whether the process limit ended the sandbox.
+
+        Refused forks do not count if SIGKILL ended it (`killed`).
+        """
         ...
 
     async def remove(self) -> None:
@@ -73,9 +77,10 @@ class PipeLink:
     Args:
       link_id: Name of the sandbox.
       child: The process at the other end.
-      scope: Scope of the child and all that it starts.
+      scope: The child, and all processes that it starts.
       wrapped: Whether the child is a wrapper around the runner, which exits with 128 + number when a signal ended the
-        runner. No guest can kill the wrapper: when a signal ended the wrapper itself, the sandbox was lost.
+        runner. No guest can kill the wrapper, so a signal that ended the wrapper itself means that the sandbox was
+        lost.
     """
 
     far = False
@@ -93,7 +98,7 @@ class PipeLink:
         self._room.set()
         self._unwritable = False
         self._eof = False
-        self._spoke = False  # whether a byte has come from the runner
+        self._spoke = False  # whether the runner has sent a byte yet
         self._watching = False
         self._reader: asyncio.Future[None] | None = None
         self._stderr = bytearray()
@@ -103,21 +108,21 @@ class PipeLink:
 
     @property
     def id(self) -> str:
-        """Name of the sandbox in logs and cgroups."""
+        """Return the name of the sandbox in logs and cgroups."""
         return self._id
 
     @property
     def ended(self) -> bool:
-        """Whether the runner has ended and all its output was read."""
+        """Return whether the runner has ended and all its output was read."""
         return self._eof or (self._child.exited.is_set() and self._unread() == 0)
 
     @property
     def first_pid(self) -> int | None:
-        """Process id, on this machine, of the sandbox's first process; None when unknown."""
+        """Return this machine's id of the sandbox's first process; None if it is not known."""
         return None if self._child.exited.is_set() else self._scope.first_pid
 
     def write(self, data: Octets) -> None:
-        """Queue bytes for the runner. Never blocks; does nothing when the sandbox is dead."""
+        """Queue bytes for the runner. Never block; do nothing if the sandbox is dead."""
         if self._unwritable or not data:
             return
         rest = memoryview(data)
@@ -155,7 +160,7 @@ class PipeLink:
     def memory_events(self) -> int:
         """Return how many processes were killed at the memory limit."""
         kills = self._scope.memory_events()
-        if not self.ended:  # earlier kills ended rows, not the sandbox
+        if not self.ended:  # kills before that ended rows, not the sandbox
             self._kills_known = kills
         return kills
 
@@ -199,7 +204,7 @@ class PipeLink:
             self._reader = None
 
     def _on_readable(self) -> None:
-        if self._reader is None:  # no reader: the output stays in the pipe, which blocks a guest that floods it
+        if self._reader is None:  # no reader, so the output stays in the pipe, and a guest that floods it is blocked
             self._unwatch()
         elif not self._reader.done():
             self._reader.set_result(None)
@@ -215,7 +220,7 @@ class PipeLink:
         return int.from_bytes(fcntl.ioctl(self._child.stdout, termios.FIONREAD, b"\0" * 4), "little")
 
     def _send(self, data: memoryview) -> int:
-        """Write what fits and return its length; the whole length when the other end is closed."""
+        """Write as much as fits and return its length; if the other end is closed, return the whole length."""
         try:
             return os.write(self._child.stdin, data)
         except BlockingIOError:
@@ -268,7 +273,7 @@ class PipeLink:
             self._reader.set_result(None)
 
     async def _end(self) -> ExitStatus:
-        """Kill, wait, read the exit status, clean up: the cause is only known once no process runs any more."""
+        """Kill, wait, read the exit status, clean up: the cause is certain only once no process runs any more."""
         child = self._child
         try:
             if self._eof:
@@ -303,9 +308,10 @@ class PipeLink:
         )
 
     def _runner_exit(self) -> tuple[int | None, int | None, bool]:
-        """Return the exit code, the signal, and whether something other than the guest must have ended it."""
+        """Return the exit code, the signal, and whether something other than the guest must have ended the runner."""
         returncode = self._child.returncode or 0
-        too_early = not self._spoke  # the runner says hello before it reads any code
+        # the runner sends `hello` before it reads any code, so a guest cannot have ended it
+        too_early = not self._spoke
         if returncode < 0:
             return None, -returncode, self._wrapped or too_early
         if self._wrapped and returncode > 128:

@@ -1,4 +1,7 @@
-"""Encodes and decodes frames of the runner protocol (runtimes/PROTOCOL.md, version 1). No I/O; trusts no input."""
+"""Encodes and decodes frames of the runner protocol (runtimes/PROTOCOL.md, version 1).
+
+It does no I/O, and trusts no input.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,10 +13,10 @@ from evaluator_host.types.json_texts import Octets
 from evaluator_host.types.json_values import InvalidJson, decode_json
 
 PROTOCOL_VERSION: Final = 1
-HEADER_BYTES: Final = 2 * 1024 * 1024  # largest header: two log streams of 256 KiB, escaped as JSON
-BODY_BYTES: Final = 64 * 1024 * 1024  # largest body: a request of 32 MiB, doubled by escapes
-CALLS_AHEAD: Final = 64  # most calls that may be unanswered at once
-BYTES_AHEAD: Final = 1024 * 1024  # most bytes of unanswered calls, unless a single one is larger
+HEADER_BYTES: Final = 2 * 1024 * 1024  # size limit of a header: two log streams of 256 KiB, escaped as JSON
+BODY_BYTES: Final = 64 * 1024 * 1024  # size limit of a body: a request of 32 MiB, doubled by escapes
+CALLS_AHEAD: Final = 64  # maximum number of calls that may be unanswered at once
+BYTES_AHEAD: Final = 1024 * 1024  # maximum number of bytes of unanswered calls, unless a single call is larger
 _PREFIX: Final = 8
 
 Body: TypeAlias = bytes | tuple[Octets, ...]
@@ -38,7 +41,7 @@ class Frame:
 
     @property
     def type(self) -> str:
-        """The header's `type`; checked to be a string when the frame was decoded."""
+        """Return the header's `type`, which was checked to be a string when the frame was decoded."""
         return str(self.header["type"])
 
 
@@ -52,7 +55,7 @@ def encode(header: dict[str, Any], body: bytes = b"") -> bytes:
 
 
 def encode_head(header: dict[str, Any], body_bytes: int) -> bytes:
-    """Encode lengths and header of a frame, for a body of `body_bytes`; raise `ProtocolError` if over a limit."""
+    """Encode the lengths and the header of a frame with a body of `body_bytes`; raise `ProtocolError` over a limit."""
     head = orjson.dumps(header)
     if len(head) > HEADER_BYTES or body_bytes > BODY_BYTES:
         raise ProtocolError(f"frame too large: header {len(head)} bytes, body {body_bytes} bytes")
@@ -62,8 +65,8 @@ def encode_head(header: dict[str, Any], body_bytes: int) -> bytes:
 class FrameDecoder:
     """Cuts a byte stream into frames.
 
-    `feed` keeps an incomplete frame for the next call. Memory is bounded: once the eight bytes of its lengths are
-    there, a frame over `header_bytes` or `body_bytes` raises `ProtocolError`.
+    `feed` keeps an incomplete frame for the next call. Memory is bounded: a frame over `header_bytes` or `body_bytes`
+    raises `ProtocolError` as soon as the eight bytes with its lengths are there.
     """
 
     def __init__(self, *, header_bytes: int = HEADER_BYTES, body_bytes: int = BODY_BYTES) -> None:
@@ -88,7 +91,7 @@ class FrameDecoder:
 
     @property
     def announced_bytes(self) -> int:
-        """Size of the body of the incomplete frame in the buffer; 0 until its length has arrived."""
+        """Return the size of the body of the incomplete frame in the buffer; 0 until its length has arrived."""
         return int.from_bytes(self._buffer[4:_PREFIX], "big") if len(self._buffer) >= _PREFIX else 0
 
     def _end_of_frame(self, start: int) -> int | None:
@@ -105,7 +108,7 @@ class FrameDecoder:
 
     def _frame(self, start: int, end: int) -> Frame:
         head_end = start + _PREFIX + int.from_bytes(self._buffer[start : start + 4], "big")
-        with memoryview(self._buffer) as buffer:  # avoids a copy, which a slice of the buffer itself would be
+        with memoryview(self._buffer) as buffer:  # a slice of the buffer itself would copy the bytes
             head, body = bytes(buffer[start + _PREFIX : head_end]), bytes(buffer[head_end:end])
         try:
             header = decode_json(head)

@@ -1,7 +1,7 @@
 """Finds the Python interpreters of this machine by minor version: the host's own, and others installed beside it.
 
-The search for another runs when an evaluator first asks for it: in places that the operator named, on the PATH, among
-uv's and pyenv's. A program counts as an interpreter when it starts and reports its version.
+Another interpreter is searched for when an evaluator first asks for it: in places that the operator named, on the PATH,
+and among those that uv and pyenv installed. A program counts as an interpreter when it starts and reports its version.
 """
 
 import json
@@ -21,7 +21,7 @@ from evaluator_host.engine.sandbox.base import Platform
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
 MINORS: Final = ("3.11", "3.12", "3.13", "3.14")
-_OLDEST_GLIBC: Final = (2, 28)  # glibc of the wheels to take where the C library does not say its version
+_OLDEST_GLIBC: Final = (2, 28)  # glibc version assumed for wheels if the C library does not say its version
 _PROBE_S: Final = 20.0
 _PROBE: Final = """
 import json, sys, sysconfig
@@ -52,7 +52,7 @@ class PythonFacts:
 
     @property
     def minor(self) -> str:
-        """Minor version of the interpreter, such as `3.13`."""
+        """Return the interpreter's minor version, such as `3.13`."""
         return ".".join(self.version.split(".")[:2])
 
 
@@ -63,7 +63,7 @@ def own_python() -> PythonFacts:
     Raises:
       Misconfigured: the interpreter is not in its own prefix.
     """
-    # paths of the interpreter itself, not of a virtual environment
+    # the interpreter's own paths, not those of a virtual environment
     base = {"installed_base": sys.base_prefix, "platbase": sys.base_exec_prefix}
     return _facts(
         {
@@ -100,7 +100,7 @@ def host_platform() -> Platform:
 
 
 def machine_name(reported: str) -> str:
-    """Return `x86_64` or `aarch64` for a kernel's or an engine's name of the processor (`amd64`, `arm64`)."""
+    """Return `x86_64` or `aarch64` for the name by which a kernel or an engine calls a processor (`amd64`, `arm64`)."""
     low = reported.lower()
     return {"amd64": "x86_64", "arm64": "aarch64"}.get(low, low)
 
@@ -124,14 +124,14 @@ class Pythons:
         self._found: dict[str, PythonFacts | None] = {}
 
     def find_version(self, minor: str) -> PythonFacts | None:
-        """Return the interpreter of a minor version (`3.13`), or None. Blocks up to a second on first use."""
+        """Return the interpreter of a minor version (`3.13`), or None. The first call may block for a second."""
         with self._lock:
             if minor not in self._found:
                 self._found[minor] = self._search(minor)
             return self._found[minor]
 
     def minors(self) -> tuple[str, ...]:
-        """Return the minor versions on this machine, the host's own included. Blocks for seconds on first use."""
+        """Return the minor versions on this machine, including the host's own. The first call may block for seconds."""
         own = own_python().minor
         return tuple(minor for minor in MINORS if minor == own or self.find_version(minor) is not None)
 
@@ -155,7 +155,7 @@ class Pythons:
 
 
 def _is(kind: Callable[[int], bool], path: Path) -> bool:
-    """Whether a path is of a kind (`stat.S_ISREG`); false where this user may not look."""
+    """Return whether a path is of a kind (`stat.S_ISREG`); false if this user may not look."""
     try:
         return kind(path.stat().st_mode)
     except (OSError, ValueError):
@@ -163,7 +163,7 @@ def _is(kind: Callable[[int], bool], path: Path) -> bool:
 
 
 def _probe(program: Path) -> PythonFacts | None:
-    """Return what an interpreter reports; None if it does not start, or sandboxes could not use it."""
+    """Return what an interpreter reports about itself; None if it does not start, or sandboxes could not use it."""
     try:
         ran = subprocess.run(  # noqa: S603 - a program that the operator named or has on the PATH
             [str(program), "-I", "-S", "-c", _PROBE], capture_output=True, timeout=_PROBE_S, check=True, env={}

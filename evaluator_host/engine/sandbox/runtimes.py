@@ -1,6 +1,6 @@
-"""The sources of the runners: the host's own, with what plugins of other packages run in sandboxes.
+"""The sources of the runners: the host's own, and files from plugins in other packages that run in sandboxes.
 
-A plugin has these files in its folder `runtimes/`, at the places where they would lie in the host's own:
+A plugin has these files in its folder `runtimes/`, under the paths that they would have in the host's own folder:
 `runtimes/python/dialects/acme.py`, `runtimes/javascript/dialects/acme.mjs`.
 """
 
@@ -22,10 +22,10 @@ _LEFT_OUT: Final = ("__pycache__", "node_modules")
 
 @cache
 def added_files() -> tuple[tuple[str, Path], ...]:
-    """Return what plugins of other packages run in sandboxes: paths below `runtimes/`, and the files.
+    """Return the files that plugins in other packages run in sandboxes, each with its path below `runtimes/`.
 
     Raises:
-      Misconfigured: a file does not lie in the place of its plugin's dialect.
+      Misconfigured: a file is not in the place for its plugin's dialect.
     """
     return tuple(found for folder in plugin_folders().values() if not folder.is_own for found in _files(folder))
 
@@ -55,13 +55,13 @@ def runtimes_dir(data_dir: Path) -> Path:
             for name, path in (*own, *added):
                 (made / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, made / name)
-            made.chmod(0o755)  # readable by all despite the umask: sandboxes read it as another user
+            made.chmod(0o755)  # the umask may forbid others to read, and sandboxes read as another user
             for entry in walk(made):
                 entry.chmod(0o755 if entry.is_folder else 0o644)
             try:
                 os.rename(made, target)  # noqa: PTH104 - Path.rename documents no refusal of a folder that is there
             except OSError:
-                if not target.is_dir():  # unless another process was faster
+                if not target.is_dir():  # otherwise another process was faster
                     raise
     return target
 
@@ -79,7 +79,7 @@ def _files(folder: PluginFolder) -> Iterator[tuple[str, Path]]:
 
 
 def _sources(root: Path) -> list[PurePosixPath]:
-    """Return the paths of the files below a folder, which need not be there."""
+    """Return the paths of the files below a folder, which may not exist."""
     found = []
     for entry in walk(root) if root.is_dir() else ():
         entry.enter = entry.name not in _LEFT_OUT

@@ -38,17 +38,17 @@ from evaluator_host.types.json_values import LARGE_BYTES, encode_json, takes_mor
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
 from evaluator_host.types.redaction import Redactor
 
-# longest last read, in seconds, of a frame that came in time while the host itself was stopped or swapped out
+# time limit, in seconds, for a last read: a frame may have come in time while the host was stopped or swapped out
 _LAST_READ_S: Final = 0.01
 _AHEAD_S: Final = 0.04  # seconds of work to send ahead, so that the sandbox does not wait for the host
-# fewest unanswered rows for which answers are read together, because each wake-up costs more than reading one
+# number of unanswered rows from which answers are read together, because each wake-up costs more than reading one
 _MANY: Final = 6
 _PATIENCE_S: Final = 0.016
 _SHORTEST_PAUSE_S: Final = 0.002  # shortest pause, in seconds, since timers have a resolution of a millisecond
-_START_S: Final = 0.1  # seconds of a row's time in which its process or context may still be made
+_START_S: Final = 0.1  # seconds of a row's time that making its process or context may take
 _BEGUN: Final = 0.5  # share of the time limit; a row that ran for less, by its runner's clock, had not begun in time
 SEE_DOCTOR: Final = "Run `evaluator-host doctor` to see why"
-# longest wait, in seconds: a bubblewrap runner takes 25 ms, a container under gVisor on a loaded machine seconds
+# how long to wait for `hello`, in seconds: bubblewrap takes 25 ms, gVisor on a loaded machine takes seconds
 HELLO_TIMEOUT_S: Final = 20.0
 
 
@@ -60,24 +60,25 @@ _NOT_NOW: Final = (
     b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nConnection: close\r\nx-should-retry: false\r\n"
     b"Content-Length: %d\r\n\r\n%b" % (len(_REFUSAL), _REFUSAL)
 )
-# most bytes of a result's body besides its value; the runners have the same number
+# maximum size of a result's body without its value; the runners have the same number
 RESULT_EXTRA_BYTES: Final = 256 << 10
-_DECODED_BYTES: Final = 64 << 20  # most memory, in bytes, that any body may take once decoded
-# bytes of memory allowed in addition for each byte of JSON: enough for long lists of numbers
+_DECODED_BYTES: Final = 64 << 20  # maximum memory, in bytes, that any body may take once decoded
+# bytes of memory that are allowed for each byte of JSON: enough for long lists of numbers
 _DECODED_PER_BYTE: Final = 8
 RUNNER_GAVE_UP: Final = 70  # exit code of a runner that found its own state destroyed (PROTOCOL.md)
 
 
 class RunnerGaveUp(SandboxLost):
-    """The runner ended because its state was damaged, it was killed, or it crashed while it loaded; retry once.
+    """The runner had a damaged state, was killed, or crashed while it loaded code; the caller should retry once.
 
-    That need not be this row's doing: an earlier row may have damaged the runner, or the machine may have killed it.
+    The row may not be the cause: an earlier row may have damaged the runner, or the machine may have killed it.
     """
 
     def __init__(self, failed: Failed, *, killed: bool = False) -> None:
         super().__init__(failed.error.message)
-        self.failed = failed  # the outcome of the row if the retry ends in the same way, by the row's own doing
-        # whether SIGKILL ended the runner, which is more often the machine's doing than an evaluator's
+        # the row's outcome if the retry ends in the same way, which means that the row is the cause
+        self.failed = failed
+        # whether SIGKILL ended the runner, which the machine sends more often than an evaluator
         self.killed = killed
 
 
@@ -86,7 +87,7 @@ _Read = TypeVar("_Read")
 
 
 async def _aside(frame: Frame, read: Callable[[Frame], _Read]) -> _Read:
-    """Read an answer; a large one in a thread, unless it would fill the host's memory.
+    """Read an answer, in a thread if it is large; refuse it if it would fill the host's memory.
 
     Raises:
       ProtocolError: the frame is of another kind, or malformed.
@@ -121,7 +122,7 @@ def _timed_out(cancelled: Failed, timeout_s: float) -> Failed:
 
 
 class SendWindow:
-    """Limits the rows sent and not yet answered: as many as finish in `_AHEAD_S`, between 2 and `CALLS_AHEAD`.
+    """Limits the rows that are sent but not answered: to as many as finish in `_AHEAD_S`, from 2 to `CALLS_AHEAD`.
 
     That is enough to hide the host's latency, and few enough to leave rows for other sandboxes.
     """
@@ -131,17 +132,17 @@ class SendWindow:
         self._bytes = 0
         self._calls = 2
         self._answered = 0
-        self._rate = 0.0  # answers a second
+        self._rate = 0.0  # answers per second
         self._since = time.monotonic()
 
     @property
     def open(self) -> bool:
-        """Whether one more row may be sent now."""
+        """Return whether one more row may be sent now."""
         return not self._sizes or (len(self._sizes) < self._calls and self._bytes < BYTES_AHEAD)
 
     @property
     def patience_s(self) -> float:
-        """Seconds in which about half of the unanswered rows are answered; 0 if answers are to be read as they come."""
+        """Return the seconds in which about half of the unanswered rows get answers; 0 to read answers as they come."""
         if len(self._sizes) < _MANY or not self._rate:
             return 0.0
         half_s = len(self._sizes) / 2 / self._rate
@@ -153,7 +154,7 @@ class SendWindow:
         self._bytes += size
 
     def answered(self) -> None:
-        """Count the oldest sent row as answered; after every eighth, measure the rate of rows again."""
+        """Count the oldest sent row as answered; after every eighth row, measure the rate of rows again."""
         self._bytes -= self._sizes.popleft()
         self._answered += 1
         if self._answered % 8 == 0:
@@ -178,10 +179,10 @@ class Sandbox:
         self.backend = backend
         self.spec = spec
         self.rows = 0  # number of rows sent so far
-        self.started_at = time.monotonic()  # monotonic seconds
-        self.broken = False  # whether no frame may be sent any more, so that only `destroy` is left
+        self.started_at = time.monotonic()  # by the monotonic clock, in seconds
+        self.broken = False  # whether frames can no longer be sent, so that only `destroy` makes sense
         self.worked_s = 0.0  # seconds that the answers took, as `linux.work_clock` counts them
-        # memory that the sandbox takes without a row, as `measure` last found it; its limit until then
+        # memory in MB that the sandbox takes without a row, as `measure` last found it; at first its limit
         self.idle_mb = spec.memory_mb
         self.runtime = ""
         self._waits = self._long = False
@@ -189,11 +190,11 @@ class Sandbox:
         self._grace_s = grace_s
         self._decoder = FrameDecoder()
         self._turns: ByteTurns | None = None
-        self._turn = AsyncExitStack()  # turn to read the large answer that is arriving
+        self._turn = AsyncExitStack()  # the turn to read the large answer that is arriving
         self._frames: deque[Frame] = deque()
         self._last_id = 0
         self._window = SendWindow()
-        self._outgoing: list[Octets] = []  # frames to write together, when nothing is left to read
+        self._outgoing: list[Octets] = []  # frames that are written together once nothing is left to read
         self._memory_events = 0
         self._unanswered: deque[str] = deque()
         self._gates: dict[str, Gate] = {}  # gates of unanswered rows, by id
@@ -206,16 +207,16 @@ class Sandbox:
 
     @property
     def ended(self) -> bool:
-        """Whether the sandbox can take no more rows."""
+        """Return whether the sandbox can take no more rows."""
         return self.broken or self.link.ended
 
     @property
     def quiet(self) -> bool:
-        """Whether every row was answered and no unexpected frame came."""
+        """Return whether every row was answered and no unexpected frame came."""
         return not self._unanswered and not self._frames
 
     def weigh(self, *, waits: bool | None = None, long: bool | None = None) -> None:
-        """Set the sandbox's CPU weight: the row `waits` for an outside answer, or runs `long`; None keeps a value."""
+        """Set the CPU weight by whether the row `waits` for an outside answer or runs `long`; None changes nothing."""
         self._waits = self._waits if waits is None else waits
         self._long = self._long if long is None else long
         weight = Weight.WAITS if self._waits else Weight.LONG if self._long else Weight.USUAL
@@ -261,7 +262,7 @@ class Sandbox:
     async def prepare(self, modules: Sequence[str], *, timeout_s: float) -> str | None:
         """Import modules ahead of a load (Python); return None, or the reason why the sandbox cannot be used.
 
-        Never raises for anything that a package does.
+        It never raises because of something that a package does.
 
         Args:
           modules: Names to import.
@@ -280,7 +281,7 @@ class Sandbox:
 
         Args:
           request: The code, and how it is called.
-          turns: Limits the bytes of large answers that the host reads at once from all sandboxes; None: no limit.
+          turns: Limits the bytes of large answers that the host reads at once from all sandboxes; None for no limit.
 
         Raises:
           SandboxLost: the sandbox died for a reason that is not the guest's.
@@ -325,11 +326,13 @@ class Sandbox:
 
     @property
     def room(self) -> bool:
-        """Whether one more row may be sent before earlier ones are answered."""
+        """Return whether one more row may be sent before earlier ones are answered."""
         return self._window.open
 
     def send(self, body: Body, *, timeout_s: float, share: str | None = None, gate: Gate | None = None) -> None:
-        """Send a row without waiting for its outcome; `receive` returns outcomes in order. Arguments as for `call`.
+        """Send a row without waiting for its outcome; `receive` returns outcomes in order.
+
+        The arguments are those of `call`.
 
         Raises:
           ProtocolError: the body is over the protocol's limit; nothing was sent.
@@ -360,7 +363,7 @@ class Sandbox:
                 if stopped and isinstance(outcome, Failed) and outcome.error.code is ErrorCode.CRASHED:
                     outcome = _timed_out(outcome, timeout_s)
                 elif isinstance(outcome, Failed) and messages.was_killed(outcome.error):
-                    self.broken = True  # the next try takes another sandbox
+                    self.broken = True  # the next try needs another sandbox
                     raise RunnerGaveUp(outcome, killed=True)
         except (_NoAnswer, ProtocolError) as no_answer:
             return await self._failed(no_answer, messages.timeout_error(timeout_s))
@@ -369,7 +372,7 @@ class Sandbox:
         return outcome
 
     def receive_at_once(self) -> Outcome | None:
-        """Return the oldest unanswered row's outcome if its result has arrived; None if only `receive` can tell."""
+        """Return the oldest unanswered row's outcome if its result has arrived; None if only `receive` can get it."""
         frame = self._frames[0] if self._frames and not self._gates else None
         if frame is None or frame.type != "result" or frame.header.get("id") != self._unanswered[0]:
             return None
@@ -385,14 +388,14 @@ class Sandbox:
         return outcome
 
     def _took_too_much(self, outcome: Outcome) -> bool:
-        """Whether a row's memory may still grow after its answer: a thread in native code cannot be stopped."""
+        """Return whether a row may have left a thread in native code; nothing can stop that from taking more memory."""
         # rows of Python are processes, rows of JavaScript are threads
         threads = self.spec.language is not Language.PYTHON
         stopped = isinstance(outcome, Failed) and outcome.error.code is ErrorCode.MEMORY_LIMIT
         return threads and stopped and not self._unanswered
 
     async def settle(self) -> None:
-        """Cancel unanswered rows, after their caller hung up; if the runner does not answer, the sandbox is broken."""
+        """Cancel unanswered rows, since their caller hung up; if the runner does not answer, the sandbox is broken."""
         self._flush()
         for call_id in list(self._gates):
             self._close_gate(call_id)
@@ -414,7 +417,7 @@ class Sandbox:
         return await self.link.destroy()
 
     def reply(self, connection: int, data: bytes, *, end: bool = False) -> None:
-        """Queue bytes for a connection that a row opened; `end` closes it. Does nothing in a broken sandbox."""
+        """Queue bytes for a connection that a row opened; `end` closes it. Do nothing in a broken sandbox."""
         if not self.broken:
             self.link.write(encode({"type": "bytes", "connection": connection, "end": end}, data))
 
@@ -423,7 +426,7 @@ class Sandbox:
         await self.link.drain()
 
     def _pass_on(self, frame: Frame) -> None:
-        """Give the bytes of a connection to the gate of the row that runs: the first one without an answer."""
+        """Give a connection's bytes to the gate of the row that runs, which is the oldest one without an answer."""
         connection, position = frame.header.get("connection"), len(self._frames)
         if not isinstance(connection, int) or isinstance(connection, bool):
             raise ProtocolError("the sandbox sent bytes that belong to no connection")
@@ -447,7 +450,7 @@ class Sandbox:
 
         Args:
           limit_s: Seconds, as `linux.work_clock` counts them.
-          stops: Cancel the call at its limit, so that the runner reports what it printed.
+          stops: Whether to cancel the call at its limit, so that the runner reports what it printed.
         """
         stopped = False
         try:
@@ -491,7 +494,7 @@ class Sandbox:
         return self._frames.popleft()
 
     async def _fill(self, timeout_s: float, clock: WorkClock) -> bool:
-        """Read at least one frame, unless one is there already; return false when none came in time."""
+        """Read at least one frame, unless one is there already; return false if none came in time."""
         try:
             async with asyncio.timeout(timeout_s) as limit:
                 await self.link.drain()
@@ -509,7 +512,7 @@ class Sandbox:
                     if self._decoder.announced_bytes > LARGE_BYTES:
                         await self._take_turn(limit, clock)
                     if passed:
-                        await asyncio.sleep(0)  # lets other tasks run, even if a row floods its connections
+                        await asyncio.sleep(0)  # let other tasks run, even if a row floods its connections
         except TimeoutError:
             return False
         except ProtocolError as error:
@@ -517,9 +520,9 @@ class Sandbox:
         return True
 
     async def _take_turn(self, limit: asyncio.Timeout, clock: WorkClock) -> None:
-        """Wait until the large frame that is arriving may be read; the wait is not the row's time."""
+        """Wait until the large frame that is arriving may be read; the row's time does not include this wait."""
         turns, until = self._turns, limit.when()
-        if turns is None or limit.expired():  # no turns to wait for, the frame already has its turn, or no time is left
+        if turns is None or limit.expired():  # there are no turns, the frame already has its turn, or no time is left
             return
         now = asyncio.get_running_loop().time
         since = now()

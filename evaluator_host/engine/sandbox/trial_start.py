@@ -1,4 +1,4 @@
-"""Starts a sandbox of each runner for `doctor`, on whichever backend."""
+"""Starts a sandbox of each runner for `doctor`, on any backend."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -8,7 +8,8 @@ from evaluator_host.engine.sandbox.session import SEE_DOCTOR, Sandbox
 from evaluator_host.types.errors import HostError, IndexUnavailable, MachineExhausted, SandboxLost, SandboxSlow
 from evaluator_host.types.evaluator import Environment, Language, SandboxSpec
 
-RUNNERS: Final = (Language.PYTHON, Language.JAVASCRIPT)  # a language of each; TypeScript has JavaScript's
+# one language for each runner; TypeScript has the same runner as JavaScript
+RUNNERS: Final = (Language.PYTHON, Language.JAVASCRIPT)
 TRIED: Final = " sandbox"  # suffix of the names of findings that `try_sandbox` returns
 _TRIES: Final = 2
 _PASSES: Final = (
@@ -19,13 +20,13 @@ _PASSES: Final = (
 async def try_sandbox(
     start: Callable[[SandboxSpec], Awaitable[Link]], language: Language, *, backend: str, fix: Callable[[str], str]
 ) -> Finding:
-    """Start a sandbox, once more if the machine is busy, and return the `doctor` finding whether its runner came up.
+    """Start a sandbox, twice if the machine is busy, and return the `doctor` finding on whether its runner answered.
 
     Args:
       start: `Backend.start`, whose errors say what to do.
       language: Language of the runner to start.
       backend: Name of the backend.
-      fix: Returns advice for a runner that did not come up; called with the end of its standard error.
+      fix: Returns advice for a runner that did not answer; called with the end of its standard error.
     """
     name, spec = f"{language}{TRIED}", SandboxSpec(language, Environment("", language, ""))
     said = ""
@@ -38,7 +39,7 @@ async def try_sandbox(
             return Finding(name, ok=True, detail=f"starts: {sandbox.runtime}")
         except HostError as error:
             said = error.detail.removesuffix(f" {SEE_DOCTOR}")
-            if isinstance(error, IndexUnavailable):  # a host still starts, but serves only Python
+            if isinstance(error, IndexUnavailable):  # without esbuild a host still starts, but serves only Python
                 return Finding(f"{language} tools", ok=False, detail=said)
             if not isinstance(error, SandboxSlow | SandboxLost):
                 return Finding(name, ok=False, detail=said, fix=fix(said) if said != error.detail else None)

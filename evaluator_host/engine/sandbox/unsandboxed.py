@@ -1,4 +1,4 @@
-"""The `none` backend: runs the runner as a plain process of this user, without isolation; for one's own code only."""
+"""The `none` backend: runs the runner as a plain process of this user, without isolation; only for your own code."""
 
 import asyncio
 import contextlib
@@ -77,7 +77,7 @@ class UnsandboxedBackend(LocalBackend):
 
 
 class _ProcessGroup:
-    """A `pipe_link.ProcessScope`: the runner's process group. It misses a process that left the group."""
+    """The runner's process group, as a `pipe_link.ProcessScope`. It misses processes that have left the group."""
 
     def __init__(self, child: Child, scratch: Path) -> None:
         self._child = child

@@ -1,7 +1,8 @@
 # ruff: noqa: E501 - a table of messages
 """Adds hints to errors of user code that the sandbox could not explain: a table of message patterns and hints.
 
-The first entry whose language, code and message match is used. It replaces a hint of the sandbox only if it says so.
+The first entry whose language, code and message match is used. An entry replaces a hint of the sandbox only if it says
+so.
 """
 
 import re
@@ -19,7 +20,7 @@ from evaluator_host.types.warnings import remedy_of
 
 _KEYS: Final = 12
 _JSX: Final = "JSX is not supported in evaluators; return a number, a boolean or { score: … }"
-_READ_CHARS: Final = 20_000  # most characters of the code to read
+_READ_CHARS: Final = 20_000  # maximum number of characters of the code to read
 _MESSAGE_CHARS: Final = 1000
 _PYTHON: Final = re.compile(
     r"^[ \t]*(def \w+\(|from [\w.]+ import |import \w+$|elif |class \w+[\w(),. ]*:$)", re.MULTILINE
@@ -48,7 +49,8 @@ _Made = str | Callable[["re.Match[str]", str], str | None]
 class _Advice:
     """Advice for errors whose message matches.
 
-    `over`: replaces a hint of the sandbox, too. `row`: only for errors of a row, since there is none while code loads.
+    `over`: whether it replaces a hint of the sandbox. `row`: whether it is only for errors of a row, not of loading
+    code.
     """
 
     message: str
@@ -96,7 +98,7 @@ def _of_class(_: "re.Match[str]", code: str) -> str | None:
     return f"the code defines only the class {found[1]}, which the host does not call; add `{made}`"
 
 
-_OF_PARTS: Final = {  # advice for parts of a result without a JSON form, by type
+_OF_PARTS: Final = {  # advice on parts of a result that have no JSON form, by type
     **dict.fromkeys(("map", "filter", "zip", "range", "generator"), "write list(…)"),
     **dict.fromkeys(
         ("bytes", "bytearray"), "these bytes are not UTF-8: return .hex(), or base64.b64encode(…).decode()"
@@ -386,7 +388,7 @@ def advised(
 ) -> EvaluationError:
     """Return an error with a hint on what to do, if a hint is known; otherwise the error as it is.
 
-    `contract` is the one that applies; `failed` has what the runner noticed, imports with their pins.
+    `contract` is the contract that applies; `failed` has what the runner noticed, including imports with their pins.
     """
     if (known := _known_cause(error, evaluator, failed)) is not None:
         return replace(error, hint=known)
@@ -411,7 +413,7 @@ def advised(
 
 
 def _known_cause(error: EvaluationError, evaluator: Evaluator, failed: Failed | None) -> str | None:
-    """Return a hint from what the runner noticed: a missing command, keys that were not given, imports that failed."""
+    """Return a hint from what the runner noticed: a missing command, missing keys, failed imports."""
     if (command := missing_command(error.hint or error.message[:_MESSAGE_CHARS])) is not None:
         return advice_on_command(command, evaluator.language)
     if (newer := newer_syntax(error, evaluator) or newer_module(error, evaluator)) is not None:
@@ -442,7 +444,7 @@ def notes_on_clients(missing: Sequence[MissingImport], evaluator: Evaluator) -> 
 def with_row_keys(
     result: EvaluationResult, row: object, evaluator: Evaluator, loaded: Loaded | None
 ) -> EvaluationResult:
-    """Return a result; add to an error about a missing key the nearest key, or those of the inputs or variables."""
+    """Return a result; to an error about a missing key, add the nearest key, or the keys of the inputs or variables."""
     error = result.error
     if error is None or not isinstance(row, Row):
         return result

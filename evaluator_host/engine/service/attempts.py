@@ -24,23 +24,23 @@ from evaluator_host.types.outcome import (
 )
 from evaluator_host.types.redaction import Redactor
 
-# seconds to wait before each new sandbox in place of one that was lost while it loaded
+# seconds to wait before each replacement of a sandbox that was lost while it loaded
 _PAUSES_S: Final = (0.0, 0.2, 1.0)
-_LOSSES: Final = 2  # most sandboxes that a row may lose; the last loss is its outcome
-_STARVED: Final = 3  # most sandboxes that a row may lose for want of processor time
-_ANSWERS: Final = 32  # most answers of models for one row, over all its calls
-_REQUESTS_BYTES: Final = 1 << 20  # most bytes of JSON of the requests and responses in a result
+_LOSSES: Final = 2  # maximum number of sandboxes that a row may lose; the last loss is its outcome
+_STARVED: Final = 3  # maximum number of sandboxes that a row may lose for lack of processor time
+_ANSWERS: Final = 32  # maximum number of answers from models for one row, over all its calls
+_REQUESTS_BYTES: Final = 1 << 20  # maximum size, in bytes of JSON, of the requests and responses in a result
 
 
 class LostRows:
-    """Counts how often each row of an evaluator (`digest`) lost its sandbox or got no processor time."""
+    """Counts how often each row of an evaluator (`digest`) has lost its sandbox or got no processor time."""
 
     def __init__(self, digest: str) -> None:
         self._digest = digest
         self._losses: Counter[int] = Counter()
 
     def outcome(self, index: int, error: SandboxLost | HostBusy) -> Failed | None:
-        """Count a loss of the row at `index`; return None to try it again, else the failure that is its outcome."""
+        """Count a loss of the row at `index`; return None if the row may be tried again, else its outcome."""
         self._losses[index] += 1
         most = _STARVED if isinstance(error, HostBusy) else _LOSSES
         if self._losses[index] >= most:
@@ -66,7 +66,7 @@ def settled(outcome: Outcome, gate: RowGate) -> Outcome:
 
 
 async def lease_sandbox(pool: Pool, request: LeaseRequest) -> Lease | Failed:
-    """Lease a sandbox, or return a `Failed` when the evaluator does not load; a sandbox lost meanwhile is replaced.
+    """Lease a sandbox, or return a `Failed` if the evaluator does not load; replace sandboxes that are lost meanwhile.
 
     Raises:
       Busy: too many calls wait already.
@@ -78,7 +78,7 @@ async def lease_sandbox(pool: Pool, request: LeaseRequest) -> Lease | Failed:
             return await pool.lease_sandbox(request)
         except RunnerGaveUp as error:
             if not error.killed:
-                break  # the call below tries once more
+                break  # the call below the loop is the last try
             await asyncio.sleep(pause_s)
         except (SandboxLost, HostBusy):
             await asyncio.sleep(pause_s)
@@ -104,9 +104,9 @@ class ModelCalls(Protocol):
     """Interface for calling models on behalf of evaluators."""
 
     async def answer(self, ask: Ask, workspace: str) -> dict[str, Json] | EvaluationError:
-        """Return `{"response": …}`, or `{"error": text, "status": int | None}` when the model does not answer.
+        """Return `{"response": …}`, or `{"error": text, "status": int | None}` if the model does not answer.
 
-        An `EvaluationError` fails the row: the workspace has spent its budget of the day.
+        An `EvaluationError` fails the row, because the workspace has spent today's budget.
 
         Raises:
           HostError: the evaluator may not use the model, or its key is missing.
@@ -118,7 +118,7 @@ class Models(ModelCalls, Protocol):
     """Interface for calling models on behalf of evaluators, and for granting them models, hosts and secrets."""
 
     async def reveal(self, evaluator: Evaluator, workspace: str) -> dict[str, str]:
-        """Return the values of an evaluator's secrets, by the variables in which the code gets them.
+        """Return the values of an evaluator's secrets, by the names of the variables through which the code gets them.
 
         Raises:
           InvalidRequest: the operator does not let code see one of the secrets.
@@ -183,7 +183,7 @@ async def answered(
 
 
 def _requests(known: tuple[Json, ...], asks: Sequence[Ask], answers: Sequence[dict[str, Json]]) -> tuple[Json, ...]:
-    """Return the answered requests of a row; a request for which there is no room has only its size."""
+    """Return the answered requests of a row; if there is no room for a request, only its size."""
     found = list(known)
     room = _REQUESTS_BYTES - len(encode_json(found))
     for ask, answer in zip(asks, answers, strict=True):

@@ -1,7 +1,7 @@
 """Chooses packages for the imports that an evaluator lacks, where its `packages` say `auto`.
 
-The sandbox that loads the code tells what it imports. Only well-known packages are chosen, each at an exact
-version, and only those that have what the code uses of them; nothing is installed to find out.
+The sandbox that loads the code reports its imports. Only well-known packages are chosen, each in an exact version, and
+only if they have what the code uses from them; nothing is installed to find that out.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from evaluator_host.types.errors import HostError, IndexUnavailable, InvalidRequ
 from evaluator_host.types.evaluator import AUTO_PACKAGES, Evaluator, Language
 from evaluator_host.types.outcome import MissingImport
 
-_KEPT: Final = 512  # most evaluators whose pins are kept
+_KEPT: Final = 512  # maximum number of evaluators whose pins are cached
 _NEWEST_S: Final = 3600.0  # how long chosen versions count as the newest, in seconds
 _FORBIDDEN: Final = "this host does not choose packages: pin them exactly; POST /v1/check says which"
 
@@ -40,7 +40,7 @@ class TogetherOf(Protocol):
 
 
 class AutoPackages:
-    """Replaces `auto` in an evaluator's packages by exact pins, and remembers them for an hour."""
+    """Replaces `auto` in an evaluator's packages with exact pins, and remembers them for an hour."""
 
     def __init__(self, lookup: PinLookup, missing_of: MissingOf, together_of: TogetherOf, *, allowed: bool) -> None:
         self._lookup = lookup
@@ -50,7 +50,7 @@ class AutoPackages:
         self._known: OrderedDict[tuple[str, str], tuple[asyncio.Task[tuple[str, ...]], float]] = OrderedDict()
 
     async def pinned(self, evaluator: Evaluator, workspace: str) -> Evaluator:
-        """Return an evaluator with exact pins alone; an evaluator that does not say `auto` stays as it is.
+        """Return an evaluator with only exact pins; an evaluator that does not say `auto` stays as it is.
 
         Raises:
           InvalidRequest: this host chooses no packages.
@@ -100,7 +100,7 @@ class AutoPackages:
 
 
 def _is_needed(one: MissingImport, evaluator: Evaluator) -> bool:
-    """Whether an import is of a well-known package that the code cannot do without."""
+    """Return whether an import needs a well-known package that the code cannot do without."""
     if one.optional or path_of_module(evaluator, one) is not None:
         return False
     if asks_models(one.module) and not evaluator.models:
@@ -114,7 +114,7 @@ def _may_choose(provider: Provider) -> bool:
 
 
 def _unanswered(one: MissingImport, error: HostError) -> HostError:
-    """Return the error for an index that did not say which version of a package there is."""
+    """Return the error for an index that did not say which versions a package has."""
     if not isinstance(error, IndexUnavailable):
         return error
     return IndexUnavailable(

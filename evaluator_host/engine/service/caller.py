@@ -1,4 +1,4 @@
-"""The caller of an evaluator."""
+"""The caller of an evaluator: a workspace and its terms."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,11 +10,11 @@ DEFAULT_WORKSPACE: Final = "default"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The workspace that calls an evaluator, and what it brings along for it."""
+    """The workspace that calls an evaluator, and the terms of its call."""
 
     workspace: str = DEFAULT_WORKSPACE
     lock: str | None = None  # lock of the evaluator's packages, as JSON; None if this host resolves the pins
-    terms: ModelTerms = NO_TERMS  # how it may use models that it was granted
+    terms: ModelTerms = NO_TERMS  # how the call may use the models that the evaluator was granted
     load_timeout_s: float | None = None  # time limit for loading the evaluator, if less than the operator's
 
 

@@ -1,12 +1,13 @@
 """Calls an evaluator for rows in leased sandboxes: for a single row, for many, and for rows together.
 
-Sandboxes draw rows from one shared source, a few ahead of what they have answered. When a sandbox breaks, its row has
-an outcome and the rows that were sent after it go to the next sandbox: none is lost, none is scored twice.
+Sandboxes draw rows from one shared source, a few ahead of what they have answered. When a sandbox breaks, the row that
+it ran gets an outcome, and the rows that were sent after that row go to the next sandbox. No row is lost, and none is
+scored twice.
 
 A sandbox that is lost while it loads, or that the machine gives no processor time, is replaced up to three times. A row
-whose sandbox is lost is called once more in another one, a row that got no time twice more; the last loss is its
-outcome. A runner that was killed or gave up (exit code 70, runtimes/PROTOCOL.md) counts as lost, but the last time it
-is the evaluator's own failure.
+whose sandbox is lost is called once more in another one; a row that got no processor time is called twice more. The
+last loss is its outcome. A runner that was killed or gave up (exit code 70, runtimes/PROTOCOL.md) also counts as a lost
+sandbox, but the last time it counts as the evaluator's own failure.
 """
 
 import asyncio
@@ -59,13 +60,14 @@ from evaluator_host.types.outcome import (
     Timing,
 )
 
-_ARRIVED: Final = 256  # most rows of an asynchronous source that may wait for a sandbox
-_AT_MODELS: Final = 256  # most rows that wait for models at once; meanwhile no more are drawn
-_MEMORY_PER_BYTE: Final = 6  # bytes of memory to count for a byte of JSON
+_ARRIVED: Final = 256  # maximum number of rows from an asynchronous source that may wait for a sandbox
+# maximum number of rows that wait for models at once; until one has its answer, no more rows are drawn
+_AT_MODELS: Final = 256
+_MEMORY_PER_BYTE: Final = 6  # how many bytes of memory are assumed for a byte of JSON
 _SHARES: Final = count(1)
 
 Bind: TypeAlias = Callable[[Loaded, Row | EncodedRow | EvaluationError], Awaitable[Bound]]
-"""Returns the call's body for a row, anew for each try; an error is returned unchanged."""
+"""Returns the call's body for a row, made again for each try; an error is returned unchanged."""
 
 
 @dataclass(slots=True)
@@ -73,24 +75,24 @@ class Answer:
     """The outcome of one row, and the facts from which its result is made."""
 
     index: int
-    row: Given  # the row, with the answers of models
+    row: Given  # the row, including answers from models
     outcome: Outcome | Skipped
     context: ResultContext
     started: float  # `time.perf_counter()` when the row's time began
-    loaded: Loaded | None = None  # None when the evaluator did not load
+    loaded: Loaded | None = None  # None if the evaluator did not load
     notes: tuple[Note, ...] = ()  # notes on the row's arguments
     gate: RowGate | None = None
-    first: bool = True  # whether it is the first row of its lease
+    first: bool = True  # whether this is the first row of its lease
 
     @property
     def size(self) -> int:
-        """About how many bytes of memory the row's result takes."""
+        """Return about how many bytes of memory the row's result takes."""
         requests = self.row.requests if isinstance(self.row, Row | EncodedRow) else ()
         return size_bytes(self.outcome) + (_MEMORY_PER_BYTE * len(encode_json(requests)) if requests else 0)
 
 
 def row_binder(processes: LimitedProcesses, prepared: Prepared) -> Bind:
-    """Return the `Bind` of an evaluator's rows; `processes` read large ones."""
+    """Return the `Bind` of an evaluator's rows; `processes` read large rows."""
     return partial(bind, processes, prepared)
 
 
@@ -110,11 +112,11 @@ async def finish(answer: Answer) -> EvaluationResult:
 
 @dataclass(slots=True)
 class _Sent:
-    """A row that was sent to a sandbox, or needs none."""
+    """A row that was sent to a sandbox, or does not need one."""
 
     index: int
     row: Given
-    at: float  # `time.perf_counter()` when it was first sent
+    at: float  # `time.perf_counter()` when the row was first sent
     notes: tuple[Note, ...] = ()  # notes on the row's arguments
     gate: RowGate | None = None
 
@@ -125,7 +127,7 @@ class _Leased:
 
     lease: Lease
     context: ResultContext
-    since: float  # `time.perf_counter()` when the wait of the lease's first row began, for packages or a sandbox
+    since: float  # `time.perf_counter()` when the lease's first row began to wait for packages or a sandbox
     sent: deque[_Sent] = field(default_factory=deque)
 
 
@@ -137,56 +139,57 @@ class RowCalls:
         pool: Pool,  # leases the sandboxes
         prepared: Prepared,  # the evaluator
         bind: Bind,
-        rows: Iterable[Given],  # rows; an error or a `Skipped` in place of a row is that row's outcome
+        rows: Iterable[Given],  # the rows; an error or a `Skipped` in place of a row is that row's outcome
         put: Callable[[Answer], Awaitable[None]],  # takes the answers, in the order in which rows finish
         *,
-        numbers: Iterable[int] | None = None,  # numbers of the rows; None for their positions
+        numbers: Iterable[int] | None = None,  # numbers of the rows; None to number them by position
         isolation: Isolation = Isolation.ROW,  # `batch` lets the rows that one sandbox gets share a process or context
-        models: ModelCalls | None = None,  # answers the model requests of rows; without it such rows fail
+        models: ModelCalls | None = None,  # answers the model requests of rows; None makes such rows fail
         grant: ModelGrant | None = None,  # the models that the evaluator was granted; None for none
-        # single calls, which go before the rows of a batch; rows with a process each leave the event loop free anyway
+        # the single calls, which go before the rows of a batch; None for rows in processes, which leave the event loop
+        # free anyway
         calls: CallsFirst | None = None,
-        arrive: bool = False,  # rows come by `arrive`, too
-        # `time.perf_counter()` when the time of a single call began, which a busy host refuses at any time; None for
-        # many rows: a busy host lets those under way wait.
+        arrive: bool = False,  # whether rows also come through `arrive`
+        # `time.perf_counter()` when the time of a single call began; a busy host may refuse that call at any time. None
+        # for many rows, which a busy host lets wait once they are under way.
         alone_since: float | None = None,
     ) -> None:
         self._pool = pool
         self._prepared = prepared
         self._bind = bind
         self._source = enumerate(rows) if numbers is None else zip(numbers, rows, strict=True)
-        self._arriving = arrive  # rows come by `arrive`, until its end
+        self._arriving = arrive  # whether more rows may still come through `arrive`
         self._put = put
         self._isolation = isolation
         self._models = models
         self._grant = grant
         self._calls = calls if isolation is Isolation.BATCH else None
         self._alone_since = alone_since
-        self._changed = asyncio.Event()  # a row has arrived or was drawn, or models have answered
+        self._changed = asyncio.Event()  # set when a row has arrived or was drawn, or models have answered
         self._returned: deque[tuple[int, Given]] = deque()  # rows to call again, in another sandbox or with answers
         self._gates: dict[int, RowGate] = {}  # gates of rows that will be called again
         self._sent_at: dict[int, float] = {}  # when rows that will be called again were first sent
         self._at_models: set[asyncio.Task[None]] = set()  # model requests of rows that will be called again
         self._lost = LostRows(prepared.digest)
-        self._leasing = 0  # runs of `work` that wait for a sandbox
-        self._admitted = False  # whether a run of `work` has got a sandbox
-        self._open = 0  # rows drawn and not yet answered
+        self._leasing = 0  # number of runs of `work` that wait for a sandbox
+        self._admitted = False  # whether any run of `work` has got a sandbox
+        self._open = 0  # number of rows that are drawn and not yet answered
         self._exhausted = False
-        self._fault: BaseException | None = None  # error of a request to models
+        self._fault: BaseException | None = None  # the error of a request to models
 
     @property
     def complete(self) -> bool:
-        """Whether every row has an answer."""
+        """Return whether every row has an answer."""
         waits = self._returned or self._open or self._at_models or self._fault is not None
         return self._exhausted and not waits
 
     async def give_way(self) -> None:
-        """Let single calls go first if these rows are a batch that gives way."""
+        """Let single calls go first, if these rows belong to a batch that gives way."""
         if self._calls is not None:
             await self._calls.give_way()
 
     async def work(self) -> None:
-        """Use one sandbox after the other until no row is left.
+        """Use one sandbox after another until no row is left.
 
         Raises:
           Busy: too many calls wait already.
@@ -224,12 +227,12 @@ class RowCalls:
             await asyncio.wait(self._at_models)
 
     def _note_change(self) -> None:
-        """Wake everybody who waits for a change."""
+        """Wake all tasks that wait for a change."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def _wait_for_more(self) -> bool:
-        """Wait until a row may be drawn, while rows arrive or wait for models; return False when none is left."""
+        """Wait until a row may be drawn, while rows arrive or wait for models; return False if no row is left."""
         while not self._returned and (self._arriving or self._exhausted or len(self._at_models) >= _AT_MODELS):
             if self._fault is not None:
                 raise self._fault
@@ -287,7 +290,7 @@ class RowCalls:
                 self._open -= len(sent)
 
     async def _send_ahead(self, leased: _Leased, share: str | None) -> None:
-        """Send rows as far as the sandbox has room; rows that need no sandbox are answered."""
+        """Send as many rows as the sandbox has room for; answer rows that need no sandbox."""
         lease, timeout_s = leased.lease, self._prepared.evaluator.limits.timeout_s
         numbers = dialect_of(lease.loaded.contract).numbers_rows
         while self._returned or not self._exhausted:
@@ -309,11 +312,11 @@ class RowCalls:
                 lease.sandbox.send(bound.body, timeout_s=timeout_s, share=share, gate=gate)
 
     def _numbered(self, index: int, row: Row | EncodedRow | EvaluationError) -> Row | EncodedRow | EvaluationError:
-        """Return the row with its number, for evaluators that get row numbers."""
+        """Return the row with its number if the evaluator gets row numbers."""
         return row if isinstance(row, EvaluationError) or row.index is not None else replace(row, index=index)
 
     def _ask_models(self, sent: _Sent, asks: tuple[Ask, ...]) -> None:
-        """Send a row's requests to models; the row is drawn again with the answers."""
+        """Send a row's requests to models; once they are answered, the row is drawn again."""
 
         async def ask() -> None:
             given = sent.row
@@ -337,7 +340,7 @@ class RowCalls:
         self._open -= 1
 
     def _outcome_of_loss(self, index: int, error: SandboxLost | HostBusy) -> Failed | None:
-        """Return the outcome of a row whose sandbox was lost or starved; None when it is tried again.
+        """Return the outcome of a row whose sandbox was lost or starved; None if the row is tried again.
 
         Raises:
           HostBusy: the row of a single call was tried often enough.
@@ -348,7 +351,7 @@ class RowCalls:
         return failed
 
     async def _fail_all(self, failed: Failed, since: float) -> None:
-        """Give every row that is left the failure of the load; the time of the first row counts from `since`."""
+        """Give all remaining rows the failure of the load; the time of the first row counts from `since`."""
         context = unloaded_context(self._prepared, self._pool.backend.name)
         while (item := self._draw()) is not None:
             index, row = item
@@ -359,7 +362,7 @@ class RowCalls:
             context = replace(context, timing_ms=Timing())
             failed = replace(
                 failed, error=replace(failed.error, fix=None)
-            )  # only in the first error, because it may be large
+            )  # only the first error has it, because it may be large
 
     def _draw(self) -> tuple[int, Given] | None:
         if not self._returned and len(self._at_models) >= _AT_MODELS:
@@ -396,7 +399,7 @@ async def call_once(
     models: ModelCalls | None = None,
     grant: ModelGrant | None = None,
 ) -> Answer:
-    """Make one call, and return its answer; its time counts from `since`, a `time.perf_counter()` value.
+    """Make one call, and return its answer. Its time counts from `since`, a value of `time.perf_counter()`.
 
     Raises:
       Busy: too many calls wait already.

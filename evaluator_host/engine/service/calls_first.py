@@ -1,4 +1,4 @@
-"""Lets single calls go before the rows of batches: one event loop serves both, and a batch would fill it."""
+"""Lets single calls go before the rows of batches, because one event loop serves both and a batch would fill it."""
 
 import asyncio
 import time
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-SLICE_S: Final = 0.0005  # seconds of work on rows, of all batches together, between two checks for calls
-LONGEST_PAUSE_S: Final = 0.025  # longest pause of a batch, so that it goes on, more slowly, while calls never cease
+SLICE_S: Final = 0.0005  # seconds of work on the rows of all batches together, between two checks for calls
+LONGEST_PAUSE_S: Final = 0.025  # longest pause of a batch, so that it goes on slowly even if calls never cease
 
 
 class CallsFirst:
@@ -21,7 +21,7 @@ class CallsFirst:
 
     @contextmanager
     def call(self) -> Iterator[None]:
-        """Count a call as under way during the block."""
+        """Count a call as running during the block."""
         self._under_way += 1
         self._none.clear()
         try:
@@ -35,7 +35,7 @@ class CallsFirst:
         """Wait for running calls if rows of batches have used up their time slice; otherwise return at once."""
         if time.monotonic() < self._slice_until:
             return
-        await asyncio.sleep(0)  # lets calls that have arrived begin now
+        await asyncio.sleep(0)  # let calls that have just arrived begin
         if self._under_way:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LONGEST_PAUSE_S):

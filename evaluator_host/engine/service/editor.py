@@ -1,4 +1,4 @@
-"""Answers an editor's questions about Python code, by a program that runs in a sandbox as an evaluator does.
+"""Answers an editor's questions about Python code with a program that runs in a sandbox, as an evaluator does.
 
 The first question of a workspace about a package set starts a sandbox. Later questions about any evaluator on that set
 use the same one; like an evaluator's sandbox, it ends when it has been idle for a while.
@@ -33,8 +33,8 @@ _ANSWER: Final = Adapter(EditorAnswer)
 async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Json]) -> EditorAnswer:
     """Return the answer to a question about a prepared Python evaluator.
 
-    Of `prepared` only environment, code and files matter. `question` is `{"what", "line", "column", "given"}`, the body
-    of `POST /v1/editor` without `evaluator`.
+    Only the environment, code and files of `prepared` matter. `question` is `{"what", "line", "column", "given"}`, the
+    body of `POST /v1/editor` without `evaluator`.
 
     Raises:
       InvalidRequest: the evaluator is not in Python, or the question is too long.
@@ -62,7 +62,7 @@ async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Js
         return EditorAnswer(error=outcome.error, **facts)
     try:
         return replace(_ANSWER.read(outcome.value), **facts)
-    except ValidationError:  # packages of the set, which run in the same process, may have changed the answer
+    except ValidationError:  # packages in the set, which run in the same process, may have changed the answer
         return EditorAnswer(
             error=EvaluationError(
                 ErrorCode.INVALID_RESULT,
@@ -81,7 +81,7 @@ def _program() -> str:
 
 
 def _language_server(prepared: Prepared) -> Prepared:
-    """Return the program that answers, with the evaluator's environment; equal for all evaluators on it."""
+    """Return the program that answers, with the evaluator's environment; evaluators on one environment share it."""
     environment, request = prepared.environment, prepared.request
     spec = sandbox_spec(environment, _LIMITS, request.spec.stand_in)
     modules = [name for name, _ in environment.import_ms]

@@ -14,7 +14,7 @@ OWN_PATHS: Final = {
     Language.JAVASCRIPT: "evaluator.js",
     Language.TYPESCRIPT: "evaluator.ts",
 }
-"""The path of the code among its files, unless the caller gives one."""
+"""The path of the code among its files if the caller gives none, by language."""
 SUFFIXES: Final = {
     Language.PYTHON: (".py",),
     Language.JAVASCRIPT: (".js", ".mjs", ".cjs", ".jsx"),
@@ -27,7 +27,7 @@ _INSTEAD: Final = "use a path from the common root of the files, with slashes: h
 
 
 def file_problems(evaluator: Evaluator) -> Iterator[Problem]:
-    """Yield a problem for everything that keeps an evaluator's files from being used."""
+    """Yield a problem for each reason why an evaluator's files cannot be used."""
     own = own_path(evaluator)
     if evaluator.path is not None:
         yield from _path_problems("evaluator.path", own)
@@ -79,7 +79,7 @@ def own_path(evaluator: Evaluator) -> str:
 
 
 def path_of_module(evaluator: Evaluator, missing: MissingImport) -> str | None:
-    """Return the path that a missing module would have among the evaluator's files; None for a package's module."""
+    """Return the path that a missing module would have among the evaluator's files; None for a package's."""
     module, importer = missing.module, missing.file or own_path(evaluator)
     if evaluator.language is not Language.PYTHON:
         relative = module.startswith(("./", "../")) or module in {".", ".."}
@@ -95,7 +95,7 @@ def module_path(module: str) -> str:
 
 
 def _from(importer: str, specifier: str) -> str:
-    """Return the path that a relative import means, from the root of the files."""
+    """Return the path, from the root of the files, that a relative import means."""
     parts = importer.split("/")[:-1]
     for part in specifier.split("/"):
         if part == ".." and parts and parts[-1] != "..":
@@ -130,7 +130,7 @@ def _above(path: str) -> list[str]:
 
 
 def is_text(text: str) -> bool:
-    """Return whether a text can be written as UTF-8."""
+    """Return whether a string can be written as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

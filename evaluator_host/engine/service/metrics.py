@@ -14,7 +14,7 @@ from evaluator_host.types.outcome import EvaluationResult
 
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
 
-_USED = {  # fields of `ModelUsage`
+_USED = {  # fields of `ModelUsage` that are counted
     "requests": "Requests of rows to granted models.",
     "replayed": "Requests of rows that recorded answers answered.",
     "input_tokens": "Tokens of rows' requests to granted models.",
@@ -58,7 +58,7 @@ class Metrics:
         self._known_run_seconds: dict[str, Histogram] = {}
 
     def watch(self, name: str, description: str, read: Callable[[], float]) -> None:
-        """Add a gauge whose value is read by calling `read` at each scrape."""
+        """Add a gauge; `read` returns its value at each scrape."""
         Gauge(f"evaluator_host_{name}", description, registry=self.registry).set_function(read)
 
     def count(self, result: EvaluationResult) -> None:
@@ -107,7 +107,7 @@ def _span_attributes(result: EvaluationResult) -> Attributes:
 
 
 class _Families(Collector):
-    """Metrics of several processes, added up."""
+    """The metrics of several processes, added up."""
 
     def __init__(self) -> None:
         self._samples: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
@@ -129,7 +129,7 @@ class _Families(Collector):
 
 
 def summed(texts: Sequence[bytes], *, ended: Sequence[bytes] = ()) -> bytes:
-    """Return the sum of processes' metrics in the Prometheus text format; those that `ended` add no gauges."""
+    """Return the sum of processes' metrics in the Prometheus text format; gauges of `ended` processes do not count."""
     registry, families = CollectorRegistry(), _Families()
     registry.register(families)
     for text in texts:

@@ -51,12 +51,12 @@ def asks_models(module: str) -> bool:
 
 
 def fetches(module: str) -> bool:
-    """Return whether a module is a client of HTTP."""
+    """Return whether a module is an HTTP client."""
     return module.partition(".")[0] in _FETCHERS
 
 
 def remedy(one: MissingImport, evaluator: Evaluator) -> str | None:
-    """Return what to do about an import that failed; None when nothing is known."""
+    """Return what to do about an import that failed; None if there is no advice."""
     module = one.module[:_SHOWN]
     if one.path is not None:
         suffixes = SUFFIXES[evaluator.language]
@@ -85,7 +85,7 @@ def remedy(one: MissingImport, evaluator: Evaluator) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A well-known package that a library asks for in the message of its own error: `pip install name[extras]`."""
+    """A well-known package that a library asks for in its own error message: `pip install name[extras]`."""
 
     name: str
     extras: str
@@ -136,7 +136,7 @@ def hint_on_import(error: EvaluationError, missing: Sequence[MissingImport], eva
         return _hint_on_package(asked, of, evaluator)
     about = next((one for one in missing if _names(error.message, one.module)), None)
     if about is not None and _NOT_PINNED in error.message:
-        about = replace(about, path=None)  # the placeholder of a known package is not a file of the author
+        about = replace(about, path=None)  # a placeholder for a known package is not one of the author's files
     return None if about is None else remedy(about, evaluator)
 
 
@@ -147,7 +147,7 @@ def caught(outcome: Outcome) -> tuple[MissingImport, ...]:
 
 
 def notes(missing: Sequence[MissingImport], evaluator: Evaluator) -> Iterator[Note]:
-    """Yield a warning for each import that failed, and that the code caught."""
+    """Yield a warning for each import whose failure the code caught."""
     for one in {one.module: one for one in reversed(missing) if not one.optional}.values():
         where = f"{one.file}, line {one.line}" if one.file is not None else f"line {one.line}"
         message = f"{where}: {one.module[:_SHOWN]} could not be imported, and the code goes on without it"
@@ -164,7 +164,7 @@ def _is_exact(pin: str) -> bool:
 
 def _names(message: str, module: str) -> bool:
     top = module.partition(".")[0]
-    if message == f"No module named '{top}'":  # the first part of `azure.identity` that is missing
+    if message == f"No module named '{top}'":  # a namespace such as `azure` itself is missing
         return True
     marks = (f"'{module}'", f"'{module}.", f"'{module}/", f"`{module}.", f" package {module},")
     return any(mark in message for mark in marks)

@@ -17,7 +17,7 @@ _UNDEFINED: Final = re.compile(
     r"^Cannot read properties of (?:undefined|null)|is not (?:a function|iterable)$|^undefined is not"
     r"|^'(?:NoneType|dict|str|list)' object |returned nothing \((?:undefined|None)\)"
 )
-"""Messages of code that took something from a row that is not there."""
+"""Messages of code that took something from a row which is not there."""
 _OF_TEXT: Final = {
     "python": tuple(name for name in dir(str) if not name.startswith("_")),
     "javascript": (
@@ -29,8 +29,8 @@ _OF_TEXT: Final = {
 }
 _OF_OBJECTS: Final = frozenset({*dir(dict), "hasOwnProperty", "toString", "valueOf", "toJSON", "constructor"})
 _TOPS: Final = 3
-_SHOWN: Final = 12  # most other keys of an object to list in a hint
-_NODES: Final = 300  # most values of a row to search for a key whose place is not known
+_SHOWN: Final = 12  # maximum number of an object's other keys to list in a hint
+_NODES: Final = 300  # maximum number of a row's values to search for a key whose place is not known
 
 
 def misspelt_key(error: EvaluationError, row: Row, loaded: Loaded, language: Language) -> str | None:
@@ -48,7 +48,7 @@ def misspelt_key(error: EvaluationError, row: Row, loaded: Loaded, language: Lan
 
 
 def _reads(row: Row, loaded: Loaded) -> Iterator[tuple[str, Json, str]]:
-    """Yield what the code reads from the parts of a row: the parameter's name, its value, the key."""
+    """Yield what the code reads from the parts of a row: the name of the parameter, its value, and the key."""
     for function in functions(loaded):
         places = dialect_of(loaded.contract).positions or tuple(one.name for one in function.parameters)
         for place, one in zip(places, function.parameters, strict=False):
@@ -65,7 +65,7 @@ def _known(value: Json, language: Language) -> tuple[str, ...]:
 
 
 def _deeper(key: str, row: Row) -> str | None:
-    """Return the hint for a key of an object inside the row, about which the facts of the code say nothing."""
+    """Return the hint for a key of an object inside the row, on which the facts of the code say nothing."""
     left: list[tuple[str, Json]] = [("inputs", row.inputs), ("outputs", row.outputs), ("variables", row.variables)]
     found: dict[str, tuple[str, Json]] = {}
     for at, (place, value) in enumerate(left):
@@ -81,7 +81,7 @@ def _deeper(key: str, row: Row) -> str | None:
 
 
 def _meant(place: str, read: str, meant: str, value: Json) -> str:
-    """Return the hint; it lists an object's other keys, too, because the nearest key may not be the meant one."""
+    """Return the hint; it also lists an object's other keys, since the nearest key may not be the one meant."""
     others = [one for one in value if one != meant] if isinstance(value, dict) else []
     more = ", …" if len(others) > _SHOWN else ""
     listed = f" It also has {', '.join(map(str, others[:_SHOWN]))}{more}" if others else ""

@@ -1,4 +1,4 @@
-"""Interfaces for evaluators that may use models or the network: variables, a gate for each row, meters of use."""
+"""Interfaces for evaluators that may use models or the network: variables, a gate for each row, meters."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -8,21 +8,21 @@ from evaluator_host.engine.sandbox.base import Gate
 from evaluator_host.types.evaluator import Evaluator, Json, ModelBudget, Replay
 from evaluator_host.types.outcome import EvaluationError, ModelUsage
 
-GRANTED: Final = "grant://"  # the URL of a granted model in a request that a row hands to the host
+GRANTED: Final = "grant://"  # URL of a granted model, in a request that a row hands to the host
 PLACEHOLDER: Final = "evaluator-host"
 _ADDRESS: Final = "http://{address}"
 _FOR_MODELS: Final[Mapping[str, str]] = {
     "OPENAI_BASE_URL": f"{_ADDRESS}/v1",
     "OPENAI_API_BASE": f"{_ADDRESS}/v1",  # read by litellm and LangChain
     "OPENAI_API_KEY": PLACEHOLDER,
-    "OPENAI_API_TYPE": "openai",  # the module would otherwise ask Azure, since the variables of Azure are set too
+    "OPENAI_API_TYPE": "openai",  # without it the module would ask Azure, since the variables of Azure are set too
     "AZURE_OPENAI_ENDPOINT": _ADDRESS,
     "AZURE_OPENAI_API_KEY": PLACEHOLDER,
-    "AZURE_API_BASE": _ADDRESS,  # litellm
+    "AZURE_API_BASE": _ADDRESS,  # read by litellm
     "AZURE_API_KEY": PLACEHOLDER,
     "ANTHROPIC_BASE_URL": _ADDRESS,
-    "ANTHROPIC_API_BASE": _ADDRESS,  # litellm
-    "ANTHROPIC_API_URL": _ADDRESS,  # LangChain
+    "ANTHROPIC_API_BASE": _ADDRESS,  # read by litellm
+    "ANTHROPIC_API_URL": _ADDRESS,  # read by LangChain
     "ANTHROPIC_API_KEY": PLACEHOLDER,
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # keeps litellm from fetching prices when it is imported
     "NO_PROXY": "127.0.0.1,localhost",
@@ -31,7 +31,7 @@ _PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 
 
 def environment_of(evaluator: Evaluator) -> dict[str, str]:
-    """Return variables that point model and HTTP clients to the runner's port; it replaces `{address}` in them."""
+    """Return variables that point model and HTTP clients to the runner's port; the runner replaces `{address}`."""
     found = dict(_FOR_MODELS) if evaluator.models else {}
     if evaluator.network:
         direct = "127.0.0.1,localhost" if evaluator.models else ""
@@ -43,9 +43,9 @@ def environment_of(evaluator: Evaluator) -> dict[str, str]:
 class Used:
     """Tokens and cost of one request."""
 
-    input_tokens: int = 0  # tokens of the request
-    output_tokens: int = 0  # tokens of the answer
-    cost: float | None = 0.0  # None when the model has no price
+    input_tokens: int = 0  # number of tokens in the request
+    output_tokens: int = 0  # number of tokens in the answer
+    cost: float | None = 0.0  # None if the model has no price
     replayed: bool = False  # whether a recorded answer was used instead of the model
 
 
@@ -53,8 +53,8 @@ class Meter:
     """Adds up what requests use, against a budget.
 
     Args:
-      budget: The most that may be used.
-      whose: `the row`, `the job`, `the workspace today`.
+      budget: The limits of use.
+      whose: To whom the budget belongs, for messages: `the row`, `the job`, `the workspace today`.
     """
 
     def __init__(self, budget: ModelBudget, whose: str) -> None:
@@ -83,7 +83,7 @@ class Meter:
         return None
 
     def too_many(self, most: int) -> str:
-        """Return the refusal of a request beyond `most`."""
+        """Return the refusal of a request beyond the allowed number `most`."""
         return f"{self.whose} may ask models at most {most} times"
 
     def begin(self) -> None:
@@ -95,7 +95,7 @@ class Meter:
         self.requests -= 1
 
     def add(self, used: Used) -> None:
-        """Count the use of an ended request; a replayed one adds to `replayed`, without `begin` before it."""
+        """Count what a finished request used; a replayed one counts as `replayed`, and needs no `begin` before."""
         self.replayed += used.replayed
         self.input_tokens += used.input_tokens
         self.output_tokens += used.output_tokens
@@ -118,27 +118,27 @@ class ModelTerms:
     """How the rows of one call or job may use models: recorded answers, and the job's budget."""
 
     replay: Replay = Replay.OFF  # whether answers are recorded and reused
-    meter: Meter | None = None  # meter of the job; None for a single call or batch
+    meter: Meter | None = None  # the job's meter; None for a single call or a batch
 
 
 NO_TERMS: Final = ModelTerms()
 
 
 class RowGate(Gate, Protocol):
-    """Serves one row's requests to granted models and hosts, and tells what it used and why it failed."""
+    """Serves one row's requests to granted models and hosts, and reports what the row used and why it failed."""
 
     def tell_waits(self, on_wait: Callable[[bool], None], resume: Callable[[], Awaitable[None]]) -> None:
-        """Tell from now on when the row waits for an answer.
+        """Report from now on when the row waits for an answer.
 
         Args:
           on_wait: Called with True when the row begins to wait, and with False when it goes on or has ended.
-          resume: Awaited before a row that waits is given its answer: there may be no processor or memory for it yet.
+          resume: Awaited before a waiting row gets its answer, since there may be no processor or memory for it yet.
         """
         ...
 
     @property
     def usage(self) -> ModelUsage:
-        """Use of models by the row so far."""
+        """Return the row's use of models so far."""
         ...
 
     async def ask(self, model: str, request: dict[str, Json]) -> dict[str, Json]:
@@ -147,7 +147,7 @@ class RowGate(Gate, Protocol):
 
     @property
     def problem(self) -> EvaluationError | None:
-        """Why the row has no result, whatever its code returned: it was over a budget, or an answer is not recorded."""
+        """Return why the row has no result even if its code returned one: a budget is spent, or no answer recorded."""
         ...
 
 

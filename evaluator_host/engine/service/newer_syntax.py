@@ -1,4 +1,4 @@
-"""Recognises code for a newer Python: by modules of its library, and by patterns of syntax that does not parse here."""
+"""Recognises code for a newer Python: by imports from its standard library, or by syntax that does not parse here."""
 
 import re
 import sys
@@ -31,7 +31,7 @@ _MODULES: Final = {
 
 
 def newer_module(error: EvaluationError, evaluator: Evaluator) -> str | None:
-    """Return which Python has the module that an error misses, and what to do; None for any other error."""
+    """Return which Python has the module that is missing, and what to do; None if the error has another reason."""
     if error.type != "ModuleNotFoundError" or (match := _MODULE.search(error.message)) is None:
         return None
     minor = _MODULES.get(match[1])
@@ -41,7 +41,7 @@ def newer_module(error: EvaluationError, evaluator: Evaluator) -> str | None:
 
 
 def newer_syntax(error: EvaluationError, evaluator: Evaluator) -> str | None:
-    """Return a hint if a syntax error comes from syntax of a newer Python; None for any other error."""
+    """Return a hint if a syntax error comes from syntax of a newer Python, else None."""
     if error.code is not ErrorCode.SYNTAX_ERROR or evaluator.language is not Language.PYTHON or not error.line:
         return None
     lines = evaluator.code.splitlines()[error.line - 1 : error.line]

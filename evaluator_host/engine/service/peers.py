@@ -6,7 +6,7 @@ from evaluator_host.types.outcome import EvaluationResult
 
 
 class Peers:
-    """The other processes of a host: this class is for a host without any; hosts of several processes override it."""
+    """The other processes of a host. This class is for a host without any; hosts with several processes override it."""
 
     async def evaluate(
         self,
@@ -14,11 +14,11 @@ class Peers:
         row: Row | EncodedRow,  # noqa: ARG002
         caller: Caller,  # noqa: ARG002
     ) -> EvaluationResult | None:
-        """Evaluate a row in another process; None if this process has to evaluate it."""
+        """Evaluate a row in another process; return None if this process has to evaluate the row."""
         return None
 
     async def add_metrics(self, own: bytes) -> bytes:
-        """Return the sum of the metrics of all processes; `own` are those of this process."""
+        """Return the sum of the metrics of all processes; `own` are the metrics of this process."""
         return own
 
     async def release(self, digest: str) -> None:

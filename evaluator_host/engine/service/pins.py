@@ -1,4 +1,7 @@
-"""Finds the pins that missing imports need, once for all rows: the index is asked in the background and remembered."""
+"""Finds the pins that missing imports need, once for all rows.
+
+It asks the index in the background and remembers the answers.
+"""
 
 import asyncio
 import time
@@ -13,9 +16,9 @@ from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluator import Evaluator, Language
 from evaluator_host.types.outcome import MissingImport
 
-_ASKED: Final = 20  # most modules of one evaluator to look up; further ones get a package's name without a version
-_UNDER_WAY: Final = 32  # most questions to indexes at once, from all evaluators
-_KEPT: Final = 2000  # most modules whose pins are kept
+_ASKED: Final = 20  # maximum number of modules of an evaluator that are looked up; for others, a hint has no version
+_UNDER_WAY: Final = 32  # maximum number of questions to indexes at once, for all evaluators
+_KEPT: Final = 2000  # maximum number of modules whose pins are cached
 _NEWEST_S: Final = 3600.0  # how long a version counts as the newest, in seconds
 _UNKNOWN_S: Final = 60.0  # seconds until an index that did not answer, or knew nothing, is asked again
 
@@ -37,7 +40,7 @@ class PinLookup:
 
     def __init__(self, providers_of: ProvidersOf) -> None:
         self._providers_of = providers_of
-        # providers by module, each with the time at which it was found
+        # providers by module, each with the time when it was found
         self._known: OrderedDict[_Key, tuple[Provider, float]] = OrderedDict()
         self._under_way: dict[_Key, asyncio.Task[None]] = {}
 
@@ -49,7 +52,7 @@ class PinLookup:
         *,
         patience_s: float | None = None,  # how long to wait for the index; None for as long as it takes
     ) -> tuple[MissingImport, ...]:
-        """Return the imports with their pins, or with the path of the evaluator's file that each would be.
+        """Return the imports, each with its pin or with the path of the evaluator's file that it would be.
 
         A module that may be either has both.
         A pin that the index does not give in time is the package's name, until a later call.

@@ -51,18 +51,18 @@ class Prepared:
     request: LeaseRequest
     pins: PinLookup
     environment_ms: float = 0.0
-    chosen: tuple[str, ...] = ()  # pins that the host chose for the code's imports
+    chosen: tuple[str, ...] = ()  # pins that the host has chosen for the code's imports
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Notes on what was done to the code and its packages before it was loaded."""
+        """Return notes on what was done to the code and its packages before loading."""
         if not self.chosen:
             return self.source.notes
         message = f"the host chose packages for the imports of the code: {', '.join(self.chosen)}"
         return (*self.source.notes, Note("packages_chosen", message, remedy_of("packages_chosen")))
 
     def for_rows_together(self) -> "Prepared":
-        """Return the evaluator without `score_output`, which only applies to single rows."""
+        """Return the evaluator without `score_output`, which applies to single rows only."""
         settings = dataclasses.replace(self.evaluator.settings, score_output=None)
         return dataclasses.replace(self, evaluator=dataclasses.replace(self.evaluator, settings=settings))
 
@@ -73,7 +73,7 @@ class Prepared:
         return dataclasses.replace(self, request=dataclasses.replace(self.request, load=load))
 
     def with_secrets(self, secrets: dict[str, str]) -> "Prepared":
-        """Return the evaluator with the values of its secrets; if these have changed, it is loaded anew."""
+        """Return the evaluator with the values of its secrets; if these have changed, it is loaded again."""
         mark = hashlib.sha256(orjson.dumps(secrets, option=orjson.OPT_SORT_KEYS)).hexdigest()
         load = dataclasses.replace(self.request.load, secrets=secrets)
         request = dataclasses.replace(self.request, digest=f"{self.request.digest} {mark}", load=load)
@@ -111,7 +111,8 @@ def prepare(
 ) -> Prepared:
     """Return an evaluator ready to lease a sandbox.
 
-    `check`: only load it and list its imports. `known`: the installed package set that it pins, None without pins.
+    With `check`, the evaluator is only loaded and its imports are listed. `known` is the installed package set that the
+    evaluator pins; None without pins.
 
     Raises:
       InvalidRequest: the evaluator is over a limit, or its language lacks the policy or contract (`require_fit`).
@@ -123,7 +124,7 @@ def prepare(
         environment = known.environment
         evaluator = dataclasses.replace(evaluator, packages=known.packages)
     digest = evaluator_digest(evaluator)
-    # the same pins may be resolved to other versions
+    # the environment is part of the key, because the same pins may be resolved to other versions
     key = f"{digest} {environment.digest}" if known is not None else digest
     limits = evaluator.limits
     return Prepared(
@@ -134,7 +135,7 @@ def prepare(
         environment=environment,
         request=LeaseRequest(
             workspace=workspace,
-            # a digest of its own, because a check makes the runner examine imports
+            # a check has another digest, because it makes the runner examine imports
             digest=f"check {key}" if check else key,
             spec=dataclasses.replace(sandbox_spec(environment, limits, stand_in), data=data),
             load=LoadRequest(

@@ -1,7 +1,8 @@
 """Prepares evaluators for calls: installs their pins, and caches the prepared form of recently called ones.
 
 The SDK that an evaluator imports is found by a search for import lines, without parsing. Evaluators then get small
-stand-in modules for that SDK. A line that only looks like an import does no harm: nobody imports the modules then.
+stand-in modules for that SDK. A line that only looks like an import does no harm, because then nothing imports the
+stand-in modules.
 """
 
 import asyncio
@@ -35,8 +36,9 @@ from evaluator_host.types.json_values import is_small
 
 _KEPT: Final = 512
 _KEPT_BYTES: Final = 64 << 20
-_SMALL_CODE: Final = 16 << 10  # most characters to clean in the event loop; each takes up to 0.6 µs
-_SMALL_CONFIG: Final = 500  # most values to copy in the event loop; each takes 2 µs
+# maximum number of characters that are cleaned in the event loop; each takes up to 0.6 µs
+_SMALL_CODE: Final = 16 << 10
+_SMALL_CONFIG: Final = 500  # maximum number of values that are copied in the event loop; each takes 2 µs
 
 _T = TypeVar("_T")
 _Key: TypeAlias = tuple[str, str, bytes, bool, str | None]
@@ -51,12 +53,12 @@ class SdkNeeds:
     """The stand-in modules that an evaluator gets in place of a platform's SDK, and the packages that they need."""
 
     stand_in: StandIn  # the modules
-    missing: frozenset[str]  # names of packages that they need and the evaluator does not pin
+    missing: frozenset[str]  # names of packages that these modules need and the evaluator does not pin
     shipped: Path  # lock file with the versions of these packages
 
     @property
     def pins(self) -> tuple[str, ...]:
-        """Pins to add to the evaluator's own pins."""
+        """Return the pins to add to the evaluator's own pins."""
         return tuple(pin.text for pin in shipped_pins(self.shipped, self.missing)) if self.missing else ()
 
     def without(self, packages: tuple[str, ...]) -> tuple[str, ...]:
@@ -84,7 +86,7 @@ def sdk_needs(evaluator: Evaluator) -> SdkNeeds | None:
 
 
 def _sdk_of(evaluator: Evaluator) -> Sdk | None:
-    """Return the SDK of the declared contract, else the first that the code imports, else by a decorator."""
+    """Return the SDK of the declared contract, else the first one that the code imports, else that of a decorator."""
     if evaluator.contract is not Contract.AUTO and (declared := dialect_of(evaluator.contract).sdk) is not None:
         return declared
     sdks = [dialect.sdk for dialect in all_dialects() if dialect.sdk is not None]
@@ -104,14 +106,15 @@ def _decorates(sdk: Sdk, code: str) -> bool:
 
 
 def _texts(evaluator: Evaluator) -> tuple[str, ...]:
-    """Return the texts of the code and of the modules that come with it."""
+    """Return the source of the code and of the modules that come with it."""
     return evaluator.code, *(text for path, text in evaluator.files.items() if path.endswith(".py"))
 
 
 @lru_cache(maxsize=64)
 def _line(module: str) -> re.Pattern[str]:
     """Return the pattern of a line that imports a module, or a module below it."""
-    plain = rf"^(?>[^\n#'\"]*?\bimport\s)[^\n#]*\b{module}\b"  # atomic: a line of a million imports costs one pass
+    # atomic, so that a line of a million imports is searched only once
+    plain = rf"^(?>[^\n#'\"]*?\bimport\s)[^\n#]*\b{module}\b"
     return re.compile(rf"{plain}|^[ \t\f]*+from\s++{module}\b", re.MULTILINE)
 
 
@@ -124,7 +127,7 @@ class _Kept:
 
 
 class Preparer:
-    """Prepares each evaluator version of a workspace once, and caches the last 512, of 64 MB in total."""
+    """Prepares each evaluator version of a workspace once, and caches the last 512 of them, up to 64 MB."""
 
     def __init__(
         self,
@@ -163,9 +166,9 @@ class Preparer:
             self._kept.move_to_end(key)
         data = None
         if evaluator.data:
-            require_fit(evaluator, self._settings)  # checks the paths of its files
+            require_fit(evaluator, self._settings)  # this also checks the paths of its files
             data = await asyncio.to_thread(self._data.lay_out, workspace, evaluator.data)
-        # not reused with a package set, which may have been reinstalled meanwhile
+        # no reuse with a package set, which may have been reinstalled meanwhile
         if kept is not None and kept.prepared.environment.path is None:
             return kept.prepared
         needs, python = (kept.needs, kept.python) if kept is not None else await self._needs(evaluator)
@@ -196,7 +199,7 @@ class Preparer:
         return prepared if known is None else replace(prepared, environment_ms=environment_ms)
 
     async def _needs(self, evaluator: Evaluator) -> tuple[SdkNeeds | None, str | None]:
-        """Return the light modules that an evaluator needs, and the version of Python if it is not the host's own."""
+        """Return the stand-in modules that an evaluator needs, and its version of Python if not the host's own."""
         needs = await _run(evaluator, partial(sdk_needs, evaluator))
         if not evaluator.packages and needs is None and evaluator.python is None:
             return None, None
@@ -206,7 +209,7 @@ class Preparer:
     async def _require_set(
         self, evaluator: Evaluator, needs: SdkNeeds | None, *, python: str | None, lock: str | None, workspace: str
     ) -> InstalledSet:
-        """Return the set that an evaluator runs on, installed; its packages are the evaluator's own pins."""
+        """Return the installed package set on which an evaluator runs; its packages are the evaluator's own pins."""
         environments, language = self._environments, evaluator.language
         try:
             if lock is not None:
@@ -245,7 +248,7 @@ async def _run(evaluator: Evaluator, work: Callable[[], _T]) -> _T:
 def _key(evaluator: Evaluator, workspace: str, *, check: bool, lock: str | None) -> _Key | None:
     """Return a key that differs between evaluator versions; None if the settings cannot be encoded.
 
-    All but the code is compared as JSON, since `==` takes 1 for 1.0 and for true.
+    Everything except the code is compared as JSON, because `==` does not tell 1 from 1.0 and true.
     """
     try:
         rest = orjson.dumps(replace(evaluator, code=""))

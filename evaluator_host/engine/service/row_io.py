@@ -64,10 +64,10 @@ from evaluator_host.types.outcome import (
 )
 from evaluator_host.types.warnings import WARNINGS, remedy_of
 
-_PINS_PATIENCE_S: Final = 5.0  # longest time that a result waits to name exact pins, in seconds
+_PINS_PATIENCE_S: Final = 5.0  # how long a result may wait for exact pins, in seconds
 _SHOWN_KEYS, _KEY_CHARS = 10, 80
-_GAVE_UP: Final = "Timeout during "  # as libraries that compare mathematics log it
-_SCALE, _PERCENT = 10, 100  # a score up to 10 is probably a rating, not a percentage
+_GAVE_UP: Final = "Timeout during "  # log message of libraries that compare mathematics
+_SCALE, _PERCENT = 10, 100  # a score from 1 to 10 is probably a rating, one up to 100 a percentage
 _SHAPING: Final = CallLimits(cpu_s=20, memory_mb=1024, argument_bytes=BODY_BYTES + (1 << 20), result_bytes=BODY_BYTES)
 
 
@@ -82,7 +82,9 @@ class Bound:
 async def bind(
     processes: LimitedProcesses, prepared: Prepared, loaded: Loaded, row: Row | EncodedRow | EvaluationError
 ) -> Bound:
-    """Return the call's body for a row, by the contract that the runner found; an error is returned unchanged.
+    """Return the call's body for a row, in the form of the contract that the runner found.
+
+    An error is returned unchanged.
 
     Raises:
       Busy: too many large rows of the workspace wait already.
@@ -123,9 +125,9 @@ def _checked(shaped: Body | EvaluationError, notes: tuple[Note, ...]) -> Bound:
 async def bind_together(
     bind_one: BindOne, rows: AsyncIterable[Row | EncodedRow], settings: EvaluatorSettings
 ) -> Bound | None:
-    """Return the call's body for scoring all rows together, None when there are no rows.
+    """Return the call's body for scoring all rows together, or None if there are no rows.
 
-    Rows are kept only as JSON. If they have more bytes than a sandbox takes, the result holds an error.
+    Rows are kept only as JSON. If they are larger than a sandbox accepts, the result holds an error.
     """
     body = bytearray(b'{"together":[')
     empty = len(body)
@@ -163,17 +165,17 @@ class ResultContext:
     backend: str
     notes: tuple[Note, ...]  # notes on the source and the load
     warm: bool
-    timing_ms: Timing  # timing of the first row, which waited for the sandbox and the package set
+    timing_ms: Timing  # timing of the first row, which had to wait for the sandbox and the package set
     load_logs: Logs  # output of a Python module while it was loaded for this lease
-    settings: EvaluatorSettings | None = None  # settings with the name of the entry; None if that is not known
-    imports: tuple[MissingImport, ...] = ()  # imports that failed while the code was loaded, and that the code caught
-    not_loaded: tuple[str, ...] = ()  # absent modules that the code does without
+    settings: EvaluatorSettings | None = None  # settings with the name of the entry; None if the entry is not known
+    imports: tuple[MissingImport, ...] = ()  # failed imports in the code that the code caught
+    not_loaded: tuple[str, ...] = ()  # missing modules that the code does without
 
 
 def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
     """Return the result fields that are common to all rows evaluated in a leased sandbox."""
     loaded, sandbox = lease.loaded, lease.sandbox
-    # each row of JavaScript loads the code anew, and so prints anew
+    # in JavaScript each row loads the code again, and so prints again
     is_python = prepared.evaluator.language is Language.PYTHON
     return ResultContext(
         prepared,
@@ -226,9 +228,10 @@ async def result(
     *,
     started: float,  # `time.perf_counter()` when the row's time began
     notes: tuple[Note, ...] = (),  # notes on the row's arguments
-    first: bool = True,  # whether it is the first of its lease: only that row waited for a sandbox and printed at load
+    # whether it is the first row of its lease, the only one that waited for a sandbox and printed while loading
+    first: bool = True,
 ) -> EvaluationResult:
-    """Return the normalised result of one row; a large one is read in a thread."""
+    """Return the normalised result of one row; a large value is read in a thread."""
     run_ms, peak = (0.0, None) if isinstance(outcome, Skipped) else (outcome.run_ms, outcome.peak_memory_kb)
     if first and (context.load_logs.stdout or context.load_logs.stderr):
         outcome = _with_logs_of_load(outcome, context.load_logs)
@@ -281,7 +284,7 @@ def size_bytes(outcome: Outcome | Skipped) -> int:
 
 
 def _with_logs_of_load(outcome: Outcome | Skipped, loading: Logs) -> Outcome | Skipped:
-    """Put the output of the load before that of the row for which the evaluator was loaded."""
+    """Put what the load printed before the output of the row for which the evaluator was loaded."""
     if isinstance(outcome, Skipped):
         return outcome
     own = outcome.logs
@@ -314,14 +317,14 @@ def environment_info(prepared: Prepared, sandbox: Sandbox | None) -> Environment
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """The fields of a result that describe the run; `evaluator.contract` decides how the value is read."""
+    """The fields of a result that describe the run; The contract of the evaluator decides how the value is read."""
 
     timing_ms: Timing
     evaluator: EvaluatorInfo
     environment: EnvironmentInfo
     sandbox: SandboxInfo
     settings: EvaluatorSettings | None = None  # settings with the name of the entry; None for the evaluator's own
-    not_loaded: tuple[str, ...] = ()  # absent modules that the code does without
+    not_loaded: tuple[str, ...] = ()  # missing modules that the code does without
 
     def result(
         self,
@@ -356,17 +359,17 @@ class RunInfo:
 
 
 def normalise(
-    outcome: Outcome | Skipped,  # the sandbox's answer, a `Failed` around a binding error, or why the row was skipped
+    outcome: Outcome | Skipped,  # the sandbox's answer, a `Failed` with a binding error, or why the row was skipped
     evaluator: Evaluator,  # evaluator whose threshold and language apply
     *,
     info: RunInfo,  # copied to the result; its contract decides how the value is read
     notes: tuple[Note, ...] = (),  # notes of the host (source, load, trace), which come before the sandbox's
-    source: CleanSource | None = None,  # maps positions of errors to the pasted text
+    source: CleanSource | None = None,  # maps positions of errors to the pasted code
 ) -> EvaluationResult:
     """Return the normalised result of one row, from the outcome of its call.
 
     Nothing is clamped: a score outside 0..1 stays, with a warning. `passed` is what the evaluator said (a bool, or an
-    explicit key), else `score >= threshold`; a threshold of 0 counts.
+    explicit key), else `score >= threshold`, even for a threshold of 0.
     """
     contract = info.evaluator.contract
     rules = dialect_of(Contract.EVALUATE if contract is None or contract is Contract.AUTO else contract)
@@ -402,7 +405,7 @@ def normalise(
 
 
 def _gave_up(logs: Logs) -> tuple[Note, ...]:
-    """Return a warning if a library says that it gave up by a time limit of its own, which counts waiting."""
+    """Return a warning if a library says that it gave up at a time limit of its own, which includes waiting."""
     if _GAVE_UP not in logs.stderr:
         return ()
     kind = WARNINGS["own_time_limit"]
@@ -419,7 +422,7 @@ def _without_score(native: tuple[dict[str, Json], ...], error: EvaluationError |
 
 
 def _value(returned: Returned) -> Json:
-    """Return a refused value to be shown in the result; None if it cannot be written as JSON or nests too deeply."""
+    """Return a refused value for the result to show; None if it cannot be JSON or nests too deeply."""
     if returned.kind in (Kind.MISSING, Kind.UNSUPPORTED) or not nests_within(returned.value, VALUE_DEPTH):
         return None
     return returned.value

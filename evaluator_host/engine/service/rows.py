@@ -14,12 +14,12 @@ from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.types.evaluator import Isolation
 from evaluator_host.types.outcome import EvaluationResult, Given
 
-BUFFERED: Final = 256  # most results that may wait for a slow consumer
-BUFFERED_BYTES: Final = 16 << 20  # most bytes of memory that these results may take
+BUFFERED: Final = 256  # maximum number of results that may wait for a slow consumer
+BUFFERED_BYTES: Final = 16 << 20  # maximum memory in bytes that these results may take
 
 
 class RowStream:
-    """One evaluation of many rows. Iterate it once; it yields `(index, result, size)` as rows finish.
+    """One evaluation of many rows. Iterate over it once; it yields `(index, result, size)` as rows finish.
 
     `size` is about how many bytes of memory the result takes.
     """
@@ -31,10 +31,10 @@ class RowStream:
         prepared: Prepared,  # the evaluator
         rows: Iterable[Given] | AsyncIterable[Given],  # rows, as for `RowCalls`
         *,
-        numbers: Iterable[int] | None = None,  # numbers of the rows; None for their positions
+        numbers: Iterable[int] | None = None,  # numbers of the rows; None to number them by position
         isolation: Isolation,  # `batch` lets the rows that one sandbox gets share a process or context
-        parallelism: int,  # most sandboxes to use at once
-        models: ModelCalls | None = None,  # answers the model requests of rows; without it such rows fail
+        parallelism: int,  # maximum number of sandboxes to use at once
+        models: ModelCalls | None = None,  # answers the model requests of rows; None makes such rows fail
         grant: ModelGrant | None = None,  # the models that the evaluator was granted; None for none
         calls: CallsFirst | None = None,  # single calls that go before the rows of a batch
     ) -> None:
@@ -54,9 +54,9 @@ class RowStream:
             calls=calls,
         )
         self._results: asyncio.Queue[tuple[int, EvaluationResult, int] | None] = asyncio.Queue(BUFFERED)
-        self._waiting_bytes = 0  # bytes of the results in that queue
+        self._waiting_bytes = 0  # total size of the results in that queue, in bytes
         self._room = asyncio.Event()
-        self._abandoned = False  # the consumer has stopped
+        self._abandoned = False  # whether the consumer has stopped
 
     async def __aiter__(self) -> AsyncGenerator[tuple[int, EvaluationResult, int], None]:
         """Yield results until every row has one.

@@ -67,14 +67,16 @@ from evaluator_host.types.outcome import (
 )
 from evaluator_host.types.redaction import Redactor
 
-_BATCH_MB: Final = 256  # most MB of memory for the results of a batch, which are several times smaller as JSON
-_ROWS_WORTH_A_SANDBOX: Final = 16  # fewest rows for another sandbox; fewer finish before it has started
+_BATCH_MB: Final = 256  # maximum memory in MB for the results of a batch; as JSON they are several times smaller
+# minimum number of rows for which another sandbox pays; fewer would finish before it has started
+_ROWS_WORTH_A_SANDBOX: Final = 16
 
 
 class Service:
     """The operations of one host: evaluate rows, check evaluators, install package sets.
 
-    A failure of the user's code is a result, never an exception. Every verb that runs code may raise the errors below.
+    A failure of the user's code is a result, never an exception. Every method that runs code may raise the errors
+    below.
 
     Raises:
       InvalidRequest: the evaluator is not valid.
@@ -91,12 +93,12 @@ class Service:
         pool: Pool,  # leases sandboxes
         metrics: Metrics,  # counts results
         environments: Environments,  # package sets of the host
-        processes: LimitedProcesses,  # run functions over callers' data within limits
+        processes: LimitedProcesses,  # runs functions over callers' data within limits
         *,
-        models: Models | None = None,  # answers the model requests of evaluators; without it they fail
+        models: Models | None = None,  # answers the model requests of evaluators; None makes such requests fail
         on_set_used: SetUsed | None = None,  # called with a workspace and the digest of a package set that it uses
-        supervisor: Supervisor | None = None,  # runs the tasks of the host; by default a new one
-        peers: Peers | None = None,  # the other processes of the host; None for a host of one
+        supervisor: Supervisor | None = None,  # runs the tasks of the host; None for a new one
+        peers: Peers | None = None,  # the other processes of the host; None if there are none
     ) -> None:
         self.supervisor = supervisor or Supervisor()
         self.settings = settings
@@ -161,7 +163,7 @@ class Service:
         return prepared if caller.load_timeout_s is None else prepared.loaded_within(caller.load_timeout_s)
 
     async def _granted(self, prepared: Prepared, caller: Caller) -> tuple[Prepared, ModelGrant | None]:
-        """Resolve what an evaluator was granted; None when it may make no connections."""
+        """Resolve what an evaluator was granted; the grant is None if the evaluator may not connect to anything."""
         evaluator = prepared.evaluator
         if not (evaluator.connects or evaluator.secrets):
             return prepared, None
@@ -188,18 +190,21 @@ class Service:
     async def evaluate_rows(
         self,
         evaluator: Evaluator,  # the evaluator that scores
-        # rows; an error or a `Skipped` in place of a row is that row's outcome; an asynchronous source may be endless
+        # the rows; an error or a `Skipped` in place of a row is that row's outcome; an asynchronous source may be
+        # endless
         rows: Iterable[Given] | AsyncIterable[Given],
         *,
-        numbers: Iterable[int] | None = None,  # numbers of the rows, as they are yielded; None for their positions
+        # numbers of the rows, in the order in which they are yielded; None to number them by position
+        numbers: Iterable[int] | None = None,
         isolation: Isolation = Isolation.ROW,  # `batch` lets the rows that one sandbox gets share a process or context
-        parallelism: int | None = None,  # most sandboxes to use at once; None for as many as an evaluator may have
+        # maximum number of sandboxes to use at once; None for as many as an evaluator may have
+        parallelism: int | None = None,
         caller: Caller = DEFAULT_CALLER,
-        # the code has this machine's network. Only for the user's own agent, never for a request.
+        # whether the code has this machine's network; only for the user's own agent, never for a request
         network: bool = False,
-        models: ModelCalls | None = None,  # answers this evaluator's model requests; None for the host's
+        models: ModelCalls | None = None,  # answers this evaluator's model requests; None for the host's models
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
-        """Evaluate rows on several sandboxes; yields `(index, result)` as they finish, in no fixed order."""
+        """Evaluate rows in several sandboxes; yield `(index, result)` as they finish, in no fixed order."""
         prepared = await self._prepare(evaluator, caller)
         prepared, grant = await self._granted(prepared.with_network() if network else prepared, caller)
         stream = self._stream(prepared, rows, isolation, parallelism, models, grant, numbers)
@@ -288,9 +293,9 @@ class Service:
     ) -> EvaluationResult | None:
         """Compute corpus scores over rows that were scored one by one before, in one call under the limits of a row.
 
-        Returns None when the evaluator has no corpus scores, or there is no row. The result is an error when the rows
-        have over 64 MB as JSON, more than a sandbox takes at once. Each row has its `index`; `rows` is read only for an
-        evaluator with corpus scores.
+        The result is None when the evaluator has no corpus scores, or there is no row. It is an error when the rows
+        have over 64 MB as JSON, more than a sandbox accepts at once. Each row has its `index`; `rows` is read only for
+        an evaluator with corpus scores.
         """
         started = time.perf_counter()
         prepared, _ = await self._granted((await self._prepare(evaluator, caller)).for_rows_together(), caller)
@@ -304,7 +309,7 @@ class Service:
         return check_report(prepared, answer, found)
 
     async def _load_once(self, prepared: Prepared) -> tuple[Lease | Failed, tuple[MissingImport, ...]]:
-        """Load an evaluator that was prepared for a check; return the outcome, and the imports that it lacks."""
+        """Load an evaluator that was prepared for a check; return the outcome, and the imports that are missing."""
         answer = await lease_sandbox(self.pool, prepared.request)
         if isinstance(answer, Lease):
             self.pool.retire(answer)
@@ -343,7 +348,9 @@ class Service:
     async def install(
         self, packages: Sequence[str], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> EnvironmentReport:
-        """Return a package set's state; if it is new, start installing it. Once installed, a sandbox for it is started.
+        """Return a package set's state; if it is new, start installing it.
+
+        Once it is installed, start a sandbox for it.
 
         Raises:
           InvalidPin: a package is not pinned exactly.
@@ -357,7 +364,7 @@ class Service:
         return report
 
     async def ready(self) -> None:
-        """Check that every part of the host works and a Python sandbox can start; returns nothing.
+        """Check that every part of the host works and a Python sandbox can start.
 
         Raises:
           SandboxUnavailable: no sandbox can start.

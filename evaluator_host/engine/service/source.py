@@ -1,8 +1,8 @@
 """Cleans pasted code: removes what web pages, chats and editors add, and keeps line and column positions.
 
 Lines are never added or dropped (a removed line is left blank), and characters are removed only at the ends of a line.
-So a position in the clean code becomes the user's by adding one number to its column. Nothing here parses the code. The
-rules look at whole lines, and each applies only to text that could not be a program otherwise.
+So adding one number to the column turns a position in the clean code into one in the user's. Nothing here parses the
+code. The rules look at whole lines, and each one applies only to text that could not be a program as it is.
 """
 
 import os.path
@@ -14,14 +14,14 @@ from evaluator_host.types.evaluator import Language
 from evaluator_host.types.outcome import EvaluationError, Note
 
 _INVISIBLE: Final = "\u200b\u200c\u200d\u2060\ufeff"  # zero-width characters that web pages put into code
-_NO_BREAK: Final = "\u00a0\u202f\u2007"  # spaces that no parser of Python takes as one
+_NO_BREAK: Final = "\u00a0\u202f\u2007"  # spaces that no Python parser accepts as a space
 _BLANKS: Final = f" \t{_NO_BREAK}{_INVISIBLE}"
 
 _SUSPECT: Final = re.compile(f"[\ud800-\udfff{_NO_BREAK}{_INVISIBLE}]")
 _INDENT: Final = re.compile(f"[{_BLANKS}]*")
 _DROPPED: Final = {ord(c): None for c in _INVISIBLE} | {ord(c): " " for c in _NO_BREAK}
 
-# Repetitions that could share text are possessive, so that a megabyte of tildes or blanks takes one pass.
+# Repetitions that could match the same text are possessive, so that a megabyte of tildes or blanks takes one pass.
 _FENCE: Final = re.compile(r"([ \t]*+)(`{3,}+|~{3,}+)([^`]*+)$")
 _DEFINITION: Final = re.compile(
     r"""^[ \t]*(?:(?:export[ ]+)?(?:default[ ]+)?(?:async[ ]+)?(?:def|function|class)\b[ *]*+\w*+[ ]*+[(:{]
@@ -45,9 +45,9 @@ _Lines = list[str]
 class CleanSource:
     """A cleaned program, and the map of its positions to the pasted text."""
 
-    code: str  # lines end in a line feed; as many as were pasted
-    notes: tuple[Note, ...] = ()  # removals that a user would want to know of
-    removed: tuple[int, ...] = ()  # how many characters were removed from the start of each line; empty when none were
+    code: str  # the program; its lines end in a line feed, and there are as many as were pasted
+    notes: tuple[Note, ...] = ()  # notes on removals that a user would want to know about
+    removed: tuple[int, ...] = ()  # how many characters were removed from the start of each line; empty if none were
 
     def to_user(self, line: int | None, column: int | None) -> tuple[int | None, int | None]:
         """Convert a position in `code` to its position in the pasted text; lines and columns count from 1."""
@@ -64,8 +64,8 @@ class CleanSource:
 def clean(code: str, language: Language) -> CleanSource:
     """Return the program inside a pasted text.
 
-    Mends or removes line ends, a byte order mark, no-break and zero-width characters at the ends of lines, a Markdown
-    fence (with a sentence before or after it), line numbers, a shebang, and for Python a common indentation.
+    This mends or removes line ends, a byte order mark, no-break and zero-width characters at the ends of lines, a
+    Markdown fence (with a sentence before or after it), line numbers, a shebang, and for Python a common indentation.
     """
     if _is_clean(code):
         return CleanSource(code)
@@ -77,14 +77,14 @@ def clean(code: str, language: Language) -> CleanSource:
     lines = _without_gutter(lines, notes)
     lines = [_without_web_blanks(line) for line in lines]
     lines = _without_shebang(lines)
-    if language is Language.PYTHON:  # other languages ignore the character, and it may be part of a template literal
+    if language is Language.PYTHON:  # other languages ignore it, and there it may be part of a template literal
         lines = _dedented(lines)
     removed = tuple(_removed(before, after) for before, after in zip(user, lines, strict=True))
     return CleanSource("\n".join(lines), tuple(notes), removed if any(removed) else ())
 
 
 def _is_clean(code: str) -> bool:
-    """Return whether no rule can apply: nothing suspect anywhere, and a first line that starts a program."""
+    """Return whether no rule can apply, because nothing looks suspicious and the first line starts a program."""
     start = len(code) - len(code.lstrip())
     starts_odd = code[start : start + 1].isdigit() or code.startswith("#!", start) or code[:start].endswith((" ", "\t"))
     if starts_odd or "\r" in code or "```" in code or "~~~" in code:
@@ -104,7 +104,7 @@ def _without_web_blanks(line: str) -> str:
         return line
     end = line.rstrip(_BLANKS)
     if not line[len(end) :].isascii():
-        line = end  # ordinary blanks at the end of a line may belong to a string
+        line = end  # blanks at the end of a line may belong to a string
     indent = _INDENT.match(line)
     if indent is None or indent[0].isascii():
         return line
@@ -126,7 +126,7 @@ def _without_fence(lines: _Lines, notes: list[Note]) -> _Lines:
 
 
 def _fenced(lines: _Lines, fences: list[tuple[int, re.Match[str]]]) -> tuple[int, int] | None:
-    """Return the lines of the opening and the closing fence, or None when the paste is not one fence (and prose)."""
+    """Return the lines of the opening and the closing fence; None if the paste is not one fence, perhaps with prose."""
     filled = [i for i, line in enumerate(lines) if line.strip()]
     start, opening = fences[0]
     if len(fences) == 1 and start == filled[-1] and not opening[3].strip() and start != filled[0]:
@@ -144,7 +144,7 @@ def _fenced(lines: _Lines, fences: list[tuple[int, re.Match[str]]]) -> tuple[int
 
 
 def _closes(match: re.Match[str], opening: re.Match[str]) -> bool:
-    """Return whether a fence closes another; a fence with another indentation belongs to a string or comment inside."""
+    """Return whether a fence closes another one; with another indentation it belongs to a string or comment inside."""
     return match[1] == opening[1] and match[2].startswith(opening[2]) and not match[3].strip()
 
 

@@ -74,7 +74,7 @@ def host_info(settings: Settings, pool: Pool, environments: Environments) -> Hos
 
 
 def check_report(prepared: Prepared, answer: Lease | Failed, missing: tuple[MissingImport, ...]) -> CheckReport:
-    """Return the report on loading an evaluator: not `ok` when it failed, or when an import is missing.
+    """Return the report on loading an evaluator; it is not `ok` if loading failed or an import is missing.
 
     `missing` are the imports of the answer, with their pins.
     """
@@ -126,6 +126,6 @@ def granted(prepared: Prepared) -> dict[str, Any]:
 
 
 def _classes(prepared: Prepared, found: tuple[EvaluatorClass, ...]) -> tuple[EvaluatorClass, ...]:
-    """Return the classes with the positions of errors as in the pasted text."""
+    """Return the classes, with the positions of errors converted to the pasted code."""
     locate = prepared.source.locate
     return tuple(replace(one, error=locate(one.error)) if one.error is not None else one for one in found)

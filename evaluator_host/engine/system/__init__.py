@@ -1,1 +1,1 @@
-"""The host's own files, file locks and child processes; every other package may use it."""
+"""The host's own files, file locks and child processes; every other package may use them."""

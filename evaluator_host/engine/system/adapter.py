@@ -9,12 +9,12 @@ T = TypeVar("T")
 
 
 class Adapter(Generic[T]):
-    """A `TypeAdapter` that is made when first used: making all of them takes a fortieth of the host's start."""
+    """A `TypeAdapter` that is made on first use, because making all of them takes a fortieth of the host's start."""
 
     @overload
     def __init__(self, kind: type[T]) -> None: ...
 
-    @overload  # a union is not a `type`
+    @overload  # needed because a union is not a `type`
     def __init__(self, kind: Any) -> None: ...
 
     def __init__(self, kind: Any) -> None:
@@ -25,11 +25,11 @@ class Adapter(Generic[T]):
         return TypeAdapter(self._kind)
 
     def read(self, value: Any) -> T:
-        """Return a value of the type, from dictionaries and lists."""
+        """Return the value of the type that dictionaries and lists describe."""
         return self._made.validate_python(value)
 
     def read_json(self, text: str | bytes) -> T:
-        """Return a value of the type."""
+        """Return the value of the type that JSON describes."""
         return self._made.validate_json(text)
 
     def json(self, value: T) -> str:

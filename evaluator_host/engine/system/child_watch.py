@@ -1,6 +1,6 @@
 """Notices child processes that hang.
 
-A silent child is reported, and killed if it stays silent, so that its owner replaces it.
+A child that does not answer is reported. If it stays silent, it is killed, so that its owner replaces it.
 """
 
 import asyncio
@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Final
 
 PERIOD_S: Final = 5.0
-_SILENT: Final = 2  # periods without an answer, after which `/readyz` says so
-_HUNG: Final = 6  # periods without an answer, although the machine let the process run, after which it is killed
+_SILENT: Final = 2  # number of periods without an answer after which `/readyz` reports the child
+# number of periods without an answer after which a child is killed, if the machine let it run meanwhile
+_HUNG: Final = 6
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _TIMES: Final = slice(11, 13)  # fields of proc(5) stat, counted from the state: utime and stime
 
@@ -24,12 +25,12 @@ _log = logging.getLogger(__name__)
 async def watch_child(name: str, pid: Callable[[], int], ask: Callable[[], Awaitable[None]], silent: set[str]) -> None:
     """Ask a child every few seconds until cancelled; add its name to `silent` while it does not answer.
 
-    Periods count, not the clock: a machine or a whole host that stood still is not taken for a child that hangs.
+    Periods count, not the clock, so that a child does not seem to hang if the machine or the whole host stood still.
 
     Args:
       name: Name of the child, for the log and for `/readyz`.
       pid: Returns its process id.
-      ask: Returns when the child has answered, or has ended: the owner of the child notices its end itself.
+      ask: Returns when the child has answered or has ended; the child's owner notices its end in another way.
       silent: Names of the children that do not answer now.
     """
     while True:
@@ -60,7 +61,7 @@ async def _answered(name: str, pid: Callable[[], int], asked: asyncio.Future[Non
 
 
 async def until_it_moves(pid: int) -> None:
-    """Return when a process has used processor time or wants some: the answer of a child that only computes."""
+    """Return when a process has used processor time or wants some: that is the answer of a child that computes."""
     _, before_s = _look(pid)
     while True:
         await asyncio.sleep(PERIOD_S)

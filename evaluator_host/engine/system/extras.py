@@ -12,7 +12,7 @@ def extra(name: str, feature: str, error: type[HostError] = Misconfigured) -> It
 
     Args:
       name: The extra of the package `evaluator-host`, such as `docker`.
-      feature: Feature that needs it, as the first words of the message.
+      feature: Feature that needs the extra, as the first words of the message.
       error: Class of the error to raise.
     """
     try:

@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, users' files, and file locks between processes of one machine.
+"""Writes files completely or not at all, opens users' files, and locks files between processes of one machine.
 
 A file is written beside its place, synced to disk, then linked or renamed into it. The kernel releases a lock when its
 holder dies.
@@ -21,7 +21,7 @@ _POLL_S: Final = 0.05
 
 
 def write_once(file: Path, content: bytes) -> None:
-    """Write a file that only its owner can read; keep an existing one when another process was first.
+    """Write a file that only its owner can read; keep the existing file if another process was first.
 
     Raises:
       OSError: the file cannot be written.
@@ -32,7 +32,7 @@ def write_once(file: Path, content: bytes) -> None:
 
 
 def replace_file(file: Path, content: bytes) -> None:
-    """Write a file that only its owner can read; an existing one is replaced.
+    """Write a file that only its owner can read; replace it if it exists.
 
     Raises:
       OSError: the file cannot be written.
@@ -64,10 +64,10 @@ def _refusing(action: str, file: Path | str) -> Iterator[None]:
 
 
 reading: Final = partial(_refusing, "read")
-"""Raises `InvalidRequest` for a user's file that the block cannot read."""
+"""Turns errors of reading a user's file in the block into `InvalidRequest`."""
 
 writing: Final = partial(_refusing, "write")
-"""Raises `InvalidRequest` for a user's file that the block cannot write."""
+"""Turns errors of writing a user's file in the block into `InvalidRequest`."""
 
 
 def open_file(file: Path) -> BinaryIO:
@@ -82,9 +82,9 @@ def open_file(file: Path) -> BinaryIO:
 
 @contextmanager
 def written_anew(file: Path) -> Iterator[BinaryIO]:
-    """Open a file that a user named, to write it anew; its content stays until the block has ended without an error.
+    """Open a file that a user named, to write it again; the old content stays until the block ends without an error.
 
-    What a block wrote before an error stays beside the file, as `<name>.part`. Pipes and devices are written directly.
+    If the block raises, what it wrote stays beside the file, as `<name>.part`. Pipes and devices are written directly.
 
     Raises:
       InvalidRequest: the file cannot be written.
@@ -112,7 +112,7 @@ def written_anew(file: Path) -> Iterator[BinaryIO]:
 
 
 def read_utf8(file: Path) -> str:
-    """Return the text of a file that a user named.
+    """Return the content of a text file that a user named.
 
     Raises:
       InvalidRequest: the file cannot be read, or is not UTF-8.
@@ -152,7 +152,7 @@ class FileLock:
                 raise
             if os.fstat(fd).st_nlink:
                 self._fd = fd
-            else:  # `discard` removed the file meanwhile
+            else:  # `discard` has removed the file meanwhile
                 os.close(fd)
         return True
 
@@ -163,7 +163,7 @@ class FileLock:
             self.release()
 
     def release(self) -> None:
-        """Release the lock; does nothing when it is not held."""
+        """Release the lock; do nothing if it is not held."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
@@ -171,7 +171,7 @@ class FileLock:
 
 @asynccontextmanager
 async def hold_lock(path: Path, *, shared: bool = False) -> AsyncIterator[None]:
-    """Wait for a lock without blocking the event loop, and hold it during the block; others may share a shared one."""
+    """Wait for a lock without blocking the event loop, and hold it during the block; several may hold a shared lock."""
     lock = FileLock(path)
     while not lock.acquire(shared=shared):  # noqa: ASYNC110 - its holder may be another process, which sends no event
         await asyncio.sleep(_POLL_S)

@@ -1,7 +1,7 @@
 """Forks the worker processes of a host, and carries calls between them and the host.
 
-The process that forks them is itself forked from the host before the host has an event loop or threads, because a fork
-of a process with threads may find their locks held. A worker shares the memory of modules that the host has imported,
+The process that forks them is itself forked from the host before the host has an event loop or threads, because after a
+fork, locks of such threads may stay locked for ever. A worker shares the memory of modules that the host has imported,
 and starts in milliseconds. All workers end with the host, however it ends, but not with the process that forked them.
 The processes trust each other.
 """
@@ -44,7 +44,7 @@ class ForkerEnded(Exception):
 class Forker:
     """Starts worker processes, which end when this object is closed or the host ends. Create it before any thread.
 
-    When the process that forks them is lost, the workers stay; the next one is a new interpreter.
+    If the process that forks them ends, the workers stay, and a new interpreter takes its place.
 
     Attributes:
       pid: Id of the process that forks the workers.
@@ -100,7 +100,7 @@ class Forker:
             self._end_lost()
 
     async def ping(self) -> None:
-        """Return when the process that forks workers answers, or has ended."""
+        """Return when the process that forks workers has answered, or has ended."""
         with suppress(ForkerEnded):
             await asyncio.shield(self._in_turn(_PING))
 
@@ -172,7 +172,7 @@ class Forker:
         self._reaped = self.pid
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
-        if self._again is None:  # otherwise the event loop reaps it
+        if self._again is None:  # otherwise the event loop reaps the process
             os.waitpid(self.pid, 0)
 
 
@@ -183,20 +183,21 @@ def _drop(forking: "asyncio.Future[tuple[int, socket.socket]]") -> None:
 
 
 def fork_workers(requests: int, host_lives: int, module: str) -> NoReturn:
-    """Fork workers in a new interpreter, over a socket's descriptor, once a module that they need is imported."""
+    """In a new interpreter, import a module that workers need, then fork workers on requests from a socket."""
     importlib.import_module(module)
     _fork_workers(socket.socket(fileno=requests), host_lives)
 
 
 def _fork_workers(requests: socket.socket, host_lives: int) -> NoReturn:
     """Fork a worker for each request, until the host ends."""
-    os.setsid()  # Ctrl-C in a terminal is for the host alone
-    # A service manager may send these signals to all processes. Programs that workers start do not ignore them.
+    os.setsid()  # Ctrl-C in a terminal is meant for the host alone
+    # A service manager may send these signals to all processes; only the host acts on them. Programs that workers start
+    # do not ignore them.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _ignore)
     _end_with_host(host_lives)
     while True:
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps ended workers
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps workers that have ended
         request, channel, _, _ = socket.recv_fds(requests, _REQUEST_BYTES, 1, socket.MSG_CMSG_CLOEXEC)
         if not request:
             os._exit(0)
@@ -232,25 +233,26 @@ def _work(request: bytes, channel: int) -> NoReturn:
 
 
 def _end_with_host(host_lives: int) -> None:
-    """Have the kernel kill this process when the host ends: then the pipe `host_lives` has nobody who could write."""
-    # opened again, because only one process gets the signals of a descriptor
+    """Have the kernel kill this process when the host ends, because then nobody can write to the pipe `host_lives`."""
+    # opened again, because only one process gets the signals of an open file
     own = os.open(f"/proc/self/fd/{host_lives}", os.O_RDONLY | os.O_NONBLOCK)
     fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(own, fcntl.F_SETSIG, signal.SIGKILL)
     fcntl.fcntl(own, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
     if select.select([own], [], [], 0)[0]:
-        os._exit(0)  # the host has ended already
+        os._exit(0)  # the host ended before the signal was set up
 
 
 def _ignore(*_: object) -> None:
-    """Do nothing on a signal; a handler, unlike SIG_IGN, does not pass to programs that are started."""
+    """Do nothing on a signal. Unlike SIG_IGN, a handler is not passed on to programs that this process starts."""
 
 
 class Channel(asyncio.Protocol):
     """Calls between two processes of one host over a socket; both may call. Bound to one event loop.
 
     Args:
-      answer: Called with name and arguments of each call from the other process; its result or exception is sent back.
+      answer: Called with the name and arguments of each call from the other process; its result or exception is sent
+        back.
 
     Attributes:
       ended: Set when the other process has ended, or this channel was closed.
@@ -271,7 +273,7 @@ class Channel(asyncio.Protocol):
         return self
 
     async def call(self, name: str, *args: Any) -> Any:
-        """Call the other process and return its answer; a call that is cancelled is cancelled there too.
+        """Call the other process and return its answer; if this call is cancelled, it is cancelled there too.
 
         Raises:
           ChannelClosed: the other process has ended, perhaps while it answered.
@@ -286,7 +288,7 @@ class Channel(asyncio.Protocol):
             await self._asked(_ASK, None)
 
     def tell(self, name: str, *args: Any) -> None:
-        """Call the other process without waiting for an answer; nothing happens if it has ended."""
+        """Call the other process without waiting for an answer; if that process has ended, nothing happens."""
         self._last += 1
         self._send(self._last, _TELL, (name, args))
 
@@ -294,8 +296,6 @@ class Channel(asyncio.Protocol):
         """Close the channel; calls under way raise `ChannelClosed` here, and are cancelled there."""
         if self._transport is not None:
             self._transport.close()
-
-    # For the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport, over which messages are sent."""
@@ -314,7 +314,7 @@ class Channel(asyncio.Protocol):
         del received[:at]
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio names it
-        """Raise `ChannelClosed` in the calls that wait for an answer, and cancel those from the other process."""
+        """Raise `ChannelClosed` in the calls that wait for an answer, and cancel calls from the other process."""
         self.ended.set()
         for future in self._waiting.values():
             if not future.done():

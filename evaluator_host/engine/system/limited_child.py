@@ -1,7 +1,7 @@
-"""The program of a child of `limited_process`: calls one function after another, each within its limits.
+"""The program that child processes of `limited_process` run: calls one function after another, each within its limits.
 
-A request is a head, the lengths of its parts, names of modules, a pickle of (function, arguments), and its large
-arguments; an answer is a head and bytes. Memory over its limit raises MemoryError; processor time over its limit ends
+A request has a head, the lengths of its parts, names of modules, a pickle of (function, arguments), and large
+arguments; an answer has a head and bytes. Memory over its limit raises MemoryError; processor time over its limit ends
 the process by SIGXCPU.
 """
 
@@ -25,11 +25,12 @@ from evaluator_host.engine.system.priority import give_way
 from evaluator_host.types.errors import InvalidRequest, MachineExhausted, TooLarge
 from evaluator_host.types.json_values import encode_json
 
-REQUEST: Final = struct.Struct("!QQQQQ")  # parts to follow, processor seconds, bytes: of memory, of a file, of a result
-REPLY: Final = struct.Struct("!c?Q")  # kind, whether the child serves another call, bytes that follow
-_CALLS: Final = 500  # calls after which a child is replaced, so that leaks in native parsers end
-_GROWTH_BYTES: Final = 256 << 20  # most bytes of address space that a child may add since its start
-_NICE: Final = 5  # nice value of a child: calls go first
+# number of parts that follow, processor seconds, and maximum bytes of memory, of a file and of a result
+REQUEST: Final = struct.Struct("!QQQQQ")
+REPLY: Final = struct.Struct("!c?Q")  # kind, whether the child serves another call, number of bytes that follow
+_CALLS: Final = 500  # number of calls after which a child is replaced, because native parsers may leak memory
+_GROWTH_BYTES: Final = 256 << 20  # maximum number of bytes of address space that a child may add after its start
+_NICE: Final = 5  # nice value of a child, so that calls go first
 _FAULT_CHARS: Final = 4000
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -43,7 +44,7 @@ class Kind(bytes, Enum):
     FAULT = b"F"
     MEMORY = b"M"
     LARGE = b"L"
-    PROCESSOR_TIME = b"C"  # this kind and the next are read from the exit status
+    PROCESSOR_TIME = b"C"  # this kind and the next are found from the exit status
     CRASH = b"X"
 
 
@@ -51,13 +52,13 @@ def main() -> None:
     """Answer requests from standard input until it closes."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != int(sys.argv[1]):
-        return  # the host had ended before the call above
+        return  # the host ended before it sent a whole call
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     give_way(_NICE)
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
-    os.dup2(null, 1)  # otherwise the output of a library could look like an answer
+    os.dup2(null, 1)  # otherwise the output of a library could be taken for an answer
     os.close(null)
     start_bytes = _address_space()
     for left in reversed(range(_CALLS)):
@@ -80,7 +81,7 @@ def _import(modules: list[str]) -> int:
     """Import the modules that are installed; return how many bytes of address space they took."""
     before = _address_space()
     for name in modules:
-        with suppress(ImportError):  # the function that needs the module reports that it is missing
+        with suppress(ImportError):  # the function that needs the module will report that it is missing
             import_module(name)
     return _address_space() - before
 
@@ -108,7 +109,7 @@ def _answer(call: bytes, *large: bytes, limits: list[int]) -> tuple[Kind, bytes]
 
 
 def _limit(which: int, most: int) -> None:
-    """Set a soft limit, at most as high as the hard limit."""
+    """Set a soft limit, but no higher than the hard limit."""
     hard = resource.getrlimit(which)[1]
     resource.setrlimit(which, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 

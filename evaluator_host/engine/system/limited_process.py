@@ -1,8 +1,8 @@
-"""Runs functions over untrusted data in child processes, so that no caller's data can stop or fill the host.
+"""Runs functions on untrusted data in child processes, so that no caller's data can stop the host or fill its memory.
 
-A child has none of the host's variables and descriptors, and limits of processor time and memory for each call. It
-serves one call after another, and is replaced when it was killed, has served many calls or grew. It gets pickled
-arguments, but answers in bytes or JSON, since data may have exploited a native parser. Children die with the host.
+A child has none of the host's variables and descriptors, and each call has limits of processor time and memory. A child
+serves one call after another, and is replaced when it was killed, has served many calls or has grown. It gets pickled
+arguments but answers in bytes or JSON, since data may have exploited a native parser. Children die with the host.
 """
 
 import asyncio
@@ -33,16 +33,17 @@ from evaluator_host.types.errors import (
 )
 from evaluator_host.types.json_values import decode_json
 
-WAITING_CALLS: Final = 32  # most calls of one workspace that may wait
+WAITING_CALLS: Final = 32  # maximum number of calls of one workspace that may wait
 _IDLE_S: Final = 120.0
-_WALL_PER_CPU: Final = 60  # seconds by the clock for each second of processor time: a child gives way to calls
+_WALL_PER_CPU: Final = 60  # seconds on the clock for each second of processor time, because a child gives way to calls
 _LOOK_S: Final = 0.01
 _LOOKS: Final = 500
 _MESSAGE_BYTES: Final = 1 << 20
-_PIECE_BYTES: Final = 1 << 20  # most bytes of a request to write at once
+_PIECE_BYTES: Final = 1 << 20  # maximum number of bytes of a request to write at once
 _PACKAGES: Final = str(Path(__file__).resolve().parents[3])  # folder of this package
 _REFUSALS: Final = {one.code: one for one in (InvalidRequest, TooLarge, MachineExhausted)}
-_ENVIRONMENT: Final = {  # threads and allocators that reserve address space would need a larger limit
+# without these, threads and allocators would reserve address space, and the limit would have to be larger
+_ENVIRONMENT: Final = {
     "PATH": PLAIN_PATH,
     "LANG": "C.UTF-8",
     "MALLOC_ARENA_MAX": "1",
@@ -61,12 +62,13 @@ _log = logging.getLogger(__name__)
 class CallLimits:
     """The limits of one call in a child process."""
 
-    cpu_s: int = 10  # most processor time of all threads together, in whole seconds
-    memory_mb: int = 512  # most MB of address space that the call may add to the child
-    file_bytes: int = 0  # most bytes of a file that it may write; 0 for a function that writes none
-    argument_bytes: int = 64 << 20  # most bytes of the pickled function and arguments
-    result_bytes: int = 64 << 20  # most returned bytes, or bytes of the returned value as JSON
-    modules: tuple[str, ...] = ()  # modules that the function imports, whose own memory does not count
+    cpu_s: int = 10  # maximum processor time of all threads together, in whole seconds
+    memory_mb: int = 512  # maximum MB of address space that the call may add to the child
+    file_bytes: int = 0  # maximum size in bytes of a file that it may write; 0 for a function that writes none
+    argument_bytes: int = 64 << 20  # maximum size in bytes of the pickled function and arguments
+    result_bytes: int = 64 << 20  # maximum size in bytes of the result, or of its JSON
+    # modules that the function imports, whose own memory does not count towards the limit
+    modules: tuple[str, ...] = ()
 
 
 _DEFAULT: Final = CallLimits()
@@ -76,8 +78,8 @@ class LimitedProcesses:
     """The limited child processes of one host. Workspaces take turns, and each has one call at a time.
 
     Args:
-      most: Most children at once; by default as many as processors, and at least two.
-      supervisor: Is told which child processes hang; by default a new one.
+      most: Maximum number of children at once; by default one for each processor, and at least two.
+      supervisor: Is told which child processes hang; None for a new supervisor.
     """
 
     def __init__(self, *, most: int | None = None, supervisor: Supervisor | None = None) -> None:
@@ -87,7 +89,7 @@ class LimitedProcesses:
         self._started: set[_Child] = set()
 
     async def __aenter__(self) -> Self:
-        """Return this object; its child processes end with the block."""
+        """Return this object; its child processes end when the block ends."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -100,10 +102,10 @@ class LimitedProcesses:
         """Return the result of a function that runs in a child process.
 
         Args:
-          workspace: The workspace whose data it reads.
+          workspace: The workspace whose data the function reads.
           function: A function at the top level of a module. It returns bytes, or a value that arrives as decoded JSON.
             Its `InvalidRequest`, `TooLarge` and `MachineExhausted` arrive too; any other exception is the host's fault.
-          args: Values that can be pickled; large ones as bytes, because pickling keeps the event loop busy.
+          args: Values that can be pickled; pass large ones as bytes, because pickling keeps the event loop busy.
           limits: The limits of this call.
 
         Raises:
@@ -164,7 +166,7 @@ class LimitedProcesses:
                 stderr=asyncio.subprocess.DEVNULL,
                 cwd="/",
                 env={**_ENVIRONMENT, "PYTHONPATH": os.pathsep.join((_PACKAGES, *filter(None, sys.path)))},
-                start_new_session=True,  # Ctrl-C in a terminal is for the host alone
+                start_new_session=True,  # Ctrl-C in a terminal is meant for the host alone
             )
         except OSError as error:
             raise MachineExhausted.by(error, doing="start a process that reads the data") from error
@@ -184,7 +186,7 @@ class LimitedProcesses:
 
 
 class _Lost(Exception):
-    """A child ended, but neither its limits nor its data were the reason."""
+    """A child ended for a reason that was neither its limits nor its data."""
 
 
 class _Child:
@@ -223,12 +225,13 @@ class _Child:
         """Kill the child, unless it has ended, and reap it."""
         if self.idle is not None:
             self.idle.cancel()
-        # Before `wait`, which returns when the pipes are closed too: a pipe that is not read to its end never closes.
+        # Close before `wait`, which only returns once the pipes are closed too; a pipe that is not read to its end
+        # never closes.
         self.process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
         await self.process.wait()
 
     async def _death(self) -> bytes:
-        for _ in range(_LOOKS):  # its exit status can get lost once the transport is closed
+        for _ in range(_LOOKS):  # the exit status can get lost once the transport is closed
             if self.process.returncode is not None:
                 break
             await asyncio.sleep(_LOOK_S)

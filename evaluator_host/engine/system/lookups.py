@@ -1,8 +1,8 @@
-"""Looks up names that callers chose: in threads of their own, of which a workspace holds few, and for a limited time.
+"""Looks up names that callers chose, for a limited time, in special threads of which each workspace gets only a few.
 
-A look-up of the system cannot be stopped: with a name server that is silent it goes on for as long as the system's
-resolver tries. So its thread counts as its workspace's until it is free again, not until the caller has given up. The
-event loop's own look-ups (uvloop has two threads for them) are left to names that the operator chose.
+A look-up by the system cannot be stopped: if a name server does not answer, it goes on for as long as the system's
+resolver tries. So a thread counts towards its workspace until it is free again, not until the caller has given up. The
+event loop's own look-ups (uvloop has two threads for them) only serve names that the operator chose.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from evaluator_host.engine.system.turns import may_take
 
 LOOKUP_S: Final = 5.0
 _PLACES: Final = 16
-_EACH: Final = 4  # most look-ups of one workspace at once
+_EACH: Final = 4  # maximum number of look-ups of one workspace at once
 
 Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
 Dial: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -41,7 +41,7 @@ def resolve(host: str, port: int) -> list[str]:
 
 
 def written_address(host: str) -> str | None:
-    """Return the address that a host is written as, also one such as `127.1` or `0x7f000001`; None for a name."""
+    """Return the address if a host is written as one, even as `127.1` or `0x7f000001`; None if it is a name."""
     with suppress(ValueError):
         return str(ipaddress.ip_address(host))
     with suppress(OSError, UnicodeError):
@@ -58,13 +58,13 @@ class _Lookup:
 
 
 class Lookups:
-    """Threads that look names up, shared between workspaces: 4 of 16 at most, and one for each that stays free.
+    """16 threads that look names up. A workspace gets at most 4 of them, and at most as many as it leaves free.
 
-    Any event loop of the process may use it. Threads end when nothing is to be looked up.
+    Any event loop of the process may use it. Threads end when there is nothing to look up.
 
     Args:
       resolve: Returns the addresses of a host and port; blocking.
-      limit_s: Seconds for one look-up, its wait for a thread included.
+      limit_s: Seconds for one look-up, including its wait for a thread.
     """
 
     def __init__(self, resolve: Resolve = resolve, *, limit_s: float = LOOKUP_S) -> None:
@@ -75,7 +75,7 @@ class Lookups:
         self._waiting: OrderedDict[str, deque[_Lookup]] = OrderedDict()
 
     async def look_up(self, host: str, port: int, *, workspace: str) -> list[str]:
-        """Return the addresses of a name, each once, at least one.
+        """Return the addresses of a name: at least one, and none twice.
 
         Raises:
           LookupFailed: the name has no address, or none was found in time.
@@ -100,7 +100,7 @@ class Lookups:
         return list(dict.fromkeys(found))
 
     def _why_slow(self, lookup: _Lookup) -> str:
-        if not lookup.found.cancelled():  # a thread already works on it
+        if not lookup.found.cancelled():  # otherwise a thread already works on it
             return f"the name server of {lookup.host} did not answer within {self._limit_s:g} s"
         own = self._running[lookup.workspace]
         if own:
@@ -120,19 +120,19 @@ class Lookups:
                     del self._waiting[lookup.workspace]
 
     def _start(self) -> None:
-        """Give waiting look-ups threads, as far as workspaces may have more; the lock is held."""
+        """Give threads to waiting look-ups, as far as workspaces may have more. The caller holds the lock."""
         while (lookup := self._next()) is not None:
             threading.Thread(target=self._work, args=(lookup,), name="lookup", daemon=True).start()
 
     def _next(self) -> _Lookup | None:
-        """Take the next look-up and count its thread; the lock is held."""
+        """Take the next look-up and count its thread. The caller holds the lock."""
         for workspace in list(self._waiting):
             if not self._may_run(workspace):
                 continue
             waiting = self._waiting.pop(workspace)
             lookup = waiting.popleft()
             if waiting:
-                self._waiting[workspace] = waiting  # moved to the end of the queue
+                self._waiting[workspace] = waiting  # to the end of the queue
             self._running[workspace] += 1
             return lookup
         return None
@@ -149,12 +149,12 @@ class Lookups:
                 except Exception as error:  # noqa: BLE001 - for the caller
                     lookup.found.set_exception(error)
             with self._lock:
-                self._running -= Counter([lookup.workspace])  # drops workspaces without a thread
+                self._running -= Counter([lookup.workspace])  # the subtraction drops workspaces without a thread
                 lookup = self._next()
 
 
 TENANT_NAMES: Final = Lookups()
-"""Looks up names that callers chose; one for the whole process, because its threads are shared."""
+"""Looks up names that callers chose; there is one for the whole process, because its threads are shared."""
 
 MODEL_NAMES: Final = Lookups()
-"""Looks up hosts of models that the operator allows; here each host has a share, not each workspace."""
+"""Looks up hosts of models that the operator allows; here each host has a share, instead of each workspace."""

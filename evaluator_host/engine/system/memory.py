@@ -1,7 +1,7 @@
 """Shares the host's memory for bodies and results between workspaces, so that no caller can fill it.
 
-A request reserves memory before it is read. A request that finds no room is refused with 429; results of sandboxes
-wait for each other instead, since their rows have already run.
+A request reserves memory before it is read. A request that finds no room is refused with 429. Results from sandboxes
+wait for room instead, since their rows have already run.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Final, Self
 
 from evaluator_host.types.errors import Busy
 
-PER_FREE: Final = 3  # parts of the memory that a workspace may take for each that stays free
+PER_FREE: Final = 3  # how many parts of the memory a workspace may take for each part that stays free
 _SMALL: Final = 16  # a request that takes less than a sixteenth of the memory is small
 _RETRY_S: Final = 2.0
 _MMAP_THRESHOLD: Final = -3  # M_MMAP_THRESHOLD of malloc.h
@@ -21,12 +21,13 @@ _LARGE_BLOCK: Final = 1 << 20
 
 
 class _Part:
-    """A part of the memory, and how much of it each workspace has."""
+    """A part of the memory, and how much of it each workspace uses."""
 
     def __init__(self, total_bytes: int) -> None:
         self.total = total_bytes
         self.used = 0
-        self._by_workspace: Counter[str] = Counter()  # bytes that each workspace uses; 0 for earlier ones
+        # bytes that each workspace uses; 0 for those that used some earlier
+        self._by_workspace: Counter[str] = Counter()
 
     def fits(self, workspace: str, size: int) -> bool:
         free = self.total - self.used - size
@@ -54,7 +55,7 @@ class MemoryBudget:
 
     @property
     def used_bytes(self) -> int:
-        """Sum of all reservations."""
+        """Return the sum of all reservations."""
         return self._small.used + self._large.used
 
     def hold(self, workspace: str) -> "Reservation":
@@ -118,7 +119,7 @@ class ByteTurns:
     """Limits the sum of the sizes of work under way: further work waits in order.
 
     Args:
-      total_bytes: Largest sum of sizes. Larger work runs alone.
+      total_bytes: Maximum sum of sizes. Work that is larger runs alone.
     """
 
     def __init__(self, total_bytes: int) -> None:
@@ -160,7 +161,7 @@ class ByteTurns:
 
 
 def return_large_blocks() -> None:
-    """Make glibc return each freed block of over 1 MB to the system; does nothing with another C library.
+    """Make glibc return each freed block of over 1 MB to the system; do nothing with another C library.
 
     By default glibc begins to keep freed blocks of up to 32 MB for reuse.
     """

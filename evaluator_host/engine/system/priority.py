@@ -11,12 +11,13 @@ _SESSION: Final = Path("/proc/self/autogroup")
 def give_way(nice: int) -> None:
     """Raise the nice value of this process, and of its session.
 
-    Where Linux groups processes by session (autogroup, sched(7)), the nice value of a process counts only within its
-    session; that of the session counts against the host, which is in another one.
+    If Linux groups processes by session (autogroup, sched(7)), the nice value of a process only counts within its
+    session. What counts against the host, which is in another session, is the nice value of the session.
 
     Args:
-      nice: Value to add, 1 to 19: with 5 a process gets a third of the usual processor weight, with 10 a ninth.
+      nice: Value to add, 1 to 19: 5 leaves a process a third of the usual processor weight, 10 a ninth.
     """
-    with suppress(OSError):  # the kernel may lack it; ordinary users may set it ten times a second
+    # the kernel may not have this file, and ordinary users may write to it only ten times a second
+    with suppress(OSError):
         _SESSION.write_text(str(nice))
     os.nice(nice)

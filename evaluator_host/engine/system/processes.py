@@ -1,4 +1,4 @@
-"""Runs helper programs (uv, npm, node, bwrap) with limits on time and output, and leaves no process of theirs."""
+"""Runs helper programs (uv, npm, node, bwrap) with limits on time and output; none of their processes remain."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-OUTPUT_BYTES: Final = 16 * 1024 * 1024  # most bytes of output; a lock of 2,000 packages has about 4 MB
+OUTPUT_BYTES: Final = 16 * 1024 * 1024  # maximum number of bytes of output; a lock of 2,000 packages has about 4 MB
 PLAIN_PATH: Final = "/usr/bin:/bin"
 # descriptors for the child's three streams and for the pipe that reports its start, with some to spare
 _START_DESCRIPTORS: Final = 10
@@ -21,7 +21,7 @@ class Command:
     """A program to run, with its arguments and environment.
 
     Attributes:
-      environment: Its variables, besides a plain PATH and LANG; they may hold credentials, so never show them.
+      environment: Variables, besides a plain PATH and LANG; they may hold credentials, so never show them.
       stdin: Bytes for its standard input.
     """
 
@@ -49,7 +49,7 @@ class OutputFlood(Exception):
 
 
 class LimitReached(Exception):
-    """A program was killed at a limit of memory, processes or disk; the text tells the user which."""
+    """A program was killed at a limit of memory, processes or disk; the message tells the user which one."""
 
 
 async def start_process(*argv: str, **options: Any) -> asyncio.subprocess.Process:
@@ -74,8 +74,8 @@ async def run(
     Args:
       command: Program, arguments, folder and environment.
       timeout_s: Wall-clock seconds for the whole command; None for no limit.
-      started: Called with the process id once it runs.
-      inherit: Whether it gets the variables of this process instead of `command.environment`.
+      started: Called with the process id once the program runs.
+      inherit: Whether the program gets the variables of this process instead of `command.environment`.
 
     Raises:
       OSError: the command cannot be started.
@@ -106,7 +106,8 @@ async def _communicate(process: asyncio.subprocess.Process, stdin: bytes) -> tup
     readers = [asyncio.create_task(_read(stream)) for stream in (process.stdout, process.stderr) if stream]
     try:
         if process.stdin is not None:
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it ended without reading all its input
+            # the program ended without reading all its input
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 process.stdin.write(stdin)
                 await process.stdin.drain()
             process.stdin.close()
@@ -127,9 +128,10 @@ async def _read(stream: asyncio.StreamReader) -> bytes:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill the group even when its leader has ended, because a child of the leader may live on."""
+    """Kill the whole process group even if its leader has ended, because a child of the leader may live on."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    # Before `wait`, which returns when the pipes are closed too: a pipe that is not read to its end never closes.
+    # Close before `wait`, which only returns once the pipes are closed too; a pipe that is not read to its end never
+    # closes.
     process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
     await asyncio.shield(process.wait())

@@ -16,7 +16,7 @@ class Recorder(Protocol):
         """Record the `with` block as a span, with the attributes that the block puts into the yielded dict.
 
         Args:
-          name: Name of the span, the same for all of a kind.
+          name: Name of the span, which is the same for all spans of a kind.
           attributes: Attributes that are known at the start.
           carrier: Headers of the caller, such as `traceparent`; None to continue the span that is open here.
         """

@@ -12,7 +12,7 @@ from evaluator_host.types.errors import PartFailed
 
 PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
-_STEADY_S: Final = 5.0  # seconds without a fault after which a task that was started again counts as working
+_STEADY_S: Final = 5.0  # seconds without a fault after which a restarted task counts as working
 
 _log = logging.getLogger(__name__)
 
@@ -21,18 +21,19 @@ class Supervisor:
     """Runs the long-lived tasks of one host, and restarts those that raise. Bound to one event loop."""
 
     def __init__(self) -> None:
-        self.restarts = 0  # how often a task was started again
-        self.checks: list[Callable[[], None]] = []  # functions that raise when a part of the host cannot work now
+        self.restarts = 0  # how often a task was restarted
+        self.checks: list[Callable[[], None]] = []  # functions that raise if a part of the host cannot work now
         self.silent: set[str] = set()  # names of child processes that do not answer
         self._failing: set[str] = set()
-        self._stop_by: float | None = None  # end of the grace, by `time.monotonic`, once the host stops
+        # time by `time.monotonic` at which the grace period ends; None until the host stops
+        self._stop_by: float | None = None
 
     def count_restart(self) -> None:
-        """Count a part of the host that was started again."""
+        """Count the restart of a part of the host."""
         self.restarts += 1
 
     def stop_within(self, grace_s: float) -> float:
-        """Note that the host begins to stop, unless it has already; return the seconds left of its grace."""
+        """Note that the host is stopping, unless that is known; return the seconds left of the grace period."""
         if self._stop_by is None:
             self._stop_by = time.monotonic() + grace_s
         return max(0.0, self._stop_by - time.monotonic())
@@ -78,7 +79,7 @@ class Supervisor:
             yield
 
     async def repeat(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Run `work`, again after each exception, until it returns or is cancelled; `running` does so in a block."""
+        """Run `work`, again after each exception, until it returns or is cancelled; `running` does this in a block."""
         loop, pause_s = asyncio.get_running_loop(), PAUSE_S
         while True:
             began = loop.time()

@@ -1,7 +1,7 @@
 """Trees of untrusted files (of guests, packages, builds): walks, measures, removes them and changes their owner.
 
-All of it works by descriptors, follows no link and does not recurse: guests may nest folders thousands of levels deep,
-make them unreadable, give them names that are not text, and change them meanwhile. `os.walk`, `shutil.rmtree`,
+The functions use descriptors, follow no link and do not recurse, because guests may nest folders thousands of levels
+deep, make them unreadable, give them names that are not text, and change them meanwhile. `os.walk`, `shutil.rmtree`,
 `Path.rglob` and `tempfile.TemporaryDirectory` fail on such trees; tests/unit/test_tree.py keeps them out of the host.
 """
 
@@ -19,59 +19,60 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
-DEPTH: Final = 64  # most levels of folders that a package set may have
+DEPTH: Final = 64  # maximum number of levels of folders in a package set
 
 _log = logging.getLogger(__name__)
 
-_HELD: Final = 64  # most descriptors that one walk keeps open; below that depth it goes back up by `..`
-_PASSES: Final = 3  # most walks over a tree that somebody still writes to
-_LINK: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC  # a handle that reads nothing and needs no permission
+_HELD: Final = 64  # maximum number of descriptors that one walk keeps open; below that depth it goes back up by `..`
+_PASSES: Final = 3  # maximum number of walks over a tree to which somebody is still writing
+_LINK: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC  # flags for a handle that reads nothing and needs no permission
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # removed or replaced since it was listed
+# errors for something that was removed or replaced since it was listed
+_GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 
 @dataclass(slots=True)
 class Entry:
     """A file, folder or link below the root of a walk; valid until the walk yields the next one."""
 
-    name: str  # bytes that are not UTF-8 are surrogates, as `os.fsdecode` has them
+    name: str  # bytes that are not UTF-8 become surrogates, as with `os.fsdecode`
     stat: os.stat_result  # facts of the entry itself, not of a link's target
-    folder: int  # descriptor of the folder that it lies in
-    above: list[str]  # names of the folders between the root and it
-    enter: bool  # whether the walk goes on into this folder
+    folder: int  # descriptor of the folder that the entry is in
+    above: list[str]  # names of the folders between the root and the entry
+    enter: bool  # whether the walk should go into this folder
 
     @property
     def path(self) -> str:
-        """Path relative to the root."""
+        """Return the path relative to the root."""
         return "/".join((*self.above, self.name))
 
     @property
     def depth(self) -> int:
-        """Levels below the root; 1 for an entry of the root itself."""
+        """Return the number of levels below the root; 1 for an entry directly in the root."""
         return len(self.above) + 1
 
     @property
     def is_folder(self) -> bool:
-        """Whether the entry is a folder."""
+        """Return whether the entry is a folder."""
         return stat.S_ISDIR(self.stat.st_mode)
 
     @property
     def is_file(self) -> bool:
-        """Whether the entry is an ordinary file."""
+        """Return whether the entry is an ordinary file."""
         return stat.S_ISREG(self.stat.st_mode)
 
     @property
     def is_link(self) -> bool:
-        """Whether the entry is a symbolic link."""
+        """Return whether the entry is a symbolic link."""
         return stat.S_ISLNK(self.stat.st_mode)
 
     def open(self) -> BufferedReader:
-        """Open the file for reading; a pipe that was put in its place does not block."""
+        """Open the file for reading, without blocking if somebody has put a pipe in its place."""
         return os.fdopen(os.open(self.name, _FILE, dir_fd=self.folder), "rb")
 
     def target(self) -> str:
-        """Return the target of the link, as it is written in it."""
+        """Return the target of the link as the link has it, relative or absolute."""
         return os.readlink(self.name, dir_fd=self.folder)
 
     def chmod(self, mode: int) -> None:
@@ -86,7 +87,7 @@ class Entry:
 
 @dataclass(slots=True)
 class _Level:
-    """A folder on the way down: its descriptor (-1: closed), name, device and inode, and the folders in it to enter."""
+    """A folder on the way down: descriptor (-1 if closed), name, device and inode, and the folders in it to enter."""
 
     folder: int
     name: str = ""
@@ -97,15 +98,16 @@ class _Level:
 def walk(root: Path, *, only_folders: bool = False, strict: bool = True) -> Generator[Entry, None, None]:
     """Yield everything below a folder, each folder before its content; entries that vanish meanwhile are left out.
 
-    Wrap it in `contextlib.closing` if the loop may raise: otherwise a stored exception keeps its descriptors open.
+    If the loop may raise, wrap the walk in `contextlib.closing`: otherwise a stored exception keeps descriptors open.
 
     Args:
       root: A folder, not a link to one.
       only_folders: Whether to leave out files and links.
-      strict: Whether to raise when a folder cannot be read; else its content is left out.
+      strict: Whether to raise if a folder cannot be read; otherwise its content is left out.
 
     Raises:
-      OSError: the root is not a folder, a folder cannot be read, or one more than 64 levels down was moved meanwhile.
+      OSError: the root is not a folder, a folder cannot be read, or a folder more than 64 levels down was moved
+        meanwhile.
     """
     try:
         levels = [_Level(os.open(root, _FOLDER))]
@@ -135,7 +137,7 @@ def walk(root: Path, *, only_folders: bool = False, strict: bool = True) -> Gene
 
 def _entries(folder: int, above: list[str], *, only_folders: bool, strict: bool) -> Iterator[Entry]:
     try:
-        opened = os.scandir(folder)  # `scandir` opens one more descriptor
+        opened = os.scandir(folder)  # `scandir` opens another descriptor of its own
     except OSError:
         if strict:
             raise
@@ -236,8 +238,8 @@ def take_over(root: Path, uid: int | None) -> None:
 def remove(root: Path) -> bool:
     """Remove a file or a tree, whatever its depth, names and modes; return whether it is gone.
 
-    Raises no `OSError`: an entry that cannot be removed stays, and is logged. If others still write to the tree, it is
-    walked up to three times.
+    This raises no `OSError`: an entry that cannot be removed stays, and is logged. If others still write to the tree,
+    it is walked up to three times.
     """
     problem: OSError | None = None
     for _ in range(_PASSES):
@@ -262,7 +264,7 @@ def remove(root: Path) -> bool:
 
 
 class _Removal:
-    """Removes everything below an open folder. Folders deeper than 64 levels are first moved up into it."""
+    """Removes everything below an open folder. Folders more than 64 levels down are first moved up into that folder."""
 
     def __init__(self, root: int) -> None:
         self._levels = [_Level(root)]
@@ -312,7 +314,7 @@ class _Removal:
                     self._problem = error
 
     def _move_up(self, name: str, folder: int) -> None:
-        os.close(_open_up(name, folder))  # a folder that its owner may not write to cannot be moved
+        os.close(_open_up(name, folder))  # a folder cannot be moved if its owner may not write to it
         root = self._levels[0]
         self._moved += 1
         new = f"{self._token}{self._moved}"
@@ -322,7 +324,7 @@ class _Removal:
 
 
 def _open_up(folder: Path | str, parent: int | None = None) -> int:
-    """Return a descriptor of a folder after opening it to its owner."""
+    """Return a descriptor of a folder after giving its owner access to it."""
     handle = os.open(folder, _LINK | os.O_DIRECTORY, dir_fd=parent)
     try:
         mode = stat.S_IMODE(os.fstat(handle).st_mode)
@@ -352,7 +354,7 @@ def temporary_folder(parent: Path | None, prefix: str) -> Iterator[Path]:
 async def work_folder(parent: Path | None, prefix: str) -> AsyncIterator[Path]:
     """Yield a folder as `temporary_folder` does, and remove it without blocking the event loop.
 
-    If the parent folder is missing, it is made, and removed together with the last folder in it.
+    If the parent folder is missing, it is created; it is removed together with the last folder in it.
     """
     path = _new_folder(parent, prefix)
     try:

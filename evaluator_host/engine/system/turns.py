@@ -1,4 +1,4 @@
-"""Divides places between workspaces, in turn; once a second workspace is known, no workspace gets all places."""
+"""Divides places between workspaces, which take turns; once a second one is known, none gets all places."""
 
 import asyncio
 from collections import Counter, OrderedDict, deque
@@ -9,7 +9,7 @@ from evaluator_host.types.errors import Busy
 
 
 def most_places(places: int, known: int) -> int:
-    """Return how many of `places` one workspace may have at a time when `known` workspaces are known."""
+    """Return how many of `places` one workspace may have at a time if there are `known` workspaces."""
     return places if known <= 1 else max(1, places - 1)
 
 
@@ -25,8 +25,8 @@ class Shares:
 
     Args:
       places: Number of places.
-      what: Noun in the plural for the message to a workspace that has its share: `uploads`.
-      per_free: Most places of a workspace for each place that stays free, once another workspace has asked.
+      what: Plural noun for the message to a workspace that has used up its share: `uploads`.
+      per_free: How many places a workspace may have for each place that stays free, once another workspace has asked.
     """
 
     def __init__(self, places: int, what: str, *, per_free: int = 3) -> None:
@@ -59,10 +59,11 @@ class Turns:
     As long as only one workspace has asked, it may take every place. Bound to one event loop.
 
     Args:
-      places: Most calls that work at the same time.
-      each: Most places of one workspace, even if no other has asked; None for all but one once another has.
-      per_free: Most places of a workspace for each place that stays free, in place of `each`.
-      queue_limit: Most waiting calls of one workspace; None for any number.
+      places: Maximum number of calls that work at the same time.
+      each: Maximum number of places of one workspace, even if no other has asked; None for all places, or all but one
+        once another workspace has asked.
+      per_free: How many places a workspace may have for each place that stays free, instead of `each`.
+      queue_limit: Maximum number of waiting calls of one workspace; None for any number.
     """
 
     def __init__(

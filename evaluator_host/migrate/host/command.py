@@ -41,7 +41,7 @@ class Migrated:
 
     @property
     def is_fine(self) -> bool:
-        """Whether the file needs no manual work after the migration."""
+        """Return whether the file needs no manual work after the migration."""
         nothing = self.migration.status is MigrationStatus.NO_EVALUATOR
         return nothing or self.migration.is_done or self.migration.is_proven
 

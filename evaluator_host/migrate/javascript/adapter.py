@@ -196,7 +196,7 @@ class _Adapter:
         return _Old(self._rename(name, self._free(name)))
 
     def _binds(self, declaration: Node) -> bool:
-        """Whether a declaration binds the name of the entry."""
+        """Return whether a declaration binds the name of the entry."""
         names = [child(declaration, "name")] if declaration.type in (*_DECLARED, "function_signature") else []
         if not names:
             names = [child(one, "name") for one in declaration.named_children if one.type == "variable_declarator"]

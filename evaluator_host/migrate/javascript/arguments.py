@@ -28,7 +28,7 @@ _LOOPS: Final = frozenset(("for_statement", "for_in_statement", "while_statement
 
 
 def is_member(use: Use) -> bool:
-    """Whether a use of a name is the object of a member access, `name.property`."""
+    """Return whether a use of a name is the object of a member access, `name.property`."""
     around = use.node.parent
     if around is None or around.type not in ("member_expression", "subscript_expression"):
         return False
@@ -47,7 +47,7 @@ def member_name(member: Node) -> str | None:
 
 
 def is_written(node: Node) -> bool:
-    """Whether an expression is assigned, incremented or deleted."""
+    """Return whether an expression is assigned, incremented or deleted."""
     around = node.parent
     if around is None:
         return False
@@ -59,13 +59,13 @@ def is_written(node: Node) -> bool:
 
 
 def is_called(node: Node) -> bool:
-    """Whether an expression is called."""
+    """Return whether an expression is called."""
     around = node.parent
     return around is not None and around.type == "call_expression" and child(around, "function") == node
 
 
 def is_evaluated_once(use: Use, function: Node) -> bool:
-    """Whether a use is evaluated at most once per call of the function, before the function returns."""
+    """Return whether a use is evaluated at most once per call of the function, before the function returns."""
     for around in ancestors(use.node):
         if around == function:
             return True
@@ -75,7 +75,7 @@ def is_evaluated_once(use: Use, function: Node) -> bool:
 
 
 def only_looks(use: Use) -> bool:
-    """Whether a use of the inputs only reads a property of them."""
+    """Return whether a use of the inputs only reads a property of them."""
     around = use.node.parent
     if use.access is not Access.READ or around is None or not is_member(use):
         return False
@@ -83,7 +83,7 @@ def only_looks(use: Use) -> bool:
 
 
 def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
-    """Whether the code uses the fourth argument as the whole row of test data, which early hosts passed."""
+    """Return whether the code uses the fourth argument as the whole row of test data, which early hosts passed."""
     fourth = legacy.parameters[3]
     uses = uses_of(draft, legacy, fourth)
     named = fourth.name.replace("_", "").lower() in ROW_NAMES
@@ -212,5 +212,5 @@ _ENDS: Final = ("variable_declarator", "return_statement", "arguments", "parenth
 
 
 def _is_object_of(node: Node, outer: Node) -> bool:
-    """Whether `outer` reads a member of `node`, which fails for undefined."""
+    """Return whether `outer` reads a member of `node`, which fails for undefined."""
     return outer.type in ("member_expression", "subscript_expression") and child(outer, "object") == node

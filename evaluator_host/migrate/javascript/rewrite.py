@@ -92,7 +92,7 @@ def _rewrite(code: str, wish: Wish, language: Language) -> Rewritten:
 
 
 def _dynamic(draft: Draft, legacy: Legacy) -> bool:
-    """Whether the function can see variable names (`eval`)."""
+    """Return whether the function can see variable names (`eval`)."""
     for use in draft.names.within(legacy.scope):
         around = use.node.parent
         if use.name != "eval" or draft.names.owner(use) is not None:
@@ -213,7 +213,7 @@ def _calls(draft: Draft, legacy: Legacy) -> Iterator[Use]:
 
 
 def _is_offered(use: Use) -> bool:
-    """Whether the module exports the function as its entry, or gives it another name."""
+    """Return whether the module exports the function as its entry, or gives it another name."""
     around = use.node.parent
     if around is None or use.scope.kind != "module":
         return False

@@ -124,7 +124,7 @@ def _functions(draft: Draft) -> list[Node]:
 
 
 def _is_async(draft: Draft) -> bool:
-    """Whether the function is a coroutine function without decorators; a decorator may make it an ordinary one."""
+    """Return whether this is a coroutine function without decorators; a decorator may make it an ordinary one."""
     writes = [one for one in draft.names.of(draft.wish.entry, draft.names.module) if one.access is Access.WRITE]
     node = writes[-1].node.parent if writes else None
     if node is None or node.type != "function_definition" or node.parent is None:

@@ -31,7 +31,7 @@ _IN_BRACKETS: Final = ("unary_operator", "binary_operator", "conditional_express
 
 
 def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
-    """Whether the code uses the fourth argument as the whole row of test data, which early hosts passed."""
+    """Return whether the code uses the fourth argument as the whole row of test data, which early hosts passed."""
     fourth = legacy.parameters[3]
     uses = uses_of(draft, legacy, fourth)
     return draft.wish.whole_row and fourth.name in ROW_NAMES and bool(uses) and all(_is_of_mapping(use) for use in uses)
@@ -103,7 +103,7 @@ def _access(draft: Draft, fourth: Parameter, uses: list[Use], inputs: str) -> st
 
 
 def _tolerates_none(node: Node) -> bool:
-    """Whether the code checks that a ground truth exists."""
+    """Return whether the code checks that a ground truth exists."""
     around = node.parent
     if around is None:
         return False
@@ -123,7 +123,7 @@ def _require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
 
 
 def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
-    """Whether the expression can replace the name: evaluated once, at that place, on a line that is not too long."""
+    """Return whether the expression can replace the name: evaluated once, there, on a line of ordinary length."""
     if use.access is not Access.READ or use.scope is not legacy.scope or _is_in_loop(use.node, legacy.node):
         return False
     for around in ancestors(use.node):
@@ -136,7 +136,7 @@ def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
 
 
 def _only_looks(use: Use) -> bool:
-    """Whether a use of the inputs changes neither the inputs nor the name."""
+    """Return whether a use of the inputs changes neither the inputs nor the name."""
     around = use.node.parent
     if use.access is not Access.READ or around is None:
         return False
@@ -240,7 +240,7 @@ def _is_formatted(string: Node) -> bool:
 
 
 def _is_in_loop(node: Node, function: Node) -> bool:
-    """Whether a call of `function` may evaluate `node` more than once, or after the function has returned."""
+    """Return whether a call of `function` may evaluate `node` more than once, or after the function has returned."""
     for around in ancestors(node):
         if around == function:
             return False

@@ -158,7 +158,7 @@ def _own_decorator(draft: Draft, name: str) -> list[Node]:
 
 
 def _is_used_elsewhere(draft: Draft, names: set[str], decorator: Node) -> bool:
-    """Whether a decorator that the program defines is used for another function too."""
+    """Return whether a decorator that the program defines is used for another function too."""
     for name in names:
         for use in draft.names.of(name, draft.names.module):
             inside = decorator.start_byte <= use.node.start_byte < decorator.end_byte
@@ -185,7 +185,7 @@ def _with_four(draft: Draft, decorator: Node) -> list[Legacy]:
 
 
 def _passes_all_on(decorators: list[Node]) -> bool:
-    """Whether each decorator returns the function itself, or passes on all arguments and reads none by position."""
+    """Return whether each decorator returns the function itself, or passes on all arguments and reads none by place."""
     if not decorators:
         return False
     for one in decorators:

@@ -47,7 +47,7 @@ class Arriving:
 
     @property
     def taken(self) -> bool:
-        """Whether the whole body has been read or moved."""
+        """Return whether the whole body has been read or moved."""
         return not self.left and not self._chunks
 
     def read(self) -> bool:

@@ -60,12 +60,12 @@ class Function:
 
     @property
     def is_async(self) -> bool:
-        """Whether it is a coroutine function."""
+        """Return whether it is a coroutine function."""
         return type(self.node).__name__ == "AsyncFunctionDef"
 
     @property
     def gives_list(self) -> bool:
-        """Whether the function returns only lists, according to its annotation or its `return` statements."""
+        """Return whether the function returns only lists, according to its annotation or its `return` statements."""
         returns = getattr(self.node, "returns", None)
         told = getattr(getattr(returns, "value", returns), "id", "")
         if told in {"list", "List"}:
@@ -177,12 +177,12 @@ class Outline:
 
     @property
     def has_own_entry(self) -> bool:
-        """Whether the code has an entry of this product's own contracts: `evaluate` or `main`, with parameters."""
+        """Return whether the code has an entry of one of our own contracts: `evaluate` or `main`, with parameters."""
         return any((one := self.functions.get(name)) and one.parameters for name in ("evaluate", "main"))
 
     @property
     def has_evaluate(self) -> bool:
-        """Whether the code has `evaluate(inputs, outputs, trace)` by these names, without decorators."""
+        """Return whether the code has `evaluate(inputs, outputs, trace)` by these names, without decorators."""
         found = self.functions.get("evaluate")
         return found is not None and not found.decorators and list(found.parameters) == ["inputs", "outputs", "trace"]
 

@@ -137,5 +137,5 @@ def problems(code):
 
 
 def is_bound(name):
-    """Whether the host may bind a name that the code does not import."""
+    """Return whether the host may bind a name that the code does not import."""
     return name in sys.stdlib_module_names or hasattr(typing, name) or name == "dataclass"

@@ -212,7 +212,7 @@ class NoWheel(PackagesFailed):
 
 
 def unanswered(said: str) -> bool:
-    """Whether uv failed because the index did not answer, not because the pins have no solution."""
+    """Return whether uv failed because the index did not answer, not because the pins have no solution."""
     return bool(_DENIED.search(said)) or ("No solution found" not in said and bool(_NO_ANSWER.search(said)))
 
 

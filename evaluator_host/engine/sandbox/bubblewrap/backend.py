@@ -73,7 +73,7 @@ class _Ready:
     cgroups: Cgroups | None
 
     def limits(self, controller: str) -> bool:
-        """Whether the cgroup enforces this controller (memory, pids or cpu)."""
+        """Return whether the cgroup enforces this controller (memory, pids or cpu)."""
         return self.cgroups is not None and controller in self.cgroups.controllers
 
 

@@ -175,6 +175,6 @@ def remedy(said: str, *, proc_sys: Path = _PROC_SYS, euid: int | None = None) ->
 
 
 def _is_container() -> bool:
-    """Whether this process is in a container of Docker, Podman or Kubernetes."""
+    """Return whether this process is in a container of Docker, Podman or Kubernetes."""
     signs = ("/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io")
     return any(os.path.exists(sign) for sign in signs)  # noqa: PTH110 - shorter

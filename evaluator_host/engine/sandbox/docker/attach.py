@@ -91,7 +91,7 @@ class Inbox:
 
     @property
     def ended(self) -> bool:
-        """Whether the output stream has ended and all of it was read."""
+        """Return whether the output stream has ended and all of it was read."""
         return self.closed and not self._chunks
 
     @property

@@ -77,7 +77,7 @@ class DockerLink:
 
     @property
     def ended(self) -> bool:
-        """Whether the container's output has ended and all of it was read."""
+        """Return whether the container's output has ended and all of it was read."""
         return self._channel.inbox.ended
 
     def write(self, data: Octets) -> None:
@@ -380,7 +380,7 @@ def _look(client: docker.APIClient, container: str) -> Look:
 
 
 def _was_removed(error: BaseException) -> bool:
-    """Whether a request failed because a container that was created is gone, or is being removed."""
+    """Return whether a request failed because a container that was created is gone, or is being removed."""
     if isinstance(error, AttachFailed):
         return error.status in _REMOVED
     return isinstance(error, docker.errors.APIError) and error.status_code in _REMOVED

@@ -87,7 +87,7 @@ def abandoned_containers(client: docker.APIClient, *, local: bool) -> list[str]:
 
 
 def owner_is_dead(labels: Mapping[str, str], *, boot: str, local: bool) -> bool:
-    """Whether a container's labels prove that its host process has ended.
+    """Return whether a container's labels prove that its host process has ended.
 
     A process number has a meaning only for the kernel that gave it. An engine on this machine keeps containers through
     a reboot, which ends their hosts; an engine elsewhere may serve hosts on several machines.
@@ -98,7 +98,7 @@ def owner_is_dead(labels: Mapping[str, str], *, boot: str, local: bool) -> bool:
 
 
 def ended_long_ago(state: Mapping[str, Any], *, created: str, now: datetime) -> bool:
-    """Whether a container ended, or was created and never started, too long ago for a living host to use it.
+    """Return whether a container ended, or was created and never started, too long ago for a living host to use it.
 
     When a host dies, its runners read the end of their input and exit. This check finds the containers of hosts whose
     process numbers mean nothing here, because they ran in another pid namespace or on another machine.

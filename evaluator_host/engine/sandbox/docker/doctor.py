@@ -22,7 +22,7 @@ PODMAN_RUNTIME: Final = (
 
 
 def ignores_runtime(facts: EngineFacts, runtime: str | None) -> bool:
-    """Whether the engine would silently ignore the OCI runtime that the settings name."""
+    """Return whether the engine would silently ignore the OCI runtime that the settings name."""
     return facts.podman and runtime is not None and runtime != facts.default_runtime
 
 

@@ -199,7 +199,7 @@ def engine_facts(address: str, *, info: Mapping[str, Any], version: Mapping[str,
 
 
 def is_this_machine(facts: EngineFacts) -> bool:
-    """Whether the engine runs on this machine; its Unix socket may be forwarded from another (`ssh -L`)."""
+    """Return whether the engine runs on this machine; its Unix socket may be forwarded from another (`ssh -L`)."""
     return facts.local and facts.name in ("", socket.gethostname())
 
 

@@ -105,7 +105,7 @@ def create_body(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFac
     """Return the body of `POST /containers/create` for one sandbox.
 
     `OpenStdin` with `StdinOnce` makes the engine close the runner's standard input when the attached client goes away,
-    which ends the runner: a host that dies takes its containers with it.
+    and that ends the runner. So a host that dies takes its containers with it.
     """
     return {
         "Image": policy.image,
@@ -123,7 +123,7 @@ def create_body(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFac
         "AttachStdout": True,
         "AttachStderr": True,
         "NetworkDisabled": not spec.network and (policy.runtime or engine.default_runtime) in _MAKES_NAMESPACES,
-        "StopTimeout": 0,  # a runner has nothing to save, so that engines need not wait for it
+        "StopTimeout": 0,  # a runner has nothing to save, so engines need not wait for it to stop
         "HostConfig": _host_config(spec, policy=policy, engine=engine),
     }
 
@@ -146,7 +146,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
     gvisor = is_gvisor(policy.runtime or engine.default_runtime)
     memory_bytes = (spec.memory_mb + gvisor * GVISOR_MEMORY_MB) * 1024 * 1024
     processes = process_limit(spec.language, spec.processes) + gvisor * GVISOR_PROCESSES
-    # without a limit by cgroup the user's limit must do
+    # if no cgroup limits the processes, the user's limit has to
     user_processes = USER_PROCESSES if engine.pids_limit else processes
     config: dict[str, Any] = {
         # the engine's default network: a bridge, or Podman's counterpart
@@ -157,7 +157,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
         "SecurityOpt": security_options(policy),
         "IpcMode": "private",
         "Memory": memory_bytes,
-        "MemorySwap": memory_bytes,  # limit of memory and swap together, so that no swap is left
+        "MemorySwap": memory_bytes,  # limit of memory and swap together, so that there is no swap
         "OomScoreAdj": 500,  # when memory is short, a sandbox is killed before the host
         "PidsLimit": processes,
         "Tmpfs": {
@@ -175,11 +175,11 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
     }
     if not spec.network:
         config["Dns"] = ["0.0.0.0"]  # noqa: S104 - else the engine copies the host's resolv.conf into the container
-    if engine.cpu_quota:  # an engine without CFS quota refuses the request
+    if engine.cpu_quota:  # an engine without CFS quota would refuse the request
         config["NanoCpus"] = int(min(CPUS, engine.cpus) * 1e9)
     if engine.cgroup_version == "2" or (engine.cgroup_version == "1" and not engine.podman):
         config["CgroupnsMode"] = "private"
-    if not engine.podman:  # Podman takes such a list in another form, and has its own
+    if not engine.podman:  # Podman takes such a list in another form, and has a list of its own
         config["MaskedPaths"] = docker_masked_paths()
     if policy.runtime:
         config["Runtime"] = policy.runtime
@@ -187,7 +187,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
 
 
 def security_options(policy: ContainerPolicy) -> list[str]:
-    """Return the engine's security options: no privileges gained by exec, and our seccomp profile."""
+    """Return the engine's security options: exec gains no privileges, and our seccomp profile applies."""
     options = ["no-new-privileges"]
     if policy.seccomp is not None:
         options.append(f"seccomp={policy.seccomp}")
@@ -196,13 +196,13 @@ def security_options(policy: ContainerPolicy) -> list[str]:
 
 def _tmpfs(size_mb: int, engine: EngineFacts) -> str:
     options = f"rw,noexec,nosuid,nodev,mode=1777,size={size_mb}m"
-    if engine.podman:  # Podman lacks the option `nr_inodes`; inodes count towards the memory limit anyway
+    if engine.podman:  # Podman lacks the option `nr_inodes`, but inodes count towards the memory limit anyway
         return options
     return f"{options},nr_inodes={size_mb * INODES_PER_MB}"
 
 
 def _seccomp(facts: EngineFacts) -> str | None:
-    """Docker takes the profile itself, Podman the path of a file on its own machine."""
+    """Return the seccomp profile itself for Docker, or the path of a file on its own machine for Podman."""
     if not facts.seccomp:
         return None
     profile = _profile()

@@ -10,7 +10,7 @@ from typing import Final
 from evaluator_host.engine.sandbox.linux.cgroups import CPU, MEMORY, PIDS, PREFIX, Cgroups, home_name
 
 _WANTED: Final = (MEMORY, PIDS, CPU)
-_UNIFIED: Final = ""  # name of the version 2 hierarchy in /proc/self/cgroup
+_UNIFIED: Final = ""  # path of the version 2 hierarchy's name in /proc/self/cgroup: it has none
 _PROC: Final = Path("/proc/self")
 _HOST: Final = f"{PREFIX}host"  # group of the host itself, if it has to leave its own
 
@@ -24,7 +24,7 @@ class Hierarchy:
 
 
 def find_cgroups(instance: str, *, proc: Path = _PROC) -> Cgroups | None:
-    """Create a folder for this host's cgroups and return it; None where no cgroup can limit memory or processes.
+    """Create a folder for this host's cgroups and return it; None if no cgroup can limit memory or processes.
 
     Args:
       instance: Name of the host, from `instance.this_instance`.
@@ -55,7 +55,7 @@ def cgroup_mounts(proc: Path = _PROC) -> tuple[Path, ...]:
 
 
 def find_hierarchies(proc: Path) -> dict[str, Hierarchy]:
-    """Return the mounted cgroup hierarchies by controller (`memory`); that of version 2 has the key `""`."""
+    """Return the mounted cgroup hierarchies by controller (`memory`); the version 2 hierarchy has the key `""`."""
     groups: dict[str, str] = {}
     with contextlib.suppress(OSError):
         for line in (proc / "cgroup").read_text().splitlines():
@@ -71,7 +71,7 @@ def find_hierarchies(proc: Path) -> dict[str, Hierarchy]:
 
 
 def _mounts(proc: Path) -> Iterator[tuple[str, Path, str, list[str]]]:
-    """Yield root, mount point, type and options of each mounted hierarchy (proc(5), mountinfo)."""
+    """Yield the root, mount point, type and options of each mounted hierarchy (proc(5), mountinfo)."""
     with contextlib.suppress(OSError):
         for line in (proc / "mountinfo").read_text().splitlines():
             before, _, after = line.partition(" - ")
@@ -83,7 +83,7 @@ def _mounts(proc: Path) -> Iterator[tuple[str, Path, str, list[str]]]:
 
 def _own_group(mount: Path, root: str, path: str) -> Path:
     """Return the folder of a group; `root` is the mounted part of the hierarchy (a container sees only a part)."""
-    if path.startswith("/.."):  # the group lies outside of what this process sees
+    if path.startswith("/.."):  # the group lies outside the part that this process can see
         return mount
     if root != "/" and (path == root or path.startswith(root + "/")):
         path = path[len(root) :]
@@ -92,7 +92,7 @@ def _own_group(mount: Path, root: str, path: str) -> Path:
 
 
 def _unified(hierarchy: Hierarchy, instance: str) -> Cgroups | None:
-    """Version 2: find a group, from our own upwards, whose children may have controllers."""
+    """Find a version 2 group, from our own upwards, whose children may have controllers."""
     own = hierarchy.own.parent if hierarchy.own.name == _HOST else hierarchy.own
     for parent in (own, *own.parents):
         home = parent / home_name(instance)
@@ -109,7 +109,7 @@ def _unified(hierarchy: Hierarchy, instance: str) -> Cgroups | None:
 def _delegate(parent: Path, home: Path, *, own: bool) -> list[str]:
     """Enable the controllers of `parent` for the groups below `home`; return those that are enabled there."""
     offered = [name for name in _WANTED if name in _words(parent / "cgroup.controllers")]
-    # A group that has processes cannot enable controllers for its children. Where the host is alone in its group (a
+    # A group that has processes cannot enable controllers for its children. If the host is alone in its group (a
     # systemd service with Delegate=yes), it moves into a child of that group.
     if own and _words(parent / "cgroup.procs") == [str(os.getpid())]:
         leaf = parent / _HOST

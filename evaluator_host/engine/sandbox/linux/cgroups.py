@@ -2,11 +2,11 @@
 
 Groups lie below the host's own (`…/evaluator-host.<random>/<sandbox>`), so that a limit on the host also limits its
 sandboxes. The folders of several hosts lie beside each other, so that each host has its own CPU weight: in a common
-folder, the hosts that are busy would share one weight. `cgroup_discovery` finds the place; a machine that grants no
-cgroup has the watchdog instead.
+folder, the hosts that are busy would share one weight. `cgroup_discovery` finds the place; on a machine that grants no
+cgroup, the watchdog takes over.
 
-A guest reads its path in `/proc/self/cgroup`, hence the random name. An empty group in the host's folder has the
-instance as its name, for `sweep`.
+Names are random, because a guest can read its path in `/proc/self/cgroup`. For `sweep`, an empty group in the host's
+folder is named after the instance.
 """
 
 import contextlib
@@ -26,16 +26,18 @@ from evaluator_host.engine.system.tree import walk
 
 PREFIX: Final = "evaluator-host."  # beginning of the name of a host's folder
 MEMORY, PIDS, CPU = "memory", "pids", "cpu"
-_CPUS: Final = 1.0  # processors of a sandbox: a row is one thread of user code, and its runner sleeps meanwhile
+# processors that a sandbox may use: a row is one thread of user code, and its runner sleeps meanwhile
+_CPUS: Final = 1.0
 _PERIOD_US: Final = 100_000
 _PROCESS: Final = {1: 1024, 2: 100}  # the weight of one ordinary process (version 1), of one group (version 2)
 _LEAST: Final = {1: 2, 2: 1}
 _GREATEST: Final = {1: 262_144, 2: 10_000}
-_PER_PROCESSOR: Final = 0.5  # weight of all sandboxes of a host on one processor, as a fraction of a process's weight
+# weight of a host's sandboxes together, for each processor, as a fraction of an ordinary process's weight
+_PER_PROCESSOR: Final = 0.5
 GUEST: Final = 1.0  # weight of a sandbox, relative only to the other sandboxes of its host
-_NICER: Final = 0.8  # factor of a weight for each nice value of the host, as the kernel weighs processes
+_NICER: Final = 0.8  # factor for each nice value of the host, the same by which the kernel weighs processes
 _MB: Final = 1024 * 1024
-_KEY: Final = secrets.token_bytes(16)  # key of the digests that name folders
+_KEY: Final = secrets.token_bytes(16)  # key for the digests in the names of folders
 
 _log = logging.getLogger(__name__)
 
@@ -45,12 +47,12 @@ class Cgroups:
     """The folders in which this host creates cgroups."""
 
     version: int  # version of the kernel's interface, 1 or 2
-    homes: Mapping[str, Path]  # folder per controller; with version 2 the same one for all
-    instance: str = ""  # name of an empty group in each folder
+    homes: Mapping[str, Path]  # folder for each controller; with version 2, all have the same one
+    instance: str = ""  # name of the empty group in each folder
 
     @property
     def controllers(self) -> tuple[str, ...]:
-        """The controllers that can be used, among memory, pids and cpu."""
+        """Return the controllers that can be used: some of memory, pids and cpu."""
         return tuple(self.homes)
 
     def create(self, name: str, *, memory_mb: int, processes: int, cpus: float | None = _CPUS) -> "Cgroup":
@@ -58,7 +60,7 @@ class Cgroups:
 
         Args:
           name: Name of its folder.
-          memory_mb: Memory limit in MB; swap is not allowed on top.
+          memory_mb: Memory limit in MB, swap included.
           processes: Limit of processes and threads together.
           cpus: Limit of processors; None for all.
 
@@ -76,7 +78,7 @@ class Cgroups:
         return group
 
     def weigh(self, weight: float | None = None) -> "Cgroups":
-        """Set the CPU weight of all sandboxes together (1: an ordinary process; None: `host_weight`); return self."""
+        """Set the CPU weight of all sandboxes together (1 is one process, None is `host_weight`); return self."""
         if CPU in self.homes:
             _write_weight(self.version, self.homes[CPU], host_weight() if weight is None else weight)
         return self
@@ -96,18 +98,18 @@ class Cgroup:
         self._version = version
         self._by_controller = by_controller
         self._usage_fd = -1
-        self._counts: dict[str, int] = {}  # counts as last read, by key
+        self._counts: dict[str, int] = {}  # the last counts that were read, by key
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Folders of the cgroup, one per hierarchy."""
+        """Return the folders of the cgroup, one for each hierarchy."""
         return tuple(dict.fromkeys(self._by_controller.values()))
 
     def limit(self, *, memory_mb: int, processes: int, cpus: float | None = _CPUS) -> None:
         """Set the limits of the cgroup.
 
         Raises:
-          OSError: the kernel refuses one.
+          OSError: the kernel refuses a limit.
         """
         limit, folders = str(memory_mb * _MB), self._by_controller
         if MEMORY in folders:
@@ -143,11 +145,11 @@ class Cgroup:
             _write(folder / "cgroup.procs", str(pid))
 
     def enforces(self, controller: str) -> bool:
-        """Whether the kernel enforces this controller (memory, pids or cpu)."""
+        """Return whether the kernel enforces this controller (memory, pids or cpu)."""
         return controller in self._by_controller
 
     def oom_kills(self) -> int:
-        """Return how many processes the kernel killed at the memory limit; the last count once the cgroup is gone."""
+        """Return how many processes the kernel killed at the memory limit; once the cgroup is gone, the last count."""
         name = "memory.oom_control" if self._version == 1 else "memory.events"
         return self._count(MEMORY, name, key="oom_kill")
 
@@ -157,7 +159,7 @@ class Cgroup:
         if folder is None:
             return None
         try:
-            if self._usage_fd < 0:  # stays open: the file is read often
+            if self._usage_fd < 0:  # the file stays open, because it is read often
                 name = "memory.usage_in_bytes" if self._version == 1 else "memory.current"
                 self._usage_fd = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC)
             return int(os.pread(self._usage_fd, 32, 0))
@@ -177,7 +179,10 @@ class Cgroup:
                 _kill_all(folder)
 
     def remove(self) -> bool:
-        """Remove the cgroup's folders; return whether all are gone: the kernel keeps one until its pages are free."""
+        """Remove the cgroup's folders; return whether all are gone.
+
+        The kernel keeps a folder until its pages are free.
+        """
         self.close()
         done = True
         for folder in self.folders:
@@ -211,26 +216,27 @@ def home_name(instance: str) -> str:
 
 
 def instance_of(home: Path) -> str | None:
-    """Return the instance whose cgroups a folder holds; None where that cannot be known."""
+    """Return the instance whose cgroups a folder holds; None if that cannot be known."""
     return next((folder.name for folder in _subfolders(home) if is_instance(folder.name)), None)
 
 
 def host_weight() -> float:
     """Return the CPU weight of all sandboxes of a host together; 1 is the weight of an ordinary process.
 
-    It is half a process for each processor, at least 1, so that the sandboxes give way to their host. It is less where
-    this process has a nice value, such as that of jobs; other hosts do not change it.
+    The weight is half a process for each processor, at least 1, so that the sandboxes give way to their host. It is
+    less if this process has a nice value, as jobs do; other hosts do not change it.
     """
     return max(1.0, _PER_PROCESSOR * len(os.sched_getaffinity(0))) * _NICER ** max(0, os.nice(0))
 
 
 def sweep(mounts: tuple[Path, ...]) -> int:
-    """Remove the cgroups of dead hosts, anywhere in the hierarchies; return the number of their sandboxes.
+    """Remove the cgroups of dead hosts, anywhere in the hierarchies; return how many sandboxes these hosts had.
 
     Args:
       mounts: Hierarchies to search, from `cgroup_discovery.cgroup_mounts`.
     """
-    removed: set[tuple[str, str]] = set()  # version 1 has a folder per controller
+    # version 1 has a folder for each controller, so a sandbox may come up several times
+    removed: set[tuple[str, str]] = set()
     for mount in mounts:
         for instance, home in _homes(mount):
             if is_dead(instance):
@@ -288,7 +294,7 @@ def _write_weight(version: int, folder: Path, processes: float) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    # Unbuffered: the kernel's error to a buffered write would come only at close.
+    # Unbuffered, because a buffered write would report the kernel's error only at close.
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(descriptor, text.encode())
@@ -297,6 +303,6 @@ def _write(path: Path, text: str) -> None:
 
 
 def _write_if_there(path: Path, text: str) -> None:
-    """Write a limit that some kernels lack (swap accounting, cpu bandwidth)."""
+    """Write a limit to a file that some kernels lack (swap accounting, cpu bandwidth)."""
     with contextlib.suppress(OSError):
         _write(path, text)

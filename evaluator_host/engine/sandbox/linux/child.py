@@ -9,11 +9,12 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-_PIPE_BYTES: Final = 1024 * 1024  # largest pipe of an unprivileged process; large rows then need fewer wake-ups
+# size limit of a pipe for ordinary users; with large pipes, large rows need fewer wake-ups
+_PIPE_BYTES: Final = 1024 * 1024
 
 
 class Pipes:
-    """Three pipes to a process, as descriptors of our ends and, until `hand_over`, of the process's ends.
+    """Three pipes to a process: the descriptors of our ends and, until `hand_over`, of the process's ends.
 
     Attributes:
       stdin: Writing end of its standard input; `stdout` and `stderr` are the reading ends of the others.
@@ -35,11 +36,9 @@ class Pipes:
                 self.given.append(ends[0] if writes else ends[1])
             for end in own_ends:
                 os.set_blocking(end, False)
-                os.fchmod(end, 0o666)  # a runner that changed its user may still open its ends again through /proc
+                os.fchmod(end, 0o666)  # after changing its user, a runner can still open its ends again through /proc
             for end in own_ends[:2]:
-                with contextlib.suppress(
-                    OSError
-                ):  # the user's quota of pipe pages is used up; a smaller pipe works too
+                with contextlib.suppress(OSError):  # the user has no pipe pages left, and a smaller pipe works too
                     fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         except BaseException:
             for end in own_ends:
@@ -68,7 +67,7 @@ class Child(Pipes):
         *,
         env: Mapping[str, str],  # all environment variables of the child
         cwd: str | None = None,  # working directory; the host's own when None
-        pass_fds: Sequence[int] = (),  # all descriptors that it inherits besides 0, 1 and 2
+        pass_fds: Sequence[int] = (),  # all descriptors that the child inherits besides 0, 1 and 2
     ) -> None:
         """Start the process.
 
@@ -98,7 +97,7 @@ class Child(Pipes):
         self._loop = asyncio.get_running_loop()
         try:
             self._pidfd = os.pidfd_open(self._process.pid)
-        except OSError:  # no descriptors are left
+        except OSError:  # this process may open no more descriptors
             self._process.kill()
             self._process.wait()
             self.close()
@@ -107,12 +106,12 @@ class Child(Pipes):
 
     @property
     def pid(self) -> int:
-        """Process id of the child."""
+        """Return the child's process id."""
         return self._process.pid
 
     @property
     def returncode(self) -> int | None:
-        """Exit code of the child, or minus the signal that ended it; None while it runs."""
+        """Return the child's exit code, or minus the signal that ended it; None while it runs."""
         return self._process.returncode
 
     def kill(self) -> None:
@@ -131,17 +130,17 @@ class ForkedChild(Pipes):
 
     def __init__(self) -> None:
         super().__init__()
-        self.pid = 0  # process id, as this machine numbers it
+        self.pid = 0  # process id on this machine
         self.pidfd = -1  # pidfd of the process, for its next owner to close
         self.confined = False  # whether its whole isolation is in place
         self.exited = asyncio.Event()  # set once the process has ended
-        self.returncode: int | None = None  # exit code, or 128 + the signal that ended it; < 0: its template died
+        self.returncode: int | None = None  # exit code, or 128 + the signal that ended it; below 0 if its template died
 
     def kill(self) -> None:
-        """Do nothing: `BubblewrapProcesses.kill` kills this process, and a fork has no wrapper to kill."""
+        """Do nothing: `BubblewrapProcesses.kill` kills this process, and there is no wrapper to kill."""
 
     def ended(self, code: int) -> None:
-        """Store how the process ended: an exit code, or minus a signal."""
+        """Store how the process ended: its exit code, or minus the signal."""
         self.returncode = code if code >= 0 else 128 - code
         self.exited.set()
 

@@ -1,7 +1,8 @@
 """Names this host process, so that a later host can tell whether it has ended and remove its leftovers.
 
-Hosts of several machines may share a database and a data directory. A process number says something only to the kernel
-that gave it, and every kernel gives its first pid namespace the same number: hence the id of the boot in the name.
+Hosts of several machines may share a database and a data directory. A process number only means something to the kernel
+that gave it, and every kernel gives its first pid namespace the same number. That is why the name contains the id of
+the boot.
 """
 
 import functools
@@ -32,34 +33,35 @@ def this_instance() -> str:
 
 @functools.cache
 def _named(pid: int) -> str:
-    """Return the name of this process; kept, since a process that is out of descriptors cannot ask when it started."""
+    """Return the name of this process; cached, since a process without free descriptors cannot ask when it started."""
     return f"host-{_boot()}-{_namespace()}-{pid}-{_started(pid)}"
 
 
 def is_instance(name: str) -> bool:
-    """Whether a text is a name that `this_instance` gives."""
+    """Return whether a string is a name that `this_instance` gives."""
     return _NAME.fullmatch(name) is not None
 
 
 def is_dead(instance: str) -> bool:
-    """Whether the process of that name has ended.
+    """Return whether the process with that name has ended.
 
-    False when that cannot be known: the name has another form, or belongs to another machine, another boot or another
-    pid namespace, or this process is out of descriptors.
+    The answer is False if that cannot be known: the name has another form, or belongs to another machine, another boot
+    or another pid namespace, or this process is out of descriptors.
     """
     match = _NAME.fullmatch(instance)
-    with suppress(OSError):  # no descriptors are left
+    with suppress(OSError):  # this process may open no more descriptors
         return match is not None and _is_of_here(match) and _started(int(match["pid"])) != match["started"]
     return False
 
 
 def has_abandoned(instance: str, folder: Path) -> bool:
-    """Whether the process with that name will write no more to its `folder`, which other machines may share.
+    """Return whether the process with that name will never again write to its `folder`, which machines may share.
 
-    True when the process has ended, or when that cannot be known and nothing directly in the folder changed for a day.
+    That is so if the process has ended, or if this cannot be known and nothing directly in the folder changed for a
+    day.
     """
     match = _NAME.fullmatch(instance)
-    with suppress(OSError):  # the file is gone already, or no descriptors are left
+    with suppress(OSError):  # the file is gone already, or this process may open no more descriptors
         if match is not None and _is_of_here(match):
             return is_dead(instance)
         if match is not None:
@@ -80,18 +82,18 @@ def remove_abandoned(prefix: str, parent: Path | None = None) -> int:
 
 @contextmanager
 def instance_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
-    """Yield a new folder for temporary files of this process; `remove_abandoned` removes it if this is killed."""
+    """Yield a new folder for temporary files of this process; if it is killed, `remove_abandoned` clears up."""
     with temporary_folder(parent, f"{prefix}{this_instance()}_") as folder:
         yield folder
 
 
 def _is_of_here(name: re.Match[str]) -> bool:
-    """Whether the process number in a host's name belongs to this pid namespace."""
+    """Return whether the process number in a host's name belongs to this pid namespace."""
     return (name["boot"], name["namespace"]) == (_boot(), _namespace())
 
 
 def boot_id() -> str:
-    """Return the kernel's id of the current boot; empty where there is none (macOS)."""
+    """Return the kernel's id of the current boot; empty if there is none (macOS)."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError as error:
@@ -102,7 +104,7 @@ def boot_id() -> str:
 
 @functools.cache
 def _boot() -> str:
-    """Return the first twelve digits of the boot's id; of a digest of the machine's name where there is none."""
+    """Return the first twelve digits of the boot's id; without one, of a digest of the machine's name."""
     found = boot_id().replace("-", "").lower()[:12]
     return found or hashlib.sha256(os.uname().nodename.encode()).hexdigest()[:12]
 
@@ -118,7 +120,7 @@ def _started(pid: int) -> str | None:
     """Return when a process started, in ticks since boot; None when there is no such process.
 
     Raises:
-      OSError: this process cannot look now.
+      OSError: this process cannot find out now.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")

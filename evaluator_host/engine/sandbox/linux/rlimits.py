@@ -1,4 +1,4 @@
-"""The kernel's rlimits for a sandbox: the evaluator's limits, plus the needs of the runner (or gVisor) itself.
+"""The kernel's rlimits for a sandbox: the evaluator's limits, plus what the runner (or gVisor) itself needs.
 
 `SandboxSpec.processes` is a promise to the evaluator, but the kernel counts the runner's own threads too (cgroup
 `pids.max`, Docker's `PidsLimit`). Both backends add the same number, so that an evaluator hits `process_limit` at the
@@ -13,7 +13,8 @@ from typing import Final
 from evaluator_host.types.evaluator import Language, SandboxSpec
 
 # RLIMIT_DATA counts what is reserved, not what is touched: thread stacks, arenas, and 512 MB for V8's machine code.
-_DATA_MARGIN_MB: Final = {True: 1024, False: 256}  # MB of data beside the limit, by whether Node runs there
+# MB of data on top of the limit: with Node in the sandbox, and without
+_DATA_MARGIN_MB: Final = {True: 1024, False: 256}
 _NPROC_PER_NAMESPACE: Final = (5, 14)  # older kernels count all processes of the user on the machine
 _MB: Final = 1024 * 1024
 
@@ -35,7 +36,7 @@ NOFILE: Final = 1024
 
 
 def is_gvisor(runtime: str | None) -> bool:
-    """Whether an OCI runtime of that name is gVisor; operators name variants `runsc-kvm`, `runsc-rootless`."""
+    """Return whether an OCI runtime with this name is gVisor; operators name variants `runsc-kvm`, `runsc-rootless`."""
     return runtime is not None and runtime.startswith("runsc")
 
 
@@ -55,7 +56,7 @@ def sandbox_rlimits(spec: SandboxSpec, *, memory: bool, own_user: bool, node: bo
       node: Whether a sandbox for Python has Node too.
     """
     limits = {
-        # 1 and not 0, because with 0 the kernel would still start a `|program` of kernel.core_pattern
+        # not 0, with which the kernel would still start a `|program` of kernel.core_pattern
         resource.RLIMIT_CORE: 1,
         resource.RLIMIT_NOFILE: NOFILE,
         resource.RLIMIT_MEMLOCK: 64 * 1024,

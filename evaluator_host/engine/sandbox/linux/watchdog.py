@@ -1,7 +1,7 @@
 """Enforces memory and process limits where no cgroup does: polls sandboxes and kills those over a limit.
 
-It measures 20 times a second, so a guest may exceed its limit for a moment; RLIMIT_DATA stops faster allocation. It
-measures in a thread of its own, so that it neither waits for other work of the host nor delays it.
+The watchdog measures 20 times a second, so a guest may exceed its limit for a moment; RLIMIT_DATA stops faster
+allocation. It measures in a separate thread, so that it neither waits for the host's other work nor delays it.
 """
 
 import asyncio
@@ -18,15 +18,15 @@ from typing import Final
 from evaluator_host.engine.system.supervisor import Supervisor
 
 _PERIOD_S: Final = 0.05
-_AT_ONCE: Final = 64  # most sandboxes to measure in a period: each takes most of a millisecond
+_AT_ONCE: Final = 64  # maximum number of sandboxes to measure in a period: each takes almost a millisecond
 # shortest time between two measurements of `used_bytes`, in seconds, since each costs more than a check of limits
 _MEASURE_EVERY_S: Final = 1.0
-_USED_FOR_S: Final = 5.0  # longest time for which a measurement of `used_bytes` is used, in seconds
+_USED_FOR_S: Final = 5.0  # how long a measurement of `used_bytes` may be used, in seconds
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _KB: Final = 1024
 _INODE_BYTES: Final = 1024  # bytes that the kernel keeps for an empty file on a tmpfs
 _SOCKET_BYTES: Final = 212_992  # unread bytes that a socket may hold (net.core.wmem_default)
-_FREE_SOCKETS: Final = 64  # sockets that do not count; an event loop has two, the runner four
+_FREE_SOCKETS: Final = 64  # number of sockets that do not count; an event loop has two, the runner four
 _TMPFS: Final = ("tmp", "dev/shm")  # tmpfs mounts of the sandbox, below /proc/<pid>/root
 
 
@@ -42,18 +42,18 @@ class Watch:
     """One sandbox that the watchdog measures, and its limits."""
 
     init_pid: int  # the first process of its pid namespace, an ancestor of all others
-    memory_bytes: int  # limit of memory, files in /tmp and /dev/shm and buffers of sockets included
+    memory_bytes: int  # limit of memory, including files in /tmp and /dev/shm and buffers of sockets
     processes: int  # limit of processes and threads together
     kill: Callable[[], None]  # ends the sandbox
     over: Over | None = None  # the limit at which it was killed
-    name: str = ""  # first name of the first process, which is bubblewrap's
-    _used: tuple[float, int] | None = None  # when `used_bytes` was measured last, and the result
+    name: str = ""  # name of the first process at the start, which is bubblewrap's
+    _used: tuple[float, int] | None = None  # time and result of the last measurement of `used_bytes`
 
     def __post_init__(self) -> None:
         self.name = _name(self.init_pid)
 
     def measure(self) -> Over | None:
-        """Measure the sandbox once; return the limit that it is over. Blocking."""
+        """Measure the sandbox once; return the limit that it exceeds. Blocking."""
         pids = list(process_tree(self.init_pid))
         if len(pids) == 1 and _name(self.init_pid) == self.name:
             return None  # bubblewrap is still setting up, and its root and /tmp may be those of the host
@@ -67,12 +67,12 @@ class Watch:
         return None
 
     def end(self, over: Over) -> None:
-        """Kill the sandbox at a limit."""
+        """Kill the sandbox because it exceeds this limit."""
         self.over = over
         self.kill()
 
     def used_bytes(self) -> int:
-        """Return the bytes that counted for the limit a moment ago: of processes, files in memory and sockets."""
+        """Return the bytes that counted towards the limit a moment ago: of processes, files in memory and sockets."""
         if self._used is None or time.monotonic() - self._used[0] > _USED_FOR_S:
             return self._used_now()
         return self._used[1]
@@ -83,7 +83,7 @@ class Watch:
     def _memory(self, pids: list[int]) -> int:
         held = _tmpfs_bytes(self.init_pid) + _socket_bytes(self.init_pid)
         most = sum(map(_resident_bytes, pids)) + held
-        if most <= self.memory_bytes:  # the cheap sum counts a shared page once for each process
+        if most <= self.memory_bytes:  # this sum is cheap, but counts a shared page once for each process
             return most
         return sum(map(_own_bytes, pids)) + held
 
@@ -92,7 +92,7 @@ class Watchdog:
     """Polls the memory and processes of all sandboxes with one task, and kills sandboxes over a limit.
 
     Args:
-      supervisor: Starts the task again when it fails; by default one of its own. The task ends with the last sandbox.
+      supervisor: Starts the task again when it fails; None for a new supervisor. The task ends with the last sandbox.
     """
 
     def __init__(self, supervisor: Supervisor | None = None) -> None:
@@ -120,7 +120,7 @@ class Watchdog:
             while True:
                 await asyncio.sleep(_PERIOD_S)
                 looked_at, self._watches[:_AT_ONCE] = self._watches[:_AT_ONCE], []
-                self._watches += looked_at  # moved to the end, so that the others are measured next
+                self._watches += looked_at  # at the end, so that the others are measured next
                 left = [watch for watch in looked_at if watch.over is None]
                 for watch, over in await loop.run_in_executor(thread, _measured, left):
                     if watch in self._watches:  # the sandbox may have ended meanwhile
@@ -177,7 +177,7 @@ def _resident_bytes(pid: int) -> int:
 
 
 def _own_bytes(pid: int) -> int:
-    """Return anonymous and shared memory, each page divided by the number of processes that map it."""
+    """Return the bytes of anonymous and shared memory, each page divided by the number of processes that map it."""
     kilobytes = {}
     for line in read_text(f"/proc/{pid}/smaps_rollup").splitlines():
         name, _, value = line.partition(":")
@@ -196,7 +196,7 @@ def _tmpfs_bytes(pid: int) -> int:
 
 
 def _socket_bytes(pid: int) -> int:
-    """Return the most bytes that sockets of a network namespace can hold; the kernel does not tell how many they do."""
+    """Return how many bytes the sockets of a network namespace can hold at most; how many they do hold is unknown."""
     for line in read_text(f"/proc/{pid}/net/sockstat").splitlines():
         name, _, value = line.partition(": used ")
         if name == "sockets":
@@ -205,8 +205,9 @@ def _socket_bytes(pid: int) -> int:
 
 
 def read_text(path: str) -> str:
-    """Return the text of a file of /proc; empty when it cannot be read."""
+    """Return the content of a file in /proc; an empty string if it cannot be read."""
     try:
-        return Path(path).read_text(errors="replace")  # guests choose the names of their processes
+        # replaced, because guests choose the names of their processes, which may not be UTF-8
+        return Path(path).read_text(errors="replace")
     except OSError:
         return ""

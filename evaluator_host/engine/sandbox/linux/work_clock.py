@@ -1,13 +1,13 @@
-"""Counts the time that a sandbox had for itself, so that a busy or frozen machine is never taken for slow code.
+"""Counts the time in which a sandbox could run, so that slow code is not blamed for a busy or frozen machine.
 
 A time limit counts seconds in which the sandbox computes, sleeps or waits, and not those in which it wanted the
 processor and did not get it. Every few moments `look_at` reads from /proc the state and the processor time of each
 process of the sandbox:
 
-- All sleep: the guest waits for something of its own. The time counts.
+- All sleep: the guest itself is waiting for something. The time counts.
 - One is runnable, or waits for a page or a disk; or the sandbox is frozen, or its first process is stopped, which no
-  guest can do: only the processor time that it used counts.
-- Every process but the first is stopped, by the machine or by the guest: the time does not count, up to ten times the
+  guest can do. Only the processor time that the sandbox used counts.
+- Every process but the first is stopped, by the machine or by the guest. The time does not count, up to ten times the
   limit; after that it does.
 
 The engine of a container on another machine reports this once a second. Without such a report, wall-clock time counts.
@@ -24,16 +24,16 @@ from typing import Final, TypeVar
 
 from evaluator_host.engine.sandbox.linux.watchdog import process_tree, read_text
 
-# wall-clock limit as a multiple of the limit: a process with a hundredth of a processor still reaches its limit
+# wall-clock limit as a multiple of the limit, so that a process with a hundredth of a processor still reaches its limit
 WALL_FACTOR: Final = 100
 LEAST_WALL_S: Final = 60.0
-STALLED_S: Final = 30.0  # longest time, in seconds, that a sandbox that wants the processor may get none of it
+STALLED_S: Final = 30.0  # how long, in seconds, a sandbox that wants the processor may get none of it
 STOPPED_FACTOR: Final = 10
 _LOOKS: Final = 20  # how often the process is looked at within the time limit
 _SHORTEST_LOOK_S, _LONGEST_LOOK_S = 0.02, 1.0
 _FAR_LOOKS: Final = 2
 _FIRST_LOOK_S: Final = 0.05  # seconds until the first look, by which most rows have answered
-# most processor time, in seconds, to count at a later look: /proc counts in steps of 10 ms, for each process
+# how much processor time, in seconds, may be left over for a later look: /proc counts in steps of 10 ms per process
 _CARRIED_S: Final = 0.03
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _WANTS: Final = frozenset("RD")  # states of a process that wants the processor; version 1 of the freezer shows D
@@ -45,7 +45,7 @@ _T = TypeVar("_T")
 
 
 class Starved(Exception):
-    """The machine gives a sandbox no processor time, or next to none."""
+    """The machine gives a sandbox no processor time, or almost none."""
 
 
 class Doing(Enum):
@@ -65,11 +65,11 @@ class Look:
 
 
 class WorkClock:
-    """Counts the seconds that a sandbox had for itself in one step, such as a load or a row, from now on.
+    """Counts the seconds in which a sandbox could run during one step, such as a load or a row, from now on.
 
     Args:
-      limit_s: Most seconds that the step may take of the sandbox's own time.
-      far: Whether the sandbox runs on another machine: it is then looked at less often.
+      limit_s: Maximum number of such seconds that the step may take.
+      far: Whether the sandbox runs on another machine; if so, it is looked at less often.
       forgiving: Whether to leave out time in which all processes of the sandbox but the first are stopped.
     """
 
@@ -81,11 +81,11 @@ class WorkClock:
         self._credit_s = 0.0
         self._forgiven_s = STOPPED_FACTOR * limit_s if forgiving else 0.0
         self._stalled_since: float | None = None
-        self.worked_s = 0.0  # seconds of its own time up to the last look
+        self.worked_s = 0.0  # seconds in which the sandbox could run, up to the last look
 
     @property
     def next_look_s(self) -> float:
-        """Seconds until the caller should look at the sandbox again and call `count`."""
+        """Return the seconds after which the caller should look at the sandbox again and call `count`."""
         first = self._last is None and not self.worked_s and not self._far
         longest_s, looks = _FIRST_LOOK_S if first else _LONGEST_LOOK_S, _FAR_LOOKS if self._far else _LOOKS
         planned = max(_SHORTEST_LOOK_S, min(longest_s, self._limit_s / looks))
@@ -93,32 +93,32 @@ class WorkClock:
 
     @property
     def expired(self) -> bool:
-        """Whether the sandbox has used up `limit_s`."""
+        """Return whether the sandbox has used up `limit_s`."""
         return self.worked_s >= self._limit_s - 1e-6
 
     @property
     def starved(self) -> bool:
-        """Whether the machine gives the sandbox too little processor time for it ever to reach `limit_s`."""
+        """Return whether the sandbox gets so little processor time that it will never reach `limit_s`."""
         stalled = self._stalled_since is not None and self._looked - self._stalled_since >= STALLED_S
         return stalled or self._looked - self._began >= max(LEAST_WALL_S, WALL_FACTOR * self._limit_s)
 
     def leave_out(self, seconds: float) -> None:
-        """Do not count the last `seconds`, in which the sandbox waited for the host."""
+        """Do not count the last `seconds`, because the sandbox was waiting for the host."""
         self._looked += seconds
 
     def finish(self) -> float:
-        """Return the sandbox's own time for a step that is done."""
+        """Return the seconds that the finished step took."""
         return self.worked_s + min(time.monotonic() - self._looked, self.next_look_s)
 
     def count(self, found: Look | None, *, waited_s: float = 0.0) -> None:
-        """Count the sandbox's own time since the last look.
+        """Count the time in which the sandbox could run since the last look.
 
         Args:
           found: The state of the sandbox now, from `look_at`; None if unknown.
-          waited_s: Seconds since then in which it waited for the host's answer from a model; of these only processor
-            time counts.
+          waited_s: Seconds since then in which the sandbox waited for a model's answer; in these, only processor time
+            counts.
         """
-        most_s = 2 * self.next_look_s  # in a longer gap the host itself slept or was stopped
+        most_s = 2 * self.next_look_s  # a longer gap means that the host itself slept or was stopped
         now = time.monotonic()
         self._began += waited_s
         passed, self._looked = now - self._looked, now
@@ -152,7 +152,8 @@ async def within(limit_s: float, first_pid: Callable[[], int | None], work: Awai
     clock = WorkClock(limit_s)
     try:
         while not (await asyncio.wait([task], timeout=clock.next_look_s))[0]:
-            clock.count(look_at(first_pid()))  # asked at each look, since the process may still be starting
+            # the id is asked for at each look, since the process may still be starting
+            clock.count(look_at(first_pid()))
             if clock.starved:
                 raise Starved
             if clock.expired:
@@ -172,7 +173,7 @@ def look_at(first_pid: int | None) -> Look | None:
     for pid in process_tree(first_pid):
         fields = _stat(f"/proc/{pid}/stat")
         if len(fields) > _THREADS:
-            ticks += sum(map(int, fields[_TIMES]))  # ticks of the process and of the children that it has reaped
+            ticks += sum(map(int, fields[_TIMES]))  # ticks of the process, and of the children that it has reaped
             states = set(_states(pid)) if int(fields[_THREADS]) > 1 else {fields[0]}
             if pid == first_pid:
                 first = states
@@ -185,7 +186,7 @@ def look_at(first_pid: int | None) -> Look | None:
 
 
 def doing(states: set[str]) -> Doing:
-    """Return the state of a sandbox from the states of its processes, letters of proc(5): `R`, `S`, `T`."""
+    """Return the state of a sandbox from the states of its processes, which are letters of proc(5): `R`, `S`, `T`."""
     if states & _WANTS:
         return Doing.WANTS
     return Doing.STOPPED if states & _STOPPED and states <= _STOPPED else Doing.SLEEPS
@@ -202,12 +203,12 @@ def _states(pid: int) -> Iterator[str]:
 
 
 def _stat(path: str) -> list[str]:
-    """Return the fields of a stat file from the third, the state, on; empty when the process is gone."""
+    """Return the fields of a stat file from the third one, the state; an empty list if the process is gone."""
     return read_text(path).rpartition(") ")[2].split()
 
 
 def _frozen(pid: int) -> bool:
-    """Whether a process is in a frozen cgroup of version 2, whose processes look asleep."""
+    """Return whether a process is in a frozen cgroup of version 2, in which processes look asleep."""
     mount = _unified_mount()
     for line in read_text(f"/proc/{pid}/cgroup").splitlines() if mount else ():
         if line.startswith("0::"):

@@ -80,13 +80,13 @@ class Statement:
 
     @property
     def is_docstring(self) -> bool:
-        """Whether it is a string by itself."""
+        """Return whether it is a string by itself."""
         node = self.node
         return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
     @property
     def is_method(self) -> bool:
-        """Whether it is a function that only a class can have."""
+        """Return whether it is a function that only a class can have."""
         if not isinstance(self.node, ast.FunctionDef | ast.AsyncFunctionDef):
             return False
         first = [*self.node.args.posonlyargs, *self.node.args.args][:1]
