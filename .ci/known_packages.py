@@ -1,8 +1,8 @@
-"""Writes `known_packages.json`: the packages that the host may choose by itself for an import, and where modules lie.
+"""Writes `known_packages.json`: the packages that the host may choose for an import, and which package has a module.
 
-Names that many people install, and those of `known_names.json`, are known; no other is ever chosen, so that nobody can
-have a package installed by giving it the name of somebody's own file. Run it with lists of the most used packages, one
-name a line (anything after a tab is ignored), the most used first:
+Packages that many people install, and those in `known_names.json`, are known. The host never chooses another package,
+so that nobody can get a package installed by giving it the name of somebody's own file. Run this with lists of the most
+used packages, one name a line (anything after a tab is ignored), the most used first:
 
     uv run --with pipreqs --with autopep723 .ci/known_packages.py --python pypi.txt --javascript npm.txt
 
@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parents[1] / "evaluator_host" / "engine" / "packages"
-MOST = 5000  # of each language
-STUBS = re.compile(r"types-.*|.*-stubs|@types/.*|mypy-boto3-.*|pyobjc-.*")  # nobody imports them
+MOST = 5000  # number of packages for each language
+STUBS = re.compile(r"types-.*|.*-stubs|@types/.*|mypy-boto3-.*|pyobjc-.*")  # packages of types, which nobody imports
 
 
 def main() -> None:
@@ -50,13 +50,13 @@ def main() -> None:
 
 
 def most_used(file: Path) -> list[str]:
-    """Return the first names of a list, without packages of types."""
+    """Return the first names in a list file, without packages of types."""
     names = (line.partition("\t")[0].strip() for line in file.read_text("utf-8").splitlines())
     return [name for name in names if name and not STUBS.fullmatch(name)][:MOST]
 
 
 def modules_of_tables() -> Iterator[tuple[str, str]]:
-    """Yield `(module, package)` of both tables, without modules of the standard library."""
+    """Yield `(module, package)` from both tables, without modules of the standard library."""
     lines = files("pipreqs").joinpath("mapping").read_text("utf-8").split()
     table: dict[str, Any] = import_module("autopep723").IMPORT_TO_PACKAGE_MAP
     for module, package in (*(line.split(":") for line in lines), *table.items()):
@@ -65,7 +65,7 @@ def modules_of_tables() -> Iterator[tuple[str, str]]:
 
 
 def shorter(package: str, known: set[str]) -> Iterator[str]:
-    """Yield the module of a package `python-name` or `name-python`, unless a package has that name itself."""
+    """Yield `name` as the module of a package `python-name` or `name-python`, unless there is a package `name`."""
     for found in (re.fullmatch(r"(?:python|py)-(.+)", package), re.fullmatch(r"(.+)-(?:python|py)", package)):
         if found and found[1] not in known and found[1] not in sys.stdlib_module_names:
             yield found[1].replace("-", "_")
@@ -81,7 +81,7 @@ def below(package: str, namespaces: set[str]) -> Iterator[str]:
 
 
 def canonical(name: str) -> str:
-    """Return the one spelling of a package's name."""
+    """Return a package's name in its canonical spelling."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

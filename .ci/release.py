@@ -1,10 +1,10 @@
-"""Complete the packages in `dist/` to a release: chart, bills of materials, provenance, checksums, notes.
+"""Completes the packages in `dist/` to a release: chart, bills of materials, provenance, checksums, notes.
 
 Usage: python .ci/release.py [--image NAME]
 
 `make release` calls it, after `make dist` has built the packages. `--image` also saves an image of the host, which
-`.ci/image` built. The same commit gives the same bytes, and an image on the same base, too.
-Nothing is signed: who publishes the files signs them.
+`.ci/image` built. The same commit gives the same bytes, also for an image on the same base.
+Nothing is signed here; whoever publishes the files signs them.
 """
 
 import argparse
@@ -75,7 +75,7 @@ def pack_chart(target: Path) -> None:
 def save_image(image: str, target: Path) -> None:
     """Save an image with the tag of this version, as an archive that `docker load` and `podman load` read.
 
-    Its files are in one layer, in order and without times: what an engine saves has those of the build.
+    Its files are in one layer, in order and without times, because an engine would save the times of the build.
     """
     container = _run("docker", "create", image)
     with tempfile.TemporaryDirectory() as folder:
@@ -104,7 +104,7 @@ def save_image(image: str, target: Path) -> None:
 
 
 def _pack_layer(exported: Path, layer: Path) -> None:
-    """Write the files of a container as a layer: by name, links after what they lead to, without times and caches."""
+    """Write the files of a container as a layer: by name, links after their targets, without times and caches."""
     with tarfile.open(exported) as source, tarfile.open(layer, "w", format=tarfile.PAX_FORMAT) as packed:
         for entry in sorted(source, key=lambda one: (one.islnk(), one.name)):
             if not _OF_BUILDS.fullmatch(entry.name):
@@ -121,7 +121,7 @@ def _without_origin(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def bill_of(artifact: Path, image: str | None) -> dict[str, Any]:
-    """Return the bill of materials (CycloneDX 1.6) of an artifact: what it contains, or needs beside it."""
+    """Return the bill of materials (CycloneDX 1.6) of an artifact: the packages that it contains or needs."""
     if artifact.name.startswith("evaluator_host-"):
         return _bill_of_wheel()
     components: Iterable[dict[str, str]] = ()
@@ -164,7 +164,7 @@ def _debian_packages(image: str) -> list[dict[str, str]]:
 
 
 def provenance_of(artifact: Path, commit: str, *, changed: bool) -> dict[str, Any]:
-    """Return an in-toto statement with SLSA's predicate: the commit and locks of which an artifact is made."""
+    """Return an in-toto statement with SLSA's predicate: the commit and locks from which an artifact was made."""
     source = {"uri": "git+local", "digest": {"gitCommit": commit}, "annotations": {"changed": changed}}
     locks = [{"uri": f"file:{lock}", "digest": {"sha256": _sha256(ROOT / lock)}} for lock in LOCKS]
     return {
@@ -183,7 +183,7 @@ def provenance_of(artifact: Path, commit: str, *, changed: bool) -> dict[str, An
 
 
 def notes_of(version: str, changelog: str) -> str:
-    """Return the part of the changelog that is about a version, with paths for links: the notes lie alone."""
+    """Return the part of the changelog about a version, with paths as links: the notes are a separate file."""
     found = re.search(rf"^## {re.escape(version)}\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
     if found is None:
         sys.exit(f"CHANGELOG.md has no part about {version}: call the heading of what is released so")

@@ -1,16 +1,16 @@
 #!/bin/sh
-# Scores a data file with an evaluator in a CI job, and writes a JUnit and a Markdown report. The exit code is that of
-# `evaluator-host run`: 0, or 1 when rows failed, the mean is under FAIL_UNDER, or lower than the baseline by over MAX_DROP.
+# Scores a data file with an evaluator in a CI job, and writes a JUnit and a Markdown report. It exits as `evaluator-host run`
+# does: with 0, or with 1 if rows failed, or if the mean is under FAIL_UNDER or more than MAX_DROP below the baseline.
 #
 # Environment:
 #   EVALUATOR   the file of the evaluator (required)
 #   DATA        the file of rows (required)
 #   MAP         fields of a row by column, separated by spaces: outputs=answer
 #   FAIL_UNDER  the lowest mean
-#   BASELINE    results of an earlier run; not there yet is not an error
+#   BASELINE    results of an earlier run; the file may be missing the first time
 #   MAX_DROP    by how much the mean may be lower than in BASELINE
 #   OPTIONS     further options of `evaluator-host run`
-#   RESULTS     the folder of what is written (evaluator-results): results.jsonl, junit.xml, summary.md
+#   RESULTS     the folder for the files that are written (evaluator-results): results.jsonl, junit.xml, summary.md
 set -eu
 : "${EVALUATOR:?name the file of the evaluator}" "${DATA:?name the file of rows}"
 results=${RESULTS:-evaluator-results}

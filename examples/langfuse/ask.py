@@ -1,4 +1,4 @@
-"""Send one evaluator to a host as Langfuse does: signed, by its protocol for external executors."""
+"""Sends one evaluator to a host in the same way as Langfuse: signed, with its protocol for external executors."""
 
 import hashlib
 import hmac
@@ -16,7 +16,7 @@ HOST = os.environ.get("EVALUATOR_HOST_URL", "http://127.0.0.1:8710")
 
 
 def main() -> None:
-    """Print the status and the body of the answer."""
+    """Send the evaluator, and print the status and the body of the response."""
     asked = {
         "runtime": {"language": "PYTHON"},
         "code": {"source": CODE},

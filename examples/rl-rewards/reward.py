@@ -2,7 +2,7 @@ import re
 
 
 def evaluate(inputs, outputs, trace):
-    tests = [compile(test, "test", "exec") for test in inputs["tests"]]  # the row fails for a test that is not Python
+    tests = [compile(test, "test", "exec") for test in inputs["tests"]]  # a test that is not Python fails the row
     fenced = re.search(r"```(?:python)?\n(.*?)```", outputs, re.DOTALL)
     namespace = {}
     try:

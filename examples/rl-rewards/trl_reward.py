@@ -1,10 +1,10 @@
-"""Rewards for TRL: 1 where the tests of a task pass, 0 where its answer fails, raises or does not end."""
+"""Rewards for TRL: 1 if the tests of a task pass, 0 if the answer fails them, raises or does not end."""
 
 from pathlib import Path
 
 try:
     from evaluator_host_client import Client, Evaluator, Limits, Row
-except ImportError:  # an environment that has the host
+except ImportError:  # the host is installed instead of the client alone
     from evaluator_host import Client, Evaluator, Limits, Row
 
 CODE = (Path(__file__).parent / "reward.py").read_text()
@@ -25,12 +25,12 @@ def passes(completions: list, tests: list[list[str]], **_: object) -> list[float
 
 
 def text_of(completion: str | list[dict]) -> str:
-    """Return what the model wrote, also of a conversation."""
+    """Return the text that the model wrote, given as a string or as a conversation."""
     return completion if isinstance(completion, str) else completion[-1]["content"]
 
 
 def checked(tests: list[str]) -> list[str]:
-    """Return the tests of a row, if it has some."""
+    """Return the tests of a row; raise an error if it has none."""
     if not isinstance(tests, list) or not tests or not all(isinstance(one, str) for one in tests):
         raise ValueError(f"`tests` of a row is {tests!r}, not a list of texts")
     return tests

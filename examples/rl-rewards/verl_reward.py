@@ -1,4 +1,4 @@
-"""A reward for verl: `custom_reward_function.path=verl_reward.py`; the ground truth of a row is its tests."""
+"""A reward for verl: `custom_reward_function.path=verl_reward.py`; a row's ground truth is its tests."""
 
 import json
 
@@ -8,7 +8,7 @@ from trl_reward import passes
 def compute_score(
     data_source: str, solution_str: str, ground_truth: list[str] | str, extra_info: dict | None = None
 ) -> float:
-    """Return the reward of one answer; a ground truth that is a text is JSON."""
+    """Return the reward for one answer; a ground truth given as a string is JSON."""
     tests = json.loads(ground_truth) if isinstance(ground_truth, str) else list(ground_truth)
     return passes([solution_str], [tests])[0]
 

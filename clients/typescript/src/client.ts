@@ -4,7 +4,7 @@ import { Data, Datasets, Evaluators, Secrets } from "./resources.js";
 import type { Batch, CheckReport, Evaluator, HostInfo, Isolation, Migration, MigrationIn, Result, Row, UsageReport } from "./types.js";
 
 /**
- * Client of a running host.
+ * Client for a running host.
  *
  * Every method throws HostUnreachable when nothing answers, and HostError when the host refuses.
  */
@@ -50,7 +50,7 @@ export class EvaluatorHost {
     return this.#http.json("POST", "/v1/migrate", { body: migration });
   }
 
-  /** Return the version of the host, its backend and its limits. */
+  /** Return the host's version, backend and limits. */
   info(): Promise<HostInfo> {
     return this.#http.json("GET", "/v1/info");
   }

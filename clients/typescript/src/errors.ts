@@ -25,7 +25,7 @@ export class HostError extends Error {
   }
 }
 
-/** Nothing answers at the URL, or something that is not an Evaluator Host, or it took longer than `timeoutMs`. */
+/** Nothing answers at the URL, the answer is not from an Evaluator Host, or it took longer than `timeoutMs`. */
 export class HostUnreachable extends HostError {
   constructor(message: string, status = 0) {
     super(message, status, "host_unreachable");

@@ -10,7 +10,7 @@ export interface HostOptions {
   timeoutMs?: number;
   /** How often a request is sent again after `busy` or another 429 or 503 with Retry-After; 3 by default. */
   retries?: number;
-  /** How integers of answers beyond 2^53 - 1 are read: as numbers, with a warning on the console if one is rounded (default), as `bigint`, or as text. */
+  /** How integers beyond 2^53 - 1 in responses are read: as numbers, with a warning on the console if one is rounded (default), as `bigint`, or as strings. */
   integers?: Integers;
   /** Function to use in place of the global `fetch`. */
   fetch?: typeof fetch;
@@ -31,7 +31,7 @@ export interface Sent {
 const DEFAULT_URL = "http://127.0.0.1:8710";
 const LONGEST_PAUSE_S = 10; // longest pause in seconds, even if Retry-After asks for more
 
-/** Return the header by which a balancer sends calls of one evaluator to one host; none where there is no Web Crypto. */
+/** Return the header with which a load balancer sends an evaluator's calls to one host; no header if there is no Web Crypto. */
 export async function digestHeader(evaluator: { code: string } | string): Promise<Record<string, string>> {
   const text = new TextEncoder().encode(typeof evaluator === "string" ? evaluator : evaluator.code);
   const bytes = await globalThis.crypto?.subtle?.digest("SHA-256", text);
@@ -59,7 +59,7 @@ export class Http {
     this.#fetch = own ?? ((...given) => fetch(...given));
   }
 
-  /** Send a request and return the JSON of the answer; undefined when it is empty. */
+  /** Send a request and return the JSON in the response; undefined when it is empty. */
   async json<T>(method: string, path: string, sent: Sent = {}): Promise<T> {
     const response = await this.send(method, path, sent);
     const text = await this.#reached(() => response.text());
@@ -138,7 +138,7 @@ function passes({ status, retryAfterS }: HostError): boolean {
 }
 
 function pause({ retryAfterS }: HostError, signal?: AbortSignal): Promise<void> {
-  const spread = 0.8 + 0.4 * Math.random(); // random, so that clients do not all return at once
+  const spread = 0.8 + 0.4 * Math.random(); // random, so that clients do not all retry at the same time
   const ms = Math.min(retryAfterS ?? 1, LONGEST_PAUSE_S) * 1000 * spread;
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);

@@ -6,9 +6,9 @@ import type { ColumnFigures, Comparison, Evaluator, FailureGroup, JobEvaluatorRe
 const PAGE_ROWS = 500;
 const AGAIN_MS = 1000; // milliseconds between two requests for a job whose events cannot be read
 
-/** How a job runs: every further field of `POST /v1/jobs`. Fields that are left out have the defaults of the host. */
+/** How a job runs: the other fields of `POST /v1/jobs`. Fields that are left out have the host's defaults. */
 export interface JobOptions extends Partial<Omit<JobIn, "evaluators" | "dataset" | "config">> {
-  /** Row fields by column or template of the data set: `{ outputs: "answer", correct_answer: "gold" }`. */
+  /** The column of the data set, or the template, for each field of a row: `{ outputs: "answer", correct_answer: "gold" }`. */
   mapping?: Record<string, string>;
   /** A model that makes the outputs first. */
   target?: JobIn["target"];
@@ -19,7 +19,7 @@ export interface JobOptions extends Partial<Omit<JobIn, "evaluators" | "dataset"
   idempotencyKey?: string;
 }
 
-/** A stream of bytes. That one can iterate over it is declared here, because TypeScript's `dom` library alone does not say so. */
+/** A stream of bytes. It is declared here as iterable, because TypeScript's `dom` library alone does not do that. */
 export type ByteStream = ReadableStream<Uint8Array> & AsyncIterable<Uint8Array>;
 
 /** Evaluators over data sets. */
@@ -60,7 +60,7 @@ export class Jobs {
           yield report;
         }
       } catch (error) {
-        if (!(error instanceof HostError)) throw error; // the request below throws again, unless only the connection broke
+        if (!(error instanceof HostError)) throw error; // the request below throws the error again, unless only the connection broke
       }
       const report = await this.get(id);
       if (encoded(report) !== last) yield report;
@@ -138,14 +138,14 @@ export class Jobs {
     return this.#http.json("GET", path(id, `compare/${segment(other)}/pairs`), { query });
   }
 
-  /** Return all rows as a file, from the row `first` on, as a stream of bytes, which `writeFile` of Node takes. */
+  /** Return all rows from the row `first` on as a file: a stream of bytes, which Node's `writeFile` accepts. */
   async download(id: string, format: "jsonl" | "csv" | "parquet" = "jsonl", query: { evaluator?: string; first?: number } = {}): Promise<ByteStream> {
     const response = await this.#http.send("GET", path(id, `rows.${format}`), { query });
     return (response.body ?? new Blob([]).stream()) as ByteStream;
   }
 }
 
-/** Whether a job of this status has ended. */
+/** Whether a job with this status has ended. */
 export function isFinal(status: JobStatus): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }

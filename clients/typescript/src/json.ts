@@ -1,11 +1,11 @@
-/** How integers of answers beyond `Number.MAX_SAFE_INTEGER` are read: as numbers, which rounds them, as `bigint` or as text. */
+/** How integers beyond `Number.MAX_SAFE_INTEGER` in responses are read: as numbers, which rounds them, as `bigint` or as strings. */
 export type Integers = "number" | "bigint" | "text";
 
 const LONG = /\d{16}/; // digits of the smallest integer that a double may round
 const INTEGER = /^-?\d{16,}$/;
-const TOKENS = /\\.|"|-?\d[\d.eE+-]*/g; // no repeated group, because a long text would exhaust the stack
+const TOKENS = /\\.|"|-?\d[\d.eE+-]*/g; // without a repeated group, because a long string would exhaust the stack
 
-/** Return the value of JSON; `onRounded` gets the first integer that a number cannot hold exactly. */
+/** Decode JSON; `onRounded` is called with the first integer that a number cannot hold exactly. */
 export function decoded(text: string, integers: Integers, onRounded: (digits: string) => void): unknown {
   if (!LONG.test(text)) return JSON.parse(text);
   if (integers === "bigint") {
@@ -19,7 +19,7 @@ export function decoded(text: string, integers: Integers, onRounded: (digits: st
   return JSON.parse(text);
 }
 
-/** Return JSON with its long integers as texts, after a mark. */
+/** Return JSON with its long integers as strings that begin with a mark. */
 function withTexts(json: string, mark: string, onLong: (digits: string) => void = () => undefined): string {
   let inText = false;
   return json.replace(TOKENS, (token) => {
@@ -52,7 +52,7 @@ function isLong(token: string): boolean {
   return INTEGER.test(token) && !Number.isSafeInteger(Number(token));
 }
 
-/** Return a prefix with which no text in the JSON begins. */
+/** Return a prefix with which no string in the JSON begins. */
 function markOf(json: string): string {
   let mark = "#";
   while (json.includes(`"${mark}`)) mark += "#";

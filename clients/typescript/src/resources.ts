@@ -64,7 +64,7 @@ export class Datasets {
   /**
    * Store rows under a name.
    * @param data Rows, or a file as a Blob (in Node: `await openAsBlob(path)` of `node:fs`) with `format`.
-   * @param options `format` of a file: jsonl (default), json, csv, tsv, parquet; `replace` replaces the data set of that name.
+   * @param options `format` of a file: jsonl (default), json, csv, tsv, parquet; `replace` replaces a data set with that name.
    */
   async upload(name: string, data: Iterable<JsonObject> | AsyncIterable<JsonObject> | Blob, { format = "jsonl", replace = false }: { format?: keyof typeof MEDIA_TYPES; replace?: boolean } = {}): Promise<DatasetReport> {
     const raw = data instanceof Blob ? data : await jsonLines(data);

@@ -1,4 +1,4 @@
-/** Assertions over evaluators, for `node:test`, vitest and any other runner that takes a thrown error as a failure. */
+/** Assertions about evaluators, for `node:test`, vitest and any other test runner that counts a thrown error as a failure. */
 import type { EvaluatorHost } from "./client.js";
 import type { Evaluator, Result, Row } from "./types.js";
 
@@ -13,7 +13,7 @@ export interface Expected {
   passed?: boolean;
 }
 
-/** A score was not as expected; `result` is the whole result. */
+/** Thrown when a score is not as expected; `result` is the whole result. */
 export class ScoreAssertionError extends Error {
   constructor(message: string, readonly result: Result) {
     super(message);
