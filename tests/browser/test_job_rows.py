@@ -8,8 +8,9 @@ from playwright.async_api import Locator, Page, expect
 
 from evaluator_host.client import Client
 from evaluator_host.types.evaluator import Evaluator
-from tests.browser.looking import Look, picture
+from tests.browser.looking import Look, grave_findings, picture, widest_overflow
 from tests.browser.seeds import MARKUP, Seeds
+from tests.browser.test_every_page import THEMES
 from tests.server import Server
 
 
@@ -44,6 +45,59 @@ async def test_rows_are_filtered_and_sorted_by_the_host(page: Page, seeds: Seeds
     await page.get_by_role("button", name="Remove the filter user_exception").click()
     await page.get_by_role("button", name="All 10,000").click()
     await expect(count(page)).to_contain_text("10,000 rows")
+
+
+TOPICS = [
+    *({"topic": "cities", "gold": gold, "answer": "Rome"} for gold in ("Rome", "Milan", "Rome")),
+    *({"topic": topic, "gold": "4", "answer": "4"} for topic in ("sums", "city trips", None)),
+]
+EXACT = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n"
+
+
+@pytest.fixture(scope="module")
+def by_topic(host: Server) -> str:
+    """A job over six rows of three topics, one row without any."""
+    with Client(host.url) as client:
+        client.datasets.upload("topics", TOPICS)
+        job = client.jobs.create([Evaluator(EXACT)], "topics", mapping={"outputs": "answer"})
+        return client.jobs.wait(job.id).id
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_the_mean_of_each_value_of_a_column_leads_to_its_rows(look: Look, by_topic: str, width: int) -> None:
+    page = await look.page(width=width)
+    await page.goto(f"/jobs/{by_topic}")
+    await page.get_by_label("Mean by column").select_option("Mean by topic")
+    means = page.get_by_role("region", name="Mean score by topic")
+    await expect(means.locator("tbody tr")).to_have_text(
+        ["cities30.666766.7 %", "city trips11100 %", "sums11100 %", "no value11100 %"]
+    )
+    assert await widest_overflow(page) == 0
+    await means.get_by_role("button", name="cities").click()
+    await expect(rows(page)).to_have_count(3)
+    await page.get_by_label("Outcome").select_option("not-passed")
+    await expect(rows(page)).to_have_count(1)
+    await expect(rows_link(page, "1")).to_be_visible()
+    for theme in THEMES:
+        await page.emulate_media(color_scheme=theme)
+        await picture(page, f"job-by-topic-{width}-{theme}")
+        assert await grave_findings(page, colours=theme == "dark") == []
+    await page.reload()
+    await expect(means.get_by_role("button", name="cities")).to_have_attribute("aria-pressed", "true")
+    await page.get_by_role("button", name="Remove the filter topic=cities").click()
+    await page.get_by_label("Outcome").select_option("")
+    await expect(rows(page)).to_have_count(6)
+    await page.get_by_role("button", name="Close", exact=True).click()
+    await expect(means).to_have_count(0)
+
+
+async def test_the_choice_of_a_column_takes_no_line_of_its_own(page: Page, by_topic: str) -> None:
+    await page.goto(f"/jobs/{by_topic}")
+    await expect(page.get_by_label("Mean by column")).to_be_visible()
+    tops = [await page.get_by_label(label).bounding_box() for label in ("Outcome", "Order", "Mean by column")]
+    assert len({one["y"] for one in tops if one is not None}) == 1
+    heading = page.get_by_role("button", name="Row", exact=True)
+    assert await heading.get_attribute("title") == "Rows are numbered from 0"
 
 
 @pytest.mark.long

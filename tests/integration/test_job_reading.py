@@ -149,6 +149,17 @@ def test_rows_are_found_by_a_text_on_every_page(client: Client, jobs: list[str])
     assert list(client.jobs.rows(jobs[0], text="nowhere to be found")) == []
 
 
+def test_rows_are_found_by_conditions_on_their_columns(client: Client, jobs: list[str], url: str) -> None:
+    found = [row.index for row in client.jobs.rows(jobs[0], where=["answer=aaaaaaaa", "n>=2900"])]
+    assert found == [n for n, row in enumerate(ROWS) if row["answer"] == "aaaaaaaa" and n >= 2900]
+    both = [row.index for row in client.jobs.rows(jobs[0], where="n<100", text="is fine", sort="-score")]
+    assert sorted(both) == [row.index for row in client.jobs.rows(jobs[0], text="is fine") if row.index < 100]
+    shown = forked.run(["jobs", "rows", jobs[0], "--where", "n=2997", "--url", url]).stdout.splitlines()
+    assert [line.split()[0] for line in shown] == ["ROW", "2997"]
+    with pytest.raises(InvalidRequest, match="'answer' is not a condition"):
+        list(client.jobs.rows(jobs[0], where=["answer"]))
+
+
 def test_rows_are_counted_when_asked(url: str, jobs: list[str]) -> None:
     with Client(url) as client:
         send = client._transport.http.get

@@ -52,5 +52,7 @@ export interface RowFilters {
   min_score?: number;
   max_score?: number;
   text?: string;
+  /** A condition on a column of the data set: `city=Rome`. */
+  where?: string;
   sort?: string;
 }

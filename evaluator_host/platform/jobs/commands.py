@@ -268,6 +268,10 @@ def rows(
     min_score: Annotated[float | None, typer.Option(help="Only rows with at least this score.")] = None,
     max_score: Annotated[float | None, typer.Option(help="Only rows with at most this score.")] = None,
     text: Annotated[str | None, typer.Option(help="Only rows with this text in a value.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CONDITION", help="A condition: city=Rome, answer~paris, score>=0.5. Repeatable."),
+    ] = None,
     sort: Annotated[str, typer.Option(help="row, score, -score, run_ms, -run_ms, or status (failed first).")] = "row",
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of rows.")] = 20,
     client: ClientOption,
@@ -276,7 +280,7 @@ def rows(
     """Show rows of a job with their results."""
     filters = {
         "evaluator": evaluator, "status": status, "passed": passed,
-        "min_score": min_score, "max_score": max_score, "text": text, "sort": sort,
+        "min_score": min_score, "max_score": max_score, "text": text, "where": where, "sort": sort,
     }  # fmt: skip
     of = named_job(client, job)
     found = client.jobs.first_rows(of.id, limit + (not as_json), **filters)

@@ -102,7 +102,13 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
                 description="Only rows with this text in a value. Pages may then be shorter than `limit`.",
             ),
         ] = None,
-        total: Annotated[bool, Query(description="Also count the rows that match, without regard to `text`.")] = False,
+        where: Annotated[
+            list[str] | None,
+            Query(max_length=20, description="Conditions on columns, searched like `text`: city=Rome, score>=0.5."),
+        ] = None,
+        total: Annotated[
+            bool, Query(description="Also count the rows that match, without regard to `text` and `where`.")
+        ] = False,
         short: Annotated[
             bool, Query(alias="brief", description="Leave out traces, values and logs, and shorten long data.")
         ] = False,
@@ -111,7 +117,8 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         which = Filter(None, status, passed, error, min_score=min_score, max_score=max_score)
         asked: dict[str, Any] = {"evaluator": evaluator, "sort": sort, "cursor": cursor, "limit": limit}
         memory = memory_of(request.scope)
-        found = await rows.page(workspace, job_id, which, **asked, text=text, total=total, brief=short, memory=memory)
+        asked |= {"text": text, "where": where or ()}
+        found = await rows.page(workspace, job_id, which, **asked, total=total, brief=short, memory=memory)
         return await large_json_response(found)
 
     @router.get("/rows/{index}", response_model=JobRowDetail, responses=_MISSING)

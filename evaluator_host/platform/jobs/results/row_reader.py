@@ -3,7 +3,7 @@
 import asyncio
 import difflib
 import json
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import islice, takewhile
@@ -13,6 +13,7 @@ from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.engine.system.memory import Reservation
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.datasets.mapping import Mapping
+from evaluator_host.platform.datasets.queries import Condition
 from evaluator_host.platform.datasets.rendering import mapped_rows
 from evaluator_host.platform.datasets.table import Datasets
 from evaluator_host.platform.jobs.output_table import Outputs
@@ -80,6 +81,15 @@ def has_text(row: JobRow, text: str) -> bool:
     return any(text.casefold() in value.casefold() for value in _values([row.row, row.output, result]))
 
 
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    text: str
+    conditions: Sequence[Condition]
+
+    def is_in(self, row: JobRow) -> bool:
+        return (not self.text or has_text(row, self.text)) and all(one.holds(row.row) for one in self.conditions)
+
+
 def _values(value: Any) -> Iterator[str]:
     left = [value]
     while left:
@@ -125,7 +135,8 @@ class RowReader:
         # only rows with this text in a value. One call searches 5,000 results, so a page may have fewer rows than
         # `limit`, or none, although there is a next page
         text: str | None = None,
-        total: bool = False,  # also count all rows that match the filter, whatever their text
+        where: Sequence[str] = (),  # only rows that meet these conditions on columns, searched as for `text`
+        total: bool = False,  # also count all rows that match the filter, whatever their text and columns
         # return short forms (`row_preview`), for which only the beginning of a large result is read
         brief: bool = False,
         memory: Reservation | None = None,  # reserves the memory that the page takes
@@ -134,16 +145,17 @@ class RowReader:
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.
-          InvalidRequest: the cursor comes from another query.
+          InvalidRequest: the cursor comes from another query, or a condition is not valid.
           Busy: `memory` has no room for the page.
         """
+        sought = _Sought(text or "", [Condition.parse(one) for one in where])
         job = await self.jobs.get_job(workspace_id, job_id)
         evaluators = await self.jobs.evaluators(job_id)
         which = _at(which, evaluators, evaluator)
         count = await self.results.count(job_id, which) if total else None
-        if text:
+        if text or where:
             rows, next_cursor = await self._searched(
-                job, evaluators, text, which, sort=sort, cursor=cursor, limit=limit
+                job, evaluators, sought, which, sort=sort, cursor=cursor, limit=limit
             )
         else:
             found, next_cursor = await self.results.page(
@@ -206,7 +218,7 @@ class RowReader:
         self,
         job: Job,
         evaluators: list[JobEvaluator],
-        text: str,
+        sought: "_Sought",
         which: Filter,
         *,
         sort: Sort,
@@ -220,7 +232,7 @@ class RowReader:
             read = await self._rows(job, evaluators, found)
             if len(read) < len(found):
                 following = self.results.after(found[len(read) - 1], sort)
-            matching = (place for place, row in enumerate(read) if has_text(row, text))
+            matching = (place for place, row in enumerate(read) if sought.is_in(row))
             at = await asyncio.to_thread(list, islice(matching, limit - len(rows)))
             rows += [read[place] for place in at]
             if len(rows) == limit:

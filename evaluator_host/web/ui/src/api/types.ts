@@ -73,6 +73,8 @@ export type LabelRow = Omit<Schemas["LabelRow"], "given" | "results" | "row"> & 
 export type JobFigures = Schemas["JobFigures"];
 export type EvaluatorFigures = Schemas["EvaluatorFigures"];
 export type Aggregate = Schemas["Aggregate"];
+export type ColumnFigures = Schemas["ColumnFigures"];
+export type GroupFigures = Schemas["GroupFigures"];
 /** In the OpenAPI document, messages and inference parameters are objects of any values. */
 export type Target = Omit<Schemas["Target"], "messages" | "inference"> & { messages: Columns[]; inference: Columns };
 export type FailureGroup = Schemas["FailureGroup"];

@@ -1,5 +1,5 @@
 /** The rows of a job with their results: filtered, sorted, searched, a page at a time. Every choice is in the address. */
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call } from "../api/http";
 import { Button } from "../components/button";
 import { Empty } from "../components/empty";
@@ -11,6 +11,7 @@ import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
 import { keep, recall } from "../storage";
 import { AddToDataset } from "./add-to-dataset";
+import { ColumnMeans, groupings, type Grouping } from "./column-means";
 import { Failures } from "./failures";
 import { count, counted, figure, milliseconds, oneLine, wordsOf } from "./format";
 import { Panel, Score, Segments, Verdict } from "./parts";
@@ -24,7 +25,7 @@ const PAGE = 50;
 const NARROW_PAGE = 10; // rows of a page on a phone, where each row is a card
 const MOST_RESULTS = 500; // most results of a page with all evaluators
 const NARROW = "(max-width: 760px)";
-const FILTERS = ["outcome", "error", "min", "max", "text", "sort"] as const;
+const FILTERS = ["outcome", "error", "min", "max", "text", "where", "sort"] as const;
 const OUTCOMES = [
   { value: "", label: "All outcomes" },
   { value: "passed", label: "Passed" },
@@ -62,6 +63,7 @@ function asked(query: URLSearchParams, evaluator: string | null, limit: number) 
     min_score: query.get("min"),
     max_score: query.get("max"),
     text: query.get("text"),
+    where: query.get("where"),
     sort: query.get("sort") ?? "row",
     cursor: query.get("cursor"),
     limit,
@@ -87,6 +89,8 @@ export function JobRows({ job, figures, query, stamp }: Props) {
   const narrowed = FILTERS.some((name) => name !== "sort" && query.get(name));
   const go = (to: number, cursor: string | null) => setQuery({ at: to === 0 ? null : String(to), cursor });
   const back = trail.at(-1) ?? { at: 0, cursor: null };
+  const by = side ? null : query.get("by");
+  const columns = useGroupings(job, page?.rows ?? NO_ROWS, by);
   return (
     <Panel
       title="Rows"
@@ -94,7 +98,7 @@ export function JobRows({ job, figures, query, stamp }: Props) {
       actions={
         <>
           {!side && <Segments label="Which rows" value={outcome} options={tabsOf(figures, outcome)} onValue={(value) => setQuery({ outcome: value || null, error: null, cursor: null, at: null })} />}
-          <Count page={page} searched={wish.text !== null} loading={found.loading} onAgain={isFinal(job.status) ? null : found.reload} />
+          <Count page={page} searched={wish.text !== null || wish.where !== null} loading={found.loading} onAgain={isFinal(job.status) ? null : found.reload} />
         </>
       }
     >
@@ -111,7 +115,8 @@ export function JobRows({ job, figures, query, stamp }: Props) {
       )}
       {outcome === "failed" && !side && <Failures job={job} evaluator={evaluator} stamp={stamp} />}
       <SavedFilters list="rows of jobs" names={FILTERS} />
-      <Filters query={query} side={side} metricOfRange={wish.min_score !== null || wish.max_score !== null} />
+      <Filters query={query} side={side} columns={columns} metricOfRange={wish.min_score !== null || wish.max_score !== null} />
+      {by !== null && <ColumnMeans job={job} evaluator={evaluator} by={by} name={columns.find(({ value }) => value === by)?.label ?? by} where={wish.where} stamp={stamp} />}
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {page === null && found.loading && <Spinner label="Loading rows" />}
       {page !== null && page.rows.length === 0 && <NoRows narrowed={narrowed} more={page.next_cursor !== null} />}
@@ -125,12 +130,24 @@ export function JobRows({ job, figures, query, stamp }: Props) {
             {page.rows.length === 0 ? "no rows on this page" : `${count(at + 1)} to ${count(at + page.rows.length)}`}
           </span>
           <Button small disabled={page.next_cursor === null || found.loading} onClick={() => go(at + Math.max(1, page.rows.length), page.next_cursor)}>
-            {wish.text !== null && page.rows.length < pageSize ? "Continue search ›" : "Next ›"}
+            {(wish.text !== null || wish.where !== null) && page.rows.length < pageSize ? "Continue search ›" : "Next ›"}
           </Button>
         </nav>
       )}
     </Panel>
   );
+}
+
+const NO_ROWS: readonly JobRow[] = [];
+
+/** The columns of all rows that were seen of a job, and the chosen one. */
+function useGroupings(job: JobReport, rows: readonly JobRow[], by: string | null): readonly Grouping[] {
+  const seen = useRef({ job: job.id, columns: new Map<string, Grouping>() });
+  if (seen.current.job !== job.id) seen.current = { job: job.id, columns: new Map() };
+  const found = useMemo(() => groupings(rows, (row) => inputsOf(job, row)), [job.id, rows]);
+  const { columns } = seen.current;
+  for (const one of found) if (!columns.has(one.value)) columns.set(one.value, one);
+  return [...columns.values(), ...(by !== null && !columns.has(by) ? [{ value: by, label: by }] : [])];
 }
 
 /** *Failed 36*, *Not passed 97*, *All 500*; and another chosen outcome beside them. */
@@ -182,11 +199,12 @@ function NoRows({ narrowed, more }: { narrowed: boolean; more: boolean }) {
   );
 }
 
-function Filters({ query, side, metricOfRange }: { query: URLSearchParams; side: boolean; metricOfRange: boolean }) {
+function Filters({ query, side, columns, metricOfRange }: { query: URLSearchParams; side: boolean; columns: readonly Grouping[]; metricOfRange: boolean }) {
   const [text, setText] = useState(query.get("text") ?? "");
   useEffect(() => setText(query.get("text") ?? ""), [query.get("text")]);
   const set = (changes: Record<string, string | null>) => setQuery({ ...changes, cursor: null, at: null });
   const error = query.get("error");
+  const where = query.get("where");
   const submit = (event: Event) => {
     event.preventDefault();
     set({ text: text.trim() });
@@ -197,7 +215,9 @@ function Filters({ query, side, metricOfRange }: { query: URLSearchParams; side:
       <Button type="submit">Find</Button>
       <Select label="Outcome" bare value={error !== null ? "failed" : (query.get("outcome") ?? "")} onValue={(value) => set({ outcome: value, error: null })} options={OUTCOMES} />
       {!side && <Select label="Order" bare value={query.get("sort") ?? ""} onValue={(value) => set({ sort: value })} options={ORDERS} />}
+      {!side && columns.length > 0 && <Select label="Mean by column" bare value={query.get("by") ?? ""} onValue={(by) => set({ by, where: null })} options={[{ value: "", label: "Mean by column…" }, ...columns.map(({ value, label }) => ({ value, label: `Mean by ${label}` }))]} />}
       {error !== null && <Chip text={error} onRemove={() => set({ error: null })} />}
+      {!side && where !== null && <Chip text={where.replace(/^inputs\./, "")} onRemove={() => set({ where: null })} />}
       {metricOfRange && <Chip text={`score ${query.get("min") ?? "…"} to ${query.get("max") ?? "…"}`} onRemove={() => set({ min: null, max: null })} />}
     </form>
   );
@@ -242,7 +262,7 @@ function Rows({ job, rows, query, busy, side }: { job: JobReport; rows: readonly
   const has = (name: string) => columns.includes(name);
   const head = (
     <>
-      <Sortable name="row" sort={sort} label="Row" />
+      <Sortable name="row" sort={sort} label="Row" title="Rows are numbered from 0" />
       {offered.filter((one) => one.kind === "input" && has(one.name)).map((one) => (
         <th key={one.name} scope="col">
           {oneLine(one.label, 40)}
@@ -469,13 +489,13 @@ function Peek({ job, index, lines }: { job: JobReport; index: number; lines: rea
 }
 
 /** A column heading that sorts; pressing it again reverses the order. Rows can only be sorted by row number in one direction. */
-function Sortable({ name, sort, label }: { name: "row" | "score" | "run_ms"; sort: string; label: string }) {
+function Sortable({ name, sort, label, title }: { name: "row" | "score" | "run_ms"; sort: string; label: string; title?: string }) {
   const [up, down] = [name, `-${name}`];
   const next = name === "row" ? null : sort === down ? up : down;
   const order = sort === up ? "ascending" : sort === down ? "descending" : undefined;
   return (
     <th scope="col" class="number" aria-sort={order}>
-      <button type="button" class="sort-button" onClick={() => setQuery({ sort: next, cursor: null, at: null })}>
+      <button type="button" class="sort-button" title={title} onClick={() => setQuery({ sort: next, cursor: null, at: null })}>
         {label}
         <span aria-hidden="true">{order === "ascending" ? " ↑" : order === "descending" ? " ↓" : ""}</span>
       </button>

@@ -1,0 +1,99 @@
+/** Mean and pass rate of a job by the values of a column. */
+import { call } from "../api/http";
+import { Button } from "../components/button";
+import { ErrorNote } from "../components/error-note";
+import { Spinner } from "../components/spinner";
+import { Table } from "../components/table";
+import { useLoaded } from "../components/use-loaded";
+import { setQuery } from "../router";
+import { count, figure, oneLine, percent } from "./format";
+import type { ColumnFigures, Columns, GroupFigures, JobReport, JobRow } from "../api/types";
+
+const LONGEST = 200; // characters of a value that has figures of its own
+
+/** A column to choose: its path, and its name for people. */
+export interface Grouping {
+  value: string;
+  label: string;
+}
+
+/** The columns of these rows that have short texts, numbers or bools; `inputs` are the columns that are shown of a row. */
+export function groupings(rows: readonly JobRow[], inputs: (row: JobRow) => Columns): Grouping[] {
+  const found = new Map<string, { label: string; fits: boolean }>();
+  for (const row of rows) {
+    const columns = inputs(row);
+    const within = columns === row.row["inputs"] ? "inputs." : "";
+    for (const [label, value] of Object.entries(columns)) {
+      const fits = (value === null || typeof value !== "object") && String(value).length <= LONGEST;
+      found.set(within + label, { label, fits: fits && (found.get(within + label)?.fits ?? true) });
+    }
+  }
+  return [...found].filter(([, { fits }]) => fits).map(([value, { label }]) => ({ value, label: oneLine(label, 40) }));
+}
+
+/** A table of a job's figures for each value of a column; a value shows its rows below. */
+export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: JobReport; evaluator: string; by: string; name: string; where: string | null; stamp: string }) {
+  const load = async (signal: AbortSignal) => {
+    const [figures] = await call<ColumnFigures[]>("GET", `/v1/jobs/${job.id}/groups`, { signal, query: { by, evaluator } });
+    return { by, figures: figures! };
+  };
+  const found = useLoaded(load, [job.id, evaluator, by, stamp]);
+  if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
+  if (found.value?.by !== by) return <Spinner label={`Counting the values of ${name}`} />;
+  const { groups, others } = found.value.figures;
+  const all = others ? [...groups, others] : groups;
+  const [failed, skipped] = [all.some((one) => one.failed > 0), all.some((one) => one.skipped > 0)];
+  const head = (
+    <>
+      <th scope="col">{oneLine(name, 40)}</th>
+      <th scope="col" class="number">Rows</th>
+      <th scope="col" class="number">Mean score</th>
+      <th scope="col" class="number">Passed</th>
+      {failed && <th scope="col" class="number">Failed</th>}
+      {skipped && <th scope="col" class="number">Skipped</th>}
+    </>
+  );
+  return (
+    <div class="column-means">
+      <Table label={`Mean score by ${name}`} head={head} cards={false}>
+        {all.map((one, at) => (
+          <tr key={at} class={where !== null && where === conditionOf(by, one) ? "row-peeked" : ""}>
+            <th scope="row" class="cell-name wrap">
+              {one === others ? <span class="muted">other values</span> : <GroupValue by={by} group={one} where={where} />}
+            </th>
+            <td class="number">{count(one.rows)}</td>
+            <td class="number" title={one.mean_rows < one.rows ? `over ${count(one.mean_rows)} of ${count(one.rows)} rows` : undefined}>
+              {figure(one.mean)}
+            </td>
+            <td class="number nowrap">{percent(one.pass_rate)}</td>
+            {failed && <td class={one.failed > 0 ? "number fail" : "number"}>{count(one.failed)}</td>}
+            {skipped && <td class="number">{count(one.skipped)}</td>}
+          </tr>
+        ))}
+      </Table>
+      <Button kind="quiet" small onClick={() => setQuery({ by: null, ...(where !== null && { where: null, cursor: null, at: null }) })}>
+        Close
+      </Button>
+    </div>
+  );
+}
+
+/** A value, which shows its rows where a condition can name it. */
+function GroupValue({ by, group, where }: { by: string; group: GroupFigures; where: string | null }) {
+  const condition = conditionOf(by, group);
+  const text = group.value === null ? "no value" : oneLine(group.value, 60) || "empty text";
+  if (condition === null) return <span class={group.value === null ? "muted" : ""}>{text}</span>;
+  const chosen = condition === where;
+  return (
+    <button type="button" class="link-button" aria-pressed={chosen} title={chosen ? "Show all rows below" : "Show only these rows below"} onClick={() => setQuery({ where: chosen ? null : condition, cursor: null, at: null })}>
+      {text}
+    </button>
+  );
+}
+
+/** "topic=cities"; null where a condition would mean other rows than these. */
+function conditionOf(by: string, { value }: GroupFigures): string | null {
+  if (value === null || typeof value === "object" || /[=!<>~]/.test(by)) return null;
+  const text = String(value);
+  return text === "" || text !== text.trim() ? null : `${by}=${text}`;
+}
