@@ -1,4 +1,4 @@
-"""Servers of our own whose every answer a test decides: of HTTP on a loopback port, and of bytes on any socket."""
+"""Servers whose every answer a test decides: an HTTP server on a loopback port, and one that sends bytes on any socket."""
 
 import socket
 import threading
@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Answer = Callable[[str, str | None], tuple[int, str, bytes]]
-"""Makes status, content type and body from a path, without its query, and what `Authorization` says."""
+"""Takes a path without its query and the `Authorization` header; returns status, content type and body."""
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def answering(answer: Answer) -> Iterator[str]:
 
 @contextmanager
 def saying(answer: bytes | None, server: socket.socket) -> Iterator[None]:
-    """Send the same bytes to each client of a listening socket, and hang up; accept nobody if `answer` is None."""
+    """Send the same bytes to each client of a listening socket, and hang up; if `answer` is None, accept no client."""
 
     def serve() -> None:
         with suppress(OSError):

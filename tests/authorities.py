@@ -11,7 +11,7 @@ _VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 def share_authorities() -> None:
-    """Have httpx read them once for each way to name them; clients with other options read them as before."""
+    """Make httpx read the certificate authorities once for each way to name them; clients with other options read them as before."""
     read = default.create_ssl_context
     if getattr(read, "shared", False):
         return

@@ -1,4 +1,4 @@
-"""`Client` and `AsyncClient` for the same tests: the async one is run, call by call, by a loop of its own."""
+"""Lets the same tests use `Client` and `AsyncClient`: each call of the async client runs in an event loop of its own."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
@@ -13,7 +13,7 @@ FLAVOURS = ("sync", "async")
 
 @contextmanager
 def open_client(flavour: str, url: str, **options: Any) -> Iterator[Client]:
-    """Yield a client of either kind, which is used like the synchronous one."""
+    """Yield a client of either kind; tests use both like the synchronous one."""
     if flavour == "sync":
         with Client(url, **options) as client:
             yield client

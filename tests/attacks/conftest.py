@@ -1,4 +1,4 @@
-"""A package index, and the data directory of a host that installs from it; once for each module of tests of builders."""
+"""Fixtures: a package index, and the data directory of a host that installs from it, once for each module that tests builders."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The deployments that are attacked, by `evaluator-host selftest`: bubblewrap as root, as an ordinary user, and Docker."""
+"""The deployments that `evaluator-host selftest` attacks: bubblewrap as root, bubblewrap as an ordinary user, and Docker."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ ORDINARY_USER: Final = "bubblewrap as an ordinary user"
 DEPLOYMENTS: Final = ("bubblewrap", ORDINARY_USER, "docker")
 
 _TIMEOUT_S: Final = 800
-# A root host that is killed beside this one leaves cgroups, and a user without rights warns that it cannot remove them.
+# If another test kills a host of root, its cgroups stay, and a host of an ordinary user warns that it cannot remove them.
 _OF_ANOTHER_HOST: Final = re.compile(
     r"cannot remove /sys/fs/cgroup/\S*evaluator-host\.\S+: \[Errno 13\] Permission denied: \S+"
 )
@@ -48,13 +48,13 @@ main()
 
 
 def environment(backend: str) -> dict[str, str]:
-    """Return the settings of a deployment, as variables; the engine is started when none answers."""
+    """Return the settings of a deployment as environment variables; start a Docker engine if none answers."""
     named = {"EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": backend}
     return named | ({"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {})
 
 
 async def report_as_ordinary_user(attacks: Sequence[str]) -> Any:
-    """Return what `selftest --json` says of some attacks over the bubblewrap of an ordinary user."""
+    """Return what `selftest --json` reports about some attacks on an ordinary user's host with bubblewrap."""
     await toolchain.ensure_javascript_runner(DATA_DIR)
     toolchain.restricted_python_dir(DATA_DIR)
     toolchain.shell_tools_dir(DATA_DIR)

@@ -1,4 +1,4 @@
-"""Starts hosts in which every name and secret is a unique word, and records what a guest of theirs sees."""
+"""Starts hosts in which every name and secret is a unique word, and records what an evaluator in a sandbox sees."""
 
 import json
 import os
@@ -23,8 +23,8 @@ from tests.server import free_port
 GUESTS = Path(__file__).parents[1] / "fixtures" / "guests"
 LANGUAGES = {"python": "view.py", "javascript": "view.js"}
 FAMILIAR = ("USER", "LOGNAME", "AWS_SECRET_ACCESS_KEY", "SSH_AUTH_SOCK", "PYTHONSTARTUP", "PS1")
-# Started by the user of the tests: takes on the names and then becomes the host. As root, it gets the names in a
-# namespace of its own.
+# A program that takes on the marked names and then becomes the host. As root, it sets the names in a namespace of its
+# own.
 BECOME = """
 import json, os, shutil, sys
 from pathlib import Path
@@ -54,7 +54,7 @@ class Words:
             "EVALUATOR_HOST_PIP_INDEX_URL": f"https://user:{self.secret}@index.invalid/simple",
             "EVALUATOR_HOST_NPM_TOKEN": self.secret,
             "EVALUATOR_HOST_PROXY": f"http://user:{self.secret}@proxy.invalid:3128",
-            # none, because sandboxes that start in advance cost more than the views
+            # no idle sandboxes, because starting them costs more than the tests themselves
             "EVALUATOR_HOST_IDLE_SANDBOXES": "0",
             **dict.fromkeys(FAMILIAR, self.secret),
         }
@@ -66,7 +66,7 @@ class Words:
 
 @contextmanager
 def marked_host(backend: str, folder: Path, *, ordinary: bool = False) -> Iterator[tuple[str, Words]]:
-    """Run a real host with words of its own and yield its address and the words."""
+    """Run a real host with its own words; yield its address and the words."""
     words, port = Words(), free_port()
     told = {name: getattr(words, name) for name in ("folder", "data", "home", "environment")}
     tools = tools_folder()
@@ -98,7 +98,7 @@ def marked_host(backend: str, folder: Path, *, ordinary: bool = False) -> Iterat
 
 
 def view_from(url: str, language: str, words: tuple[str, ...]) -> dict[str, Any]:
-    """Return the view of a guest of this host (`view`), and where a word occurs in it (`found`, spelled backwards)."""
+    """Return what an evaluator on this host sees (`view`), and where a word occurs in that (`found`, spelled backwards)."""
     code = (GUESTS / LANGUAGES[language]).read_text()
     evaluator = {"code": code, "language": language, "limits": {"timeout_s": 120, "result_kb": 16384}}
     body = {"evaluator": evaluator, "inputs": {"words": [word[::-1] for word in words]}}

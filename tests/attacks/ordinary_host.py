@@ -1,4 +1,4 @@
-"""Evaluates as a service that an ordinary user runs, over bubblewrap: the sandbox of a user without rights is another one."""
+"""Evaluates in a service that an ordinary user runs with bubblewrap, because that user's sandbox is built differently from root's."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ sys.stdout.buffer.write(encode_json(found))
 
 
 async def evaluate_as_ordinary_user(asked: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
-    """Evaluate each `{code, language, inputs, timeout_s}` in turn, and return the results as the API spells them.
+    """Evaluate each `{code, language, inputs, timeout_s}` in turn, and return the results as in the API.
 
     Args:
       asked: The evaluators, each with its row.
@@ -46,7 +46,7 @@ async def evaluate_as_ordinary_user(asked: list[dict[str, Any]], folder: Path) -
 
 
 def tools_folder() -> Path:
-    """The tools that a host prepares for itself, ready: a host of another data folder is given a copy."""
+    """Return the folder with the tools that a host prepares for itself; a host with another data folder gets a copy."""
     with ThreadPoolExecutor(1) as aside:  # the caller may be in an event loop
         aside.submit(lambda: asyncio.run(toolchain.ensure_javascript_runner(DATA_DIR))).result()
     toolchain.restricted_python_dir(DATA_DIR)

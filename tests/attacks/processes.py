@@ -1,4 +1,4 @@
-"""Runs attacks through a host of several processes, over HTTP: between a caller and a sandbox is a process that passes calls on."""
+"""Runs attacks over HTTP on a host with several processes, where a process that passes calls on is between caller and sandbox."""
 
 import asyncio
 import hashlib
@@ -23,19 +23,19 @@ from tests.over_http import Host, calling_processes, served
 _ATTACKER = "selftest"
 _MORE_MEMORY_MB = 192
 _OVER_HTTP = {"half-a-character": (Expected(Status.SCORED, 0.25),)}
-"""Attacks with another outcome there: decoding JSON replaces half a character by a question mark, so none arrives."""
+"""Attacks with another outcome over HTTP: decoding JSON replaces half a character with a question mark."""
 _LIMITS = {"load_timeout_s": LOAD_TIMEOUT_S, "idle_ttl_s": 5.0}
 
 
 async def attack_processes(own: Settings, attacks: Sequence[Attack], folder: Path, *, at_once: int) -> Report:
-    """Do as `attack_deployment` does, to a host of several processes.
+    """Do the same as `attack_deployment`, but to a host with several processes.
 
     Args:
       own: Settings of a service of this process.
-      folder: A new one, for the host's data.
+      folder: A new folder for the host's data.
 
     Raises:
-      AssertionError: something is left of the host.
+      AssertionError: something of the host is left when it has ended.
     """
     sent = [replace(one, expected=_OVER_HTTP.get(one.name, one.expected)) for one in attacks]
     results = await _attack_evaluators(own, [one for one in sent if one.group is not Group.HOST], folder, at_once)
@@ -70,7 +70,7 @@ async def _attack_evaluators(own: Settings, attacks: Sequence[Attack], folder: P
 
 
 def _granting(canaries: Canaries, own: Settings) -> dict[str, Any]:
-    """Return the settings of `Canaries.granting`, as they are written in variables."""
+    """Return the settings from `Canaries.granting`, as environment variables."""
     granted = canaries.granting(own)
     models = {name: {"base_url": one.base_url, "key": canaries.secret} for name, one in granted.models.items()}
     return {
@@ -90,7 +90,7 @@ def _memory_mb(host: Host) -> dict[int, float]:
 
 
 def _harm(host: Host, before: Mapping[int, float]) -> list[str]:
-    """Return each problem of the host that shows while it is still running."""
+    """Return the problems of the host that show while it is still running."""
     now = _memory_mb(host)
     problems = [line for line in host.server.log.splitlines() if "a process of" in line and "was lost" in line]
     problems += [

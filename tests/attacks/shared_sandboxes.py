@@ -1,8 +1,8 @@
-"""Puts attacks of the same language and limits into one evaluator, of which each row runs one: most of what an attack costs is its sandbox.
+"""Puts attacks with the same language and limits into one evaluator, in which each row runs one attack, because starting a sandbox is most of the cost.
 
-An attack shares its sandbox where it acts in a row alone: its program then meets what it would meet as the whole evaluator. Those
-that act as they are loaded, by their text, or on another sandbox are evaluators of their own; so are those that count on being the
-first row (of the channel), and those that fill the memory or its processes: how a later row ends a sandbox is read from the kernel's counts.
+An attack can share its sandbox if it acts only in its row: its program then meets the same guards as it would alone. Attacks that act
+while they are loaded, by their source, or on another sandbox stay evaluators of their own. So do attacks that must be the first row
+(those on the channel), and those that fill memory or start many processes, because the kernel's counters include earlier rows.
 """
 
 import ast
@@ -43,7 +43,7 @@ function evaluate(inputs, outputs, trace) {{
 
 
 def in_shared_sandboxes(attacks: Sequence[Attack]) -> list[Attack]:
-    """Return the attacks in their order; the code of those that can share a sandbox is one text."""
+    """Return the attacks in their order; those that can share a sandbox now have the same code."""
     shared: dict[tuple[object, ...], list[Attack]] = {}
     for attack in filter(acts_in_a_row_alone, attacks):
         shared.setdefault((attack.language, attack.limits), []).append(attack)
@@ -63,14 +63,14 @@ def acts_in_a_row_alone(attack: Attack) -> bool:
 
 
 def _acts(statement: ast.stmt) -> bool:
-    """Whether a statement does something when it is loaded: it is neither a definition nor a text."""
+    """Whether a statement does something when it is loaded: it is neither a definition nor a string."""
     if isinstance(statement, ast.Expr):
         return not isinstance(statement.value, ast.Constant)
     return isinstance(statement, ast.For | ast.While | ast.Try | ast.If | ast.With)
 
 
 def evaluator_of(attacks: Sequence[Attack]) -> str:
-    """Return an evaluator that runs the program which `inputs["attack"]` names."""
+    """Return an evaluator that runs the attack whose name is in `inputs["attack"]`."""
     if attacks[0].language is Language.PYTHON:
         return _PYTHON.format(programs="".join(f"    {one.name!r}: {one.code!r},\n" for one in attacks))
     programs = (f"'{one.name}': () => {{\n{one.code}\nreturn evaluate;\n}},\n" for one in attacks)

@@ -1,4 +1,4 @@
-"""Bodies that are meant to cost the host its memory or its time: each is refused for what it is, and others notice nothing."""
+"""Bodies that are meant to use up the host's memory or time: each is refused with the right error, and other callers notice nothing."""
 
 import gzip
 import json
@@ -33,7 +33,7 @@ def the_next_caller_is_served(server: Server) -> Iterator[None]:
 
 
 def resident_mb(server: Server) -> float:
-    """Return the memory of the host now; its peak counts from here."""
+    """Return the host's memory now, and reset its peak."""
     restart_peak(server.process.pid)
     return peak_mb(server.process.pid)
 
@@ -43,8 +43,7 @@ def connected(server: Server, timeout_s: float = 30) -> socket.socket:
 
 
 def answer_to(server: Server, head: bytes, piece: bytes, *, times: int) -> tuple[bytes, int]:
-    """Send a head, then a piece repeatedly as long as the host accepts it; return the answer, and how many pieces were
-    sent."""
+    """Send a head, then a piece again and again while the host accepts it; return the answer and the number of pieces sent."""
     with connected(server) as raw:
         raw.sendall(head)
         sent = 0
@@ -75,7 +74,7 @@ def test_a_gigabyte_is_never_in_memory(server: Server, declared: bool) -> None:
 
 
 def test_a_body_without_a_reader_ends_the_connection(server: Server) -> None:
-    """An answer before the end of the body must not leave a connection open for ever."""
+    """If the host responds before the body has ended, the connection must not stay open for ever."""
     with connected(server) as raw:
         raw.sendall(b"POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n")
         answer = raw.recv(65536)
@@ -125,7 +124,7 @@ def test_a_body_that_dribbles_is_hung_up_on(server: Server) -> None:
 
 
 def test_a_slow_line_is_no_attack(server: Server) -> None:
-    """The body takes twice the time limit, and is always faster than the lowest rate."""
+    """The body takes twice the time limit, but always arrives faster than the lowest allowed rate."""
     body = json.dumps({**BODY, "inputs": {"correct_answer": "Paris", "padding": "x" * 3_000_000}}).encode()
 
     def pieces() -> Iterator[bytes]:
@@ -252,7 +251,7 @@ def test_a_client_that_never_reads_costs_no_one_else_anything(server: Server) ->
     "kind", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
 )
 def test_what_a_form_can_post_is_no_request(server: Server, kind: str | None) -> None:
-    """A form on any page can post these without the browser asking first."""
+    """A form on any web page can post these content types without the browser asking the host first."""
     headers = {"Content-Type": kind} if kind else {}
     response = httpx.post(f"{server.url}/v1/evaluate", content=json.dumps(BODY), headers=headers)
     assert is_problem(response, 422, "invalid_request")

@@ -1,7 +1,7 @@
-"""A fault of the host itself: whoever sees the answer or the log learns where it was, and nothing of anybody's data.
+"""A fault of the host itself: the answer and the log say where it happened, and contain nobody's data.
 
-The faults are put into a real host process: into a verb of the service, into the way back of an answer, and into a task
-that nobody waits for; each raises an exception that quotes the row, as careless code does.
+The faults are put into a real host process: into a method of the service, into the code that sends an answer, and into a
+task that nobody waits for. Each raises an exception that quotes the row, as careless code does.
 """
 
 import sys
@@ -69,7 +69,7 @@ def test_neither_the_answer_nor_the_log_quotes_the_row(broken: Server, fault: st
     assert response.headers["x-frame-options"] == "DENY"
     for name in ("Traceback", "RuntimeError", "KeyError", "evaluator_host", SECRET):
         assert name not in response.text
-    for said in ("RuntimeError", "in quoting", "KeyError"):  # what kind of fault it was, where, and what led to it
+    for said in ("RuntimeError", "in quoting", "KeyError"):  # the kind of fault, where it happened, and its cause
         eventually(lambda said=said: said in broken.log)  # type: ignore[misc]
     assert SECRET not in broken.log
     assert broken.client.post("/v1/evaluate", json=BODY).json()["score"] == 1.0
@@ -78,7 +78,7 @@ def test_neither_the_answer_nor_the_log_quotes_the_row(broken: Server, fault: st
 def test_a_task_that_nobody_waits_for_is_logged_without_data_too(broken: Server) -> None:
     body = {"evaluator": {"code": EXACT}, "inputs": {"fault": "task", "correct_answer": SECRET}, "outputs": SECRET}
     assert broken.client.post("/v1/evaluate", json=body).json()["score"] == 1.0
-    for _ in range(3):  # runs until the task is collected
+    for _ in range(3):  # collect repeatedly until the task is gone
         broken.client.post("/v1/evaluate", json=BODY)
     eventually(lambda: "Task exception was never retrieved" in broken.log)
     assert SECRET not in broken.log

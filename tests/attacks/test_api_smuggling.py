@@ -1,4 +1,4 @@
-"""Requests that two programs in a row would cut differently: each is refused, so that nothing rides in another's name."""
+"""Requests that a proxy and the host would split differently: each is refused, so that nobody can send a request in another caller's name."""
 
 import socket
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def answers_to(server: Server, request: str, *, most: int = 1000) -> list[int]:
-    """Send bytes, and return the status of each of so many answers, fewer if the host ends the connection."""
+    """Send bytes, and return the statuses of at most `most` answers, fewer if the host ends the connection."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=200) as raw:
         raw.sendall(request.encode("latin-1"))
         received = b""

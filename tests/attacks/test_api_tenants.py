@@ -1,4 +1,4 @@
-"""A caller with a key of their own against another workspace: its package sets, its sandboxes, its keys."""
+"""Attacks by a caller with a key of their own on another workspace: its package sets, its sandboxes, its keys."""
 
 import concurrent.futures
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from tests.keyed import BODY, audited, bearer, eventually, is_problem, make_key
 from tests.server import Server
 
 SETS = "/v1/environments"
-# A version that no other test pins: this one removes it.
+# a version that no other test pins, because this test removes it
 PINS = {"language": "javascript", "packages": ["nanoid@5.1.4"]}
 NANOID = 'import { nanoid } from "nanoid";\nexport function evaluate(i, o, t) { return nanoid().length; }\n'
 
 
 @dataclass(frozen=True, slots=True)
 class Tenants:
-    """A host and a key of each of two workspaces."""
+    """A host with two workspaces, and a key for each of them."""
 
     server: Server
     url: str
@@ -80,8 +80,7 @@ def test_a_package_set_is_seen_by_those_who_asked_for_it(tenants: Tenants) -> No
 
 
 def test_the_same_code_of_two_workspaces_shares_no_sandbox(tenants: Tenants) -> None:
-    """A row may see what an earlier row of its own workspace left in the sandbox, but never what a row of another one
-    left."""
+    """A row may see what an earlier row of its own workspace left in the sandbox, but nothing from another workspace."""
     code = (
         "import os\nLEFT = '/tmp/left'\n"
         "def evaluate(inputs, outputs, trace):\n"

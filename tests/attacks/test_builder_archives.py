@@ -1,7 +1,7 @@
-"""Archives that write where they should not, or are not what was locked.
+"""Archives that write where they should not, or that are not the ones in the lock.
 
-Guards: uv's and npm's unpacking (seen to refuse or drop each member), hashes in the lock (`--require-hashes`, integrity),
-`contents.settle` for links, the builder's mounts for whatever slips through all of that.
+The guards are uv's and npm's unpacking (they refuse or drop each such member), hashes in the lock (`--require-hashes`,
+integrity), `contents.settle` for links, and the builder's mounts for whatever gets past all of these.
 """
 
 import os
@@ -28,7 +28,7 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 
 def escaped(home: Path) -> list[str]:
-    """Return the files with the mark that belong neither to a set nor to the downloads that sets share."""
+    """Return the files that contain the mark and belong neither to a set nor to the downloads that sets share."""
     found = [*home.rglob(f"*{MARK}*"), *(path for folder in home.parents for path in folder.glob(f"*{MARK}*"))]
     sets = [folder / "files" for folder in (home / "environments").iterdir()]
     allowed = [home / "environments" / "build" / "downloads", *sets]
@@ -36,7 +36,7 @@ def escaped(home: Path) -> list[str]:
 
 
 def outward(home: Path) -> list[str]:
-    """Links of installed sets that lead out of them."""
+    """Return the links in installed sets that lead out of the set."""
     found = []
     for files in (home / "environments").glob("*/files"):
         found += [str(p) for p in files.rglob("*") if p.is_symlink() and not p.resolve().is_relative_to(files)]
@@ -124,7 +124,7 @@ async def test_a_tarball_that_is_not_the_locked_one_is_refused(service: Service,
 
 
 async def test_what_changes_on_the_index_after_the_lock_is_refused_for_ever(tmp_path: Path) -> None:
-    """The file is replaced under its old name while the set is removed, with a hash that fits; the lock notices."""
+    """While the set is not installed, the index replaces the file under its old name, with a matching hash; the lock notices."""
     with Index() as index:
         index.add_python(wheel("later", {"later.py": "said = 1"}))
         async with building(tmp_path, index) as service:

@@ -1,7 +1,7 @@
-"""Files of a package that would act where they lie: start-up hooks, shadowed modules, commands, bombs.
+"""Files of a package that would do harm just by being installed: start-up hooks, shadowed modules, commands, bombs.
 
-Guards: the runner starts with `-I -S` and its own modules first, sets are mounted for their own evaluators alone, `bin` is
-removed, the meter ends a build that writes too much (without it the bomb is unpacked to its end).
+The guards: the runner starts with `-I -S` and its own modules first, a set is mounted only for its own evaluators, `bin`
+is removed, and a meter ends a build that writes too much (without it the bomb is unpacked completely).
 """
 
 import io
@@ -63,7 +63,7 @@ async def test_hooks_of_a_set_act_in_its_own_sandboxes_alone(service: Service, i
     index.add_python(wheel("hook", HOOKS))
     mine = await value_of(service, SEES, "hook==1.0.0")
     assert mine["score"] == 1
-    # a `.pth` is honoured, as an installation would do; neither of the two modules is
+    # the `.pth` file works as in an ordinary installation; the two start-up modules are not loaded
     assert mine["loud"] in ("", "pth")
     for _ in range(2):
         assert (await value_of(service, SEES))["loud"] == ""
@@ -115,13 +115,13 @@ def evaluate(i, o, t):
     assert (await value_of(service, code, "tool==1.0.0"))["found"] == []
     (files,) = [files for files in installed(home) if (files / "tool.py").exists()]
     assert not (files / "bin").exists()
-    index.add_python(wheel("after", {"after.py": ""}))  # the next build still uses the tools of the host
+    index.add_python(wheel("after", {"after.py": ""}))  # the next build still uses the host's own tools
     assert (await evaluated(service, "def evaluate(i, o, t): return 1", "after==1.0.0")).score == 1
     nothing_left(home)
 
 
 def bomb(name: str, size_mb: int) -> Archive:
-    """A wheel that unpacks to a thousand times its size."""
+    """Return a wheel that unpacks to a thousand times its size."""
     small = wheel(name, {f"{name}.py": ""})
     content = io.BytesIO(small.content)
     block = bytes(1 << 20)

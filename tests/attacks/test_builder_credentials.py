@@ -1,7 +1,7 @@
-"""A corporate index behind a proxy, its certificate by a private authority: passwords reach uv and npm and nobody else.
+"""A company's index behind a proxy, with a certificate from a private authority: passwords reach only uv and npm.
 
-Guards: credentials by environment and a 0600 file in a folder of the command's; passed on a command line, they are found
-there. The tools' words are redacted besides (tests/unit/test_resolvers.py), though these versions hide passwords themselves.
+The guards: credentials are passed in the environment and in a 0600 file in the command's own folder, since others could read
+them on a command line. The tools' output is redacted too (tests/unit/test_resolvers.py), though these versions hide passwords.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from tests.packages import npm_package, wheel
 from tests.processes import command_line
 from tests.proxies import Proxy, authority
 
-USER, PASSWORD = "bob", "c0rp%2Fpassw0rd"  # the password as a URL has it, with its slash escaped
+USER, PASSWORD = "bob", "c0rp%2Fpassw0rd"  # the password as written in a URL, with its slash escaped
 PLAIN = "c0rp/passw0rd"
 TOKEN = "npm-t0ken-of-the-company"
 PROXY_PASSWORD = "pr0xy-passw0rd"
@@ -61,7 +61,7 @@ export const evaluate = (i, o, t) => {
 
 
 class Corporate:
-    """The index, its way in, and a host's settings for both."""
+    """The index, the proxy before it, and a host's settings for both."""
 
     def __init__(self, folder: Path) -> None:
         self.ca_file, server = authority(folder, "localhost")
@@ -86,7 +86,7 @@ def corporate(tmp_path: Path) -> Iterator[Corporate]:
 
 @contextmanager
 def command_lines() -> Iterator[set[str]]:
-    """Every command line that a process below this one has meanwhile, as `ps` would show it."""
+    """Collect during the block the command lines of all processes below this one, as `ps` would show them."""
     seen: set[str] = set()
     ended = threading.Event()
 
@@ -124,7 +124,7 @@ async def test_credentials_are_used_and_seen_by_nobody(
             node = await value_of(service, code, "corporate@1.0.0", language=JAVASCRIPT)
             reports = json.dumps([str(report) for report in await service.environments.reports()])
     assert (sees["found"], node["found"]) == ([], [])
-    assert min(sees["size"], node["size"]) > 200  # both of them did look
+    assert min(sees["size"], node["size"]) > 200  # both of them did look around
     assert {asked.partition(":")[0] for asked in corporate.proxy.asked} == {"localhost"}
     used = {asked.authorization for asked in corporate.index.asked if asked.authorization}
     assert used == {f"Bearer {TOKEN}", "Basic " + SECRETS[-1]}

@@ -1,7 +1,7 @@
-"""Packages that harm whoever imports them: refused by name when they are tried, nothing left, the next set unharmed.
+"""Packages that harm whoever imports them: when the host tries them, it refuses them by name and keeps nothing, and the next set is unharmed.
 
-Guards: the trial in a guest's sandbox with its limits and a time box (`environments.health`); without `_refuse_harm` each
-of these sets is installed with a note.
+The guard is the trial in an ordinary sandbox with limits and a time limit (`environments.health`). Without `_refuse_harm`,
+each of these sets would be installed with a note.
 """
 
 import hashlib
@@ -54,14 +54,14 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 @pytest.fixture
 def short_box(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One second instead of thirty for programs that use up their time, and less memory for the others to fill."""
+    """Give programs that use up their time one second instead of thirty, and the others less memory to fill."""
     timeout_s = 1.0 if name in ("hangs", "floods", "floodserr") else 30.0
     monkeypatch.setattr(health, "_IMPORT_S", timeout_s)
     monkeypatch.setattr(health, "_LIMITS", replace(health._LIMITS, timeout_s=timeout_s, memory_mb=300))
 
 
 def lay_out(archive: Archive, folder: Path) -> None:
-    """Unpack an archive as an installation would, for every user to read."""
+    """Unpack an archive as an installation would, readable for every user."""
     folder.chmod(0o755)
     if archive.file_name.endswith(".whl"):
         zipfile.ZipFile(io.BytesIO(archive.content)).extractall(folder)
@@ -77,7 +77,7 @@ async def unknown(modules: Sequence[str], _: Language) -> list[str | None]:
 
 
 async def tried(service: Service, archive: Archive, folder: Path, language: Language) -> str:
-    """Try a package; a Python one after one that is good. Return why it is refused."""
+    """Try a package (a Python package after a good one), and return why it is refused."""
     both = [wheel("bystander", {"bystander.py": ""}), archive] if language is PYTHON else [archive]
     for one in both:
         lay_out(one, folder)
@@ -169,7 +169,7 @@ importlib.import_module = forged
 
 
 async def test_what_a_package_says_of_its_own_trial_is_not_trusted(service: Service, index: Index, home: Path) -> None:
-    """The package changes the clock, and names files of the host as its own sources, so that they would be compiled."""
+    """The package changes the clock, and claims that files of the host are its sources, so that they would be compiled."""
     index.add_python(wheel("liar", {"liar.py": LIES}))
     index.add_python(wheel("zfine", {"zfine.py": ""}))
     code = "def evaluate(i, o, t): return 1"

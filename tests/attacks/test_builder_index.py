@@ -1,7 +1,7 @@
-"""Indexes that mean harm or are broken: the build ends in time, by name, and no other index is ever asked.
+"""Indexes that are hostile or broken: the build ends in time with an error that names the package, and no other index is ever asked.
 
-Guards: one index per tool and no configuration but ours (`packages.index`), `index_timeout_s`, the builder's memory limit
-(without it the flood takes the machine's), the redirect rules of uv and npm for credentials.
+The guards: one index per tool and no configuration except ours (`packages.index`), `index_timeout_s`, the builder's memory
+limit (without it the flood fills the machine's memory), and the rules of uv and npm for credentials in redirects.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ def index() -> Iterator[Index]:
         yield serving
 
 
-# the index sends nothing at all, or never sends everything
+# `hangs` sends nothing at all, `drips` never finishes
 MANNERS = {"hangs": (hang, "page"), "drips": (drip, "file")}
 
 
@@ -48,7 +48,7 @@ async def test_an_index_that_never_answers_is_given_up_and_can_be_asked_again(in
     async with building(tmp_path, index, index_timeout_s=3) as service:
         errors = await asyncio.gather(*(refusal(service, pin, language=language) for pin, language in pins))
         nothing_left(tmp_path)
-    # a wheel whose first bytes show, once they are there, that it is not an archive
+    # the first bytes of the dripping wheel may already show that it is not an archive
     early = (IndexUnavailable, PackagesFailed)
     for (pin, _), error in zip(pins, errors, strict=True):
         assert isinstance(error, early if pin == "drips==1.0.0" else IndexUnavailable), (pin, error)
@@ -84,7 +84,7 @@ async def test_a_redirect_takes_no_password_to_another_host(tmp_path: Path, pin:
         for path in (*pages(language), *archives(language)):
             corporate.odd[path] = redirect(other.url + path)
         async with building(tmp_path, corporate) as service:
-            with contextlib.suppress(HostError):  # an answer from the other one does not matter here
+            with contextlib.suppress(HostError):  # it does not matter what the other index answers
                 await evaluated(service, RETURNS_ONE[language], pin, language=language)
         assert corporate.asked
         basic = base64.b64encode(USER.encode()).decode()
@@ -113,7 +113,7 @@ async def test_a_redirect_to_nowhere_or_into_the_host_is_refused(
 async def test_a_package_of_the_same_name_elsewhere_is_never_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pin: str, language: Language
 ) -> None:
-    """Dependency confusion: every usual way of naming a second index points to one with a newer version."""
+    """Dependency confusion: every usual way to configure a second index points to one that has a newer version."""
     with Index() as corporate, Index() as public:
         corporate.add_python(wheel("inhouse", {"inhouse.py": "said = 'ours'"}))
         corporate.add_npm(npm_package("inhouse", {"index.js": "module.exports = 'ours'"}))

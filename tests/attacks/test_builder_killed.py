@@ -1,7 +1,7 @@
-"""A host that is killed in the middle of a build, at each step: no process outlives it, the next start clears up, and
-the set builds.
+"""A host that is killed during each step of a build: no process outlives it, the next start cleans up, and the set is then
+built.
 
-Guards: bubblewrap's `--die-with-parent` and its pid namespace (without them uv and npm go on), the sweep at the next start.
+The guards are bubblewrap's `--die-with-parent`, its pid namespace (without them uv and npm go on), and the cleaning at the next start.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ def index() -> Iterator[Index]:
 
 
 class Kill:
-    """A package set, and how to tell that its build is in the middle of a step."""
+    """A package set, and a way to tell that its build is in the middle of a step."""
 
     def __init__(self, name: str, language: str, reached: Callable[[Index, Path], bool]) -> None:
         self.name = name
@@ -71,7 +71,7 @@ def offer_all(index: Index) -> list[Kill]:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)  # five hosts are started
+@pytest.mark.timeout(300)  # the test starts five hosts
 def test_a_host_killed_at_any_step_leaves_no_process_and_builds_after_its_restart(index: Index, tmp_path: Path) -> None:
     asyncio.run(lend_toolchain(tmp_path))
     environment = {"EVALUATOR_HOST_PIP_INDEX_URL": index.pip_url, "EVALUATOR_HOST_NPM_REGISTRY": index.npm_url}
@@ -83,7 +83,7 @@ def test_a_host_killed_at_any_step_leaves_no_process_and_builds_after_its_restar
     index.add_python(wheel("tried", {"tried.py": "import time"}))
     with started(tmp_path, environment) as server:
         for kill in kills:
-            if kill.name == "tried":  # the lock belongs to the slow one, which is still the one that is installed
+            if kill.name == "tried":  # the lock is the slow version's, which the index still has
                 continue
             key = server.client.post("/v1/environments", json=kill.body).json()["key"]
             events = server.client.get(f"/v1/environments/{key}/events", timeout=100).text
@@ -94,7 +94,7 @@ def test_a_host_killed_at_any_step_leaves_no_process_and_builds_after_its_restar
 
 
 def killed_while_it_builds(kill: Kill, index: Index, home: Path, environment: dict[str, str]) -> int:
-    """Return the process id that the host had."""
+    """Start a host, kill it during the build, and return its process id."""
     server = started(home, environment)
     try:
         server.client.post("/v1/environments", json=kill.body)

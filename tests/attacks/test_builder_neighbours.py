@@ -1,6 +1,6 @@
-"""Packages that are large in what they say of themselves: the event loop of the host goes on for everybody else.
+"""Packages with very large metadata: the host's event loop keeps running for everybody else.
 
-Blocking of the loop is measured as processor time of its thread between two turns, so a busy machine changes nothing.
+Blocking is measured as processor time of the loop's thread between two turns, so that a busy machine changes nothing.
 """
 
 import asyncio
@@ -31,8 +31,7 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 @asynccontextmanager
 async def never_blocked(service: Service) -> AsyncIterator[None]:
-    """Fail if one turn of the event loop takes too much processor time, or a warm evaluator of another workspace gets
-    no turn."""
+    """Fail if a turn of the event loop takes too much processor time, or if another workspace's warm evaluator gets no turn."""
     worst, rows, over = 0.0, 0, asyncio.Event()
 
     async def measure() -> None:
@@ -61,7 +60,7 @@ async def never_blocked(service: Service) -> AsyncIterator[None]:
 
 
 async def test_a_wheel_of_many_modules(service: Service, index: Index, home: Path) -> None:
-    """Comparing each module with each took 36 seconds for 10,000 modules."""
+    """Comparing each module with every other one used to take 36 seconds for 10,000 modules."""
     modules = {f"m{number:06d}.py": "" for number in range(6_000)}
     index.add_python(wheel("many", {"many.py": "", **modules}))
     async with never_blocked(service):
@@ -70,7 +69,7 @@ async def test_a_wheel_of_many_modules(service: Service, index: Index, home: Pat
 
 
 def manifest_of(name: str, rest: str) -> Archive:
-    """A package that cannot be imported, with a given package.json."""
+    """Return a package that cannot be imported, with a given package.json."""
     described = npm_package(name, {}).manifest
     text = json.dumps(described)[:-1] + f', "rest": {rest}}}'
     files = {"package/package.json": text, "package/index.js": "throw new Error('no')"}
@@ -129,7 +128,7 @@ async def test_what_a_package_says_of_its_own_import(
 
 
 def offer_odd(index: Index, field: str, value: object) -> str:
-    """Offer a package with an odd field in its document; return its name."""
+    """Offer a package with an odd field in its metadata, and return its name."""
     name = f"odd-{field.lower()}"
     index.add_npm(npm_package(name, {"index.js": "module.exports = 1"}))
     kind, body = index.files[f"/npm/{name}"]

@@ -1,6 +1,6 @@
-"""Texts that are not pins: each would make uv or npm do something else, and is refused before either is started.
+"""Strings that are not pins: each would make uv or npm do something else, and is refused before one of them starts.
 
-Guard: `packages.pins.parse`. Without it (pins passed on as they are) the index is asked, and `-r` reads a file.
+The guard is `packages.pins.parse`. Without it, pins would be passed on as they are: the index would be asked, and `-r` would read a file.
 """
 
 from collections.abc import AsyncIterator, Iterator

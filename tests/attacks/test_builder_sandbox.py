@@ -1,6 +1,6 @@
-"""A build's processes see, take and do only what they may, seen from inside; as root and as an ordinary user.
+"""A build's processes see, use and do only what they may, as checked from inside; on hosts of root and of an ordinary user.
 
-Each guard was taken away once to see its test fail: a bind more, a limit left out, the filter not passed, no `_ENTER`.
+Each guard was removed once to see its test fail: a further bind, a missing limit, no filter, no `_ENTER`.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ def new_builder(home: Path, *, file_mb: int = 200, memory_mb: int = 512) -> Buil
 
 
 async def inside(builder: Builder, home: Path, code: str, *, sources: bool = False, **options: Any) -> Any:
-    """Run Python in a builder sandbox and return what it printed as JSON."""
+    """Run Python code in a builder sandbox, and return the JSON that it printed."""
     argv = (str(builder.tools.python), "-I", "-S", "-c", "import json, os, socket\n" + code)
     command = Command(argv, home / "cwd", {"HOME": str(home / "cwd")})
     run = builder.run_sources if sources else builder.run
@@ -104,7 +104,7 @@ async def test_only_its_own_folders_are_writable(builder: Builder, home: Path, s
         str(downloads),
     }
     assert [path.endswith("/tmp") for path in found if path.startswith(str(work))] == [True] * sources
-    if sources:  # its downloads are its own, and are gone
+    if sources:  # a source build has its own downloads, which are removed afterwards
         assert not downloads.exists()
 
 

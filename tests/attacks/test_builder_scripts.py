@@ -1,7 +1,7 @@
-"""Code that packages bring for their installation: not run unless the operator allows it, and then only in the builder.
+"""Installation scripts of packages: they run only if the operator allows it, and then only in the builder.
 
-Guards: `--only-binary :all:` and `--ignore-scripts` (taken away, the marks appear), the builder's mounts, its user and its
-environment without credentials, a cache of its own per command (with the shared one bound, `poisoned` is found there).
+The guards: `--only-binary :all:` and `--ignore-scripts` (without them the marks appear), the builder's mounts, its user, its
+environment without credentials, and a separate cache for each command (in a shared cache, `poisoned` would be found).
 """
 
 import json
@@ -20,7 +20,7 @@ from tests.packages import npm_package, source_archive, wheel
 
 PASSWORD = "c0rp-passw0rd"
 PROXY_PASSWORD = "pr0xy-passw0rd"
-MARK = Path(f"/tmp/ran-by-a-package-{os.getpid()}")  # a file that a script outside of any sandbox would leave
+MARK = Path(f"/tmp/ran-by-a-package-{os.getpid()}")  # a script that runs outside of all sandboxes would leave this file
 
 LOOTER = """
 def made():
@@ -81,7 +81,7 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 async def permissive(
     open_index: Index, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[tuple[Service, Path]]:
-    """A host whose operator allows source builds, and has passwords; its index asks for none."""
+    """A host whose operator allows source builds and has configured passwords; its index does not ask for them."""
     home = tmp_path_factory.mktemp("permissive")
     proxy = f"http://carol:{PROXY_PASSWORD}@127.0.0.1:9"
     changes: dict[str, Any] = {
@@ -96,7 +96,7 @@ async def permissive(
 
 
 def marks(home: Path) -> list[Path]:
-    """The files that scripts have left outside of a sandbox, or where builds share them."""
+    """Return the files that scripts have left outside of a sandbox, or in folders that builds share."""
     return [*home.rglob("ran"), *home.rglob("*poisoned*"), *([MARK] if MARK.exists() else [])]
 
 
@@ -129,7 +129,7 @@ async def test_a_build_script_that_is_allowed_finds_nothing_and_changes_nothing(
 ) -> None:
     service, home = permissive
     body = f"HOME = {str(home)!r}\n{LOOTER}"
-    for name in ("looter", "second"):  # the second one looks for traces of the first
+    for name in ("looter", "second"):  # the second package looks for traces of the first
         open_index.add_python(source_archive(name, body))
         code = f"import {name}\ndef evaluate(i, o, t):\n    return {{'score': 1, 'details': {name}.LOOT}}"
         loot = (await value_of(service, code, f"{name}==1.0.0"))["details"]
@@ -158,7 +158,7 @@ async def test_a_build_script_that_is_allowed_finds_nothing_and_changes_nothing(
 async def test_what_a_build_leaves_beside_its_files_is_refused_if_it_is_odd(
     permissive: tuple[Service, Path], open_index: Index, tamper: str, request: pytest.FixtureRequest
 ) -> None:
-    """The build's own process writes into the set that it installs, as far as the kernel lets it."""
+    """The build's own process writes into the set that it installs, as far as the kernel allows."""
     service, home = permissive
     name = "odd" + "".join(filter(str.isalpha, request.node.callspec.id))
     body = f"""

@@ -1,7 +1,7 @@
-"""Packages that nest folders beyond every limit: refused by name, removed, and nobody else notices, now or after a restart.
+"""Packages with folders nested beyond every limit: they are refused by name and removed, and nobody else notices, not even after a restart.
 
-Guards: `system.tree` (with `os.walk` and `rmtree` in its place the host does not start again), `contents.settle`,
-`DiskWatch`, which ends a build that it cannot look at.
+The guards are `system.tree` (with `os.walk` and `rmtree` in its place the host would not start again), `contents.settle`,
+and `DiskWatch`, which ends a build that it cannot look at.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ def nest(levels, mode=0o755):
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A data directory that the module under test removes, because pytest's own way fails on it as the host did."""
+    """A data directory that `system.tree` removes, because pytest cannot remove such deep folders."""
     with temporary_folder(None, "evaluator-host-trees-") as folder:
         (folder / "data").mkdir()
         yield folder / "data"
@@ -64,7 +64,7 @@ async def test_a_wheel_of_nested_folders_is_refused_by_name_and_forgotten(home: 
             nothing_left(home)
             assert (await evaluated(service, ONE, "harmless==1.0.0")).score == 1
             stage = home / "environments" / "build" / "staging" / f"{'0' * 64}.left"
-            nest(stage, 1500)  # as a killed host would leave it
+            nest(stage, 1500)  # what a killed host would leave
         async with building(home, index) as service:
             assert (await evaluated(service, ONE, "harmless==1.0.0")).score == 1
             nothing_left(home)
@@ -116,7 +116,7 @@ def made():
 @pytest.mark.long
 async def test_a_build_that_cannot_be_looked_at_is_ended(home: Path) -> None:
     watch = DiskWatch(home, limit_mb=100, own=(home / "file",))
-    (home / "file").touch()  # not a folder, so that every look fails
+    (home / "file").touch()  # a file instead of a folder, so that every look at it fails
     killed = asyncio.Event()
     await asyncio.wait_for(watch.watch(os.getpid(), killed.set), timeout=30)
     assert killed.is_set()
@@ -141,7 +141,7 @@ async def test_a_builder_whose_start_failed_tries_again(home: Path, monkeypatch:
 
 
 def too_large(folder: Path) -> bool:
-    """Return whether a folder holds over 10 MB; a folder that is being emptied at this moment may do so."""
+    """Return whether a folder holds over 10 MB; if it is being emptied at this moment, count it as too large."""
     try:
         return size_bytes(folder) > 10 << 20
     except OSError:
@@ -174,9 +174,7 @@ async def test_downloads_are_kept_while_a_build_uses_them(home: Path) -> None:
         trimming = asyncio.create_task(folder.trim_downloads(0))
         await asyncio.sleep(0.3)
         assert (folder.downloads / "file").exists()
-        entering = asyncio.create_task(
-            folder.using_downloads().__aenter__()
-        )  # a build that begins later waits for its turn
+        entering = asyncio.create_task(folder.using_downloads().__aenter__())  # a later build waits for its turn
         await asyncio.sleep(0.2)
         assert not entering.done()
     await trimming
@@ -186,7 +184,7 @@ async def test_downloads_are_kept_while_a_build_uses_them(home: Path) -> None:
 
 @pytest.mark.long
 def test_locks_of_sets_that_are_not_installed_are_kept_up_to_a_number_of_bytes(home: Path) -> None:
-    """Each set that anybody pins has a lock, so callers decide how many there are."""
+    """Each set that somebody pins has a lock, so that callers decide how many there are."""
     folder, target = EnvironmentFolder(home), LockTarget("3.13")
     keys = [f"sha256:{number:064x}" for number in range(4)]
     for number, key in enumerate(keys):
@@ -235,7 +233,7 @@ def test_an_installed_set_may_be_tampered_with_at_any_depth(home: Path) -> None:
     nest(files / "deep", 1100)
     assert len(differences(files, known)) == 1100
     before = descriptors()
-    with pytest.raises(PackagesFailed, match="64 levels") as kept:  # kept as a host keeps the errors of builds
+    with pytest.raises(PackagesFailed, match="64 levels") as kept:  # a host keeps the errors of builds in this way
         settle(files)
     assert kept.value.__traceback__ is not None
     assert descriptors() <= before

@@ -1,8 +1,8 @@
-"""Byte code of package sets: made by the Python that imports them, on every backend, and written nowhere else.
+"""Byte code of package sets: it is made by the Python that imports them, on every backend, and written only where it belongs.
 
-Guards: the sandbox without packages in which it is compiled, and the descriptors by which it is written
-(`environments.build.byte_code`). A `.pyc` is trusted as the `.py` beside it is; where and how many bytes the host writes
-is what a package must not decide.
+The guards are the sandbox without packages in which it is compiled, and the descriptors with which it is written
+(`environments.build.byte_code`). A `.pyc` is trusted as much as the `.py` beside it, but a package must not decide where
+the host writes, or how much.
 """
 
 import importlib.util
@@ -25,7 +25,7 @@ from tests.python_versions import OTHER, OWN
 ROOM = 1 << 20
 TAG = f"cpython-{OWN.replace('.', '')}"
 MANY = "\n".join(f"def f{number}(a, b={number}):\n    return [a, b, {{'c': a}}]" for number in range(1500))
-# Prints how much less processor time an import of `many` takes than compiling its text, in one process.
+# prints how much less processor time importing `many` takes than compiling its source, in one process
 IMPORTED = """
 import time
 def evaluate(inputs, outputs, trace):
@@ -71,7 +71,7 @@ async def test_a_set_of_containers_is_compiled_by_the_python_of_their_image(inde
 
 
 async def compiled(service: Service, files: Path, *names: str, room_bytes: int = ROOM) -> list[str]:
-    """Compile files, and return the byte code that exists afterwards."""
+    """Compile files, and return the names of the byte code files that exist afterwards."""
     await compile_sources(files, names, python=OWN, backend=service.pool.backend, room_bytes=room_bytes)
     return byte_code_of(files)
 
@@ -154,8 +154,7 @@ async def test_sources_that_harm_a_compiler_cost_themselves_only(service: Servic
 
 
 async def test_byte_code_takes_no_more_than_its_room(service: Service, tmp_path: Path) -> None:
-    """Each of three files is small as text and takes 400 KB compiled; there is room for two of them and for a last
-    small one."""
+    """Each of three files is small as source and takes 400 KB compiled; there is room for two of them, and for a small last one."""
     folded = "\n".join(f"v{number} = 'x' * 4000 + '{number}'" for number in range(100))
     files = laid_out(tmp_path / "set", a=folded, b=folded, c=folded, d="")
     found = await compiled(service, files, "a.py", "b.py", "c.py", "d.py", room_bytes=1_000_000)
@@ -178,7 +177,7 @@ async def test_byte_code_takes_no_more_than_its_room(service: Service, tmp_path:
 async def test_what_a_sandbox_returns_is_not_trusted(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:
-    """A program escaped from the compiler, and answers in its place."""
+    """A program has escaped from the compiler, and answers in its place."""
     monkeypatch.setattr(byte_code, "_COMPILE", f"def main(sources):\n    return {said}\n")
     files = laid_out(tmp_path / "set", a="", b="")
     found = await compiled(service, files, "a.py", "b.py")

@@ -1,9 +1,9 @@
-"""Every attack of the catalogue, in one campaign over each deployment, of which each test reads its own part.
+"""Every attack in the catalogue. All attacks on a deployment run together, and each test reads its own part of the report.
 
-All of them run over bubblewrap, in `make test` one of each kind. Over the other deployments run those that meet a guard of the deployment itself, one of
-each kind that the system call filter stops (test_syscalls.py tries every call over each), and one of each kind that the runner stops.
-With `EVALUATOR_HOST_WORKERS=2` a host of two processes is attacked over HTTP, with `EVALUATOR_HOST_SANDBOX_START=template` one that
-forks its sandboxes; `test_processes.py` and `test_template.py` always do that with some of them.
+On bubblewrap all attacks run, and in `make test` one of each kind. On the other deployments run those that meet a guard of the deployment itself, one
+of each kind that the system call filter stops (test_syscalls.py tries every call on each), and one of each kind that the runner stops.
+With `EVALUATOR_HOST_WORKERS=2` a host with two processes is attacked over HTTP, with `EVALUATOR_HOST_SANDBOX_START=template` a host that
+forks its sandboxes; `test_processes.py` and `test_template.py` always do that with some attacks.
 """
 
 from collections.abc import Iterable
@@ -22,22 +22,22 @@ from tests.attacks.shared_sandboxes import in_shared_sandboxes
 from tests.attacks.weakened import LOAD_TIMEOUT_S
 from tests.conftest import settings
 
-pytestmark = pytest.mark.timeout(900)  # the first test of a deployment makes its report
+pytestmark = pytest.mark.timeout(900)  # the first test for a deployment runs all of its attacks
 OF_EVERY_RUNNER = (Group.SOURCE, Group.VALUES)
-"""Attacks on what a runner and the host read; one that also meets a sandbox's own guard is in another group."""
+"""Attacks on what a runner and the host read; attacks that also meet a guard of the sandbox are in other groups."""
 OF_JAVASCRIPT = (Group.MEMORY, Group.PROCESSES)
 """The groups in which Node's sandbox has other limits than Python's; its mounts, network and system calls are the same."""
 OF_A_DEPLOYMENT = {
     Guard.NETWORK, Guard.ROOT, Guard.READ_ONLY, Guard.SCRATCH, Guard.PROC, Guard.IPC, Guard.CAPABILITIES,
     Guard.ENVIRONMENT, Guard.MEMORY, Guard.PROCESSES, Guard.DISK,
 }  # fmt: skip
-"""Guards that each deployment has itself; the others are one filter for all, or code of the runner and the host."""
+"""Guards that each deployment has in its own form; the others are a filter that all share, or code of the runner and the host."""
 OF_THE_HOST = {Guard.VERDICT, Guard.ANSWERS, Guard.HOST, Guard.PRISTINE, Guard.LOGS}
-"""Code of the runner and the host that meets nothing of a deployment."""
+"""Guards that are code of the runner and the host, whatever the deployment."""
 
 
 def chosen(deployment: str) -> list[Attack]:
-    """Return the attacks that are tried over a deployment: all over bubblewrap, elsewhere those that prove something of it."""
+    """Return the attacks that are tried on a deployment: on bubblewrap all, on others those that show something about it."""
     if deployment == "bubblewrap":
         return [*load_attacks(), *load_host_attacks()]
     kinds = by_kind(attack for attack in load_attacks() if attack.safe and not ends_in_the_runner(attack))
@@ -46,7 +46,7 @@ def chosen(deployment: str) -> list[Attack]:
 
 
 def by_kind(attacks: Iterable[Attack]) -> list[list[Attack]]:
-    """Return attacks by what they try, in which language, and by the guards that stop them."""
+    """Group attacks by what they try, their language, and the guards that stop them."""
     kinds: dict[tuple[object, ...], list[Attack]] = {}
     for attack in attacks:
         kinds.setdefault((attack.language, attack.group, attack.without), []).append(attack)
@@ -61,8 +61,7 @@ def ends_in_the_runner(attack: Attack) -> bool:
 
 
 def each_counts(attack: Attack) -> bool:
-    """Whether every attack of this kind is tried; otherwise one of them shows that their guard works over a deployment
-    too."""
+    """Whether every attack of this kind is tried; for other kinds, one attack shows that the guard works on a deployment too."""
     return attack.language is Language.PYTHON and meets_a_deployment(attack)
 
 
@@ -77,7 +76,7 @@ FIRST = {kind[0].name for kind in by_kind([*load_attacks(), *load_host_attacks()
 
 
 def marked(deployment: str, *others: object, name: str, first: bool = True) -> object:
-    """Return a case; those of other deployments than bubblewrap are long, and those of which there is another of the kind."""
+    """Return a case; it is long on deployments other than bubblewrap, or if it is not the first of its kind."""
     short = deployment == "bubblewrap" and first
     return pytest.param(deployment, *others, id=name, marks=[] if short else [pytest.mark.long])
 
@@ -90,7 +89,7 @@ CASES = [
 
 
 def to_run(request: pytest.FixtureRequest, deployment: str) -> list[Attack]:
-    """Return the attacks of a deployment whose tests this run has."""
+    """Return the attacks on a deployment whose tests are in this run."""
     cases = (getattr(item, "callspec", None) for item in request.session.items if item.path == request.path)
     wanted = {case.params["attack"].name for case in cases if case and "attack" in case.params}
     return [attack for attack in chosen(deployment) if attack.name in wanted]
@@ -98,7 +97,7 @@ def to_run(request: pytest.FixtureRequest, deployment: str) -> list[Attack]:
 
 @pytest.fixture(scope="module")
 async def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Verdict and problems of each attack by its name, and the problems of the host by none."""
+    """Verdict and problems of each attack by its name; the problems of the host have the name None."""
     attacks = to_run(request, request.param)
     if request.param == ORDINARY_USER:
         report = await report_as_ordinary_user([attack.name for attack in attacks])

@@ -1,4 +1,4 @@
-"""Connections that cost a host and never become a request: each is ended, and other callers notice nothing."""
+"""Connections that use a host's resources but never become a request: each is ended, and other callers notice nothing."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def sent_until_closed(server: Server, start: bytes, piece: bytes) -> int:
-    """Send `start`, then `piece` up to 64 times, as long as the host accepts it; return how many were sent."""
+    """Send `start`, then `piece` up to 64 times while the host accepts it; return how many pieces were sent."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as raw:
         raw.sendall(start)
         for count in range(64):
@@ -117,11 +117,11 @@ class Few:
 
 
 class _Server(uvicorn.Server):
-    capture_signals = staticmethod(contextlib.nullcontext)  # the signal handlers of the tests stay as they are
+    capture_signals = staticmethod(contextlib.nullcontext)  # keep the tests' own signal handlers
 
 
 async def status(reader: asyncio.StreamReader) -> bytes:
-    """Read a response whose body is two bytes; return its status, empty when the connection was closed."""
+    """Read a response with a body of two bytes, and return its status; empty if the connection was closed."""
     head = await asyncio.wait_for(reader.readline(), 10)
     while head and (await reader.readline()).strip():
         pass

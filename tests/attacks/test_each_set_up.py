@@ -1,7 +1,7 @@
-"""Attacks of one workspace on its neighbour, on hosts of every set-up: tunnels, names, secrets, budgets, streams, models.
+"""Attacks by one workspace on another, on hosts with every set-up: tunnels, names, secrets, budgets, streams, models.
 
-Each of them has tests in all its forms over bubblewrap as root; here one form is tried wherever the guard could depend on
-who runs the host, on the backend, and on how many processes and hosts there are.
+Other tests try each attack in all its forms on bubblewrap as root. Here one form is tried wherever the guard could depend on
+the user who runs the host, on the backend, or on the number of processes and hosts.
 """
 
 import asyncio
@@ -44,8 +44,8 @@ pytestmark = [
 
 WORKSPACES = ("alpha", "beta", "gamma")
 SECRET = "tok-5eb1c0ffee5add1e"
-DAY = 40  # requests to models that a workspace may make in a day
-STREAMS = 16  # event streams that a key may have open
+DAY = 40  # highest number of requests to models that a workspace may make in a day
+STREAMS = 16  # highest number of event streams that a key may have open
 NAMES = 10
 OWN_CGROUP = re.compile(r"(/\.\.)*(/|/evaluator-host\.[0-9a-f]{12}/[0-9a-f]{12}|/docker/[0-9a-f]{64})")
 SET_UPS: dict[str, dict[str, str]] = {
@@ -55,7 +55,7 @@ SET_UPS: dict[str, dict[str, str]] = {
     "two processes": {"EVALUATOR_HOST_WORKERS": "2"},
     "two hosts": {"EVALUATOR_HOST_REPLICAS": "2"},
 }
-# the dynamic linker reads LD_PRELOAD before Python runs
+# becomes the host by exec, because the dynamic linker reads LD_PRELOAD before Python runs
 BECOME = """
 import json, os, sys
 variables, library, until, home = json.loads(sys.argv[1]), *sys.argv[2:5]
@@ -106,18 +106,18 @@ JUDGE = {
 
 @dataclass(frozen=True)
 class Hosts:
-    """The hosts of a set-up, which share a database and the keys of three workspaces."""
+    """The hosts of one set-up, which share a database and the keys of three workspaces."""
 
     servers: tuple[Server, ...]
     keys: dict[str, str]
     model: ModelServer
     homes: tuple[Path, ...]
     database_url: str
-    until: Path  # a file; names with `slow` in them are looked up until it is there
+    until: Path  # path of a file; a look-up of a name with `slow` in it takes until the file exists
 
     @property
     def port(self) -> str:
-        """The model's server as a host that evaluators may reach."""
+        """Host and port of the model's server, which evaluators may reach."""
         return f"localhost:{self.model.url.split(':')[2].split('/')[0]}"
 
     @property
@@ -127,7 +127,7 @@ class Hosts:
 
     @asynccontextmanager
     async def clients(self, workspace: str) -> AsyncIterator[list[httpx.AsyncClient]]:
-        """Yield a client for each host, with a connection for each request: any process may accept it."""
+        """Yield a client for each host that makes a new connection for each request, so that any process may accept it."""
         limits = httpx.Limits(max_keepalive_connections=0)
         made = [
             httpx.AsyncClient(base_url=one.url, headers=bearer(self.keys[workspace]), timeout=200, limits=limits)
@@ -140,7 +140,7 @@ class Hosts:
                 await one.aclose()
 
     def stored(self) -> bytes:
-        """Return all that the hosts store of answers of models, and SQLite's files."""
+        """Return everything that the hosts store of models' answers: rows of the database, and SQLite's files."""
         if self.database_url.startswith("postgresql"):
             with psycopg.connect(self.database_url) as server:
                 return repr(server.execute("SELECT * FROM model_answers").fetchall()).encode()
@@ -214,7 +214,7 @@ def set_up(name: str, folder: Path, databases: Databases, model: ModelServer) ->
 
 
 def as_ordinary_user(folder: Path, home: Path, library: Path, until: Path, variables: dict[str, str]) -> list[str]:
-    """Give an ordinary user a data directory of its own, and return the command of its host."""
+    """Give an ordinary user a data directory, and return the command that starts that user's host."""
     (home / "toolchain").unlink()
     shutil.copytree(DATA_DIR / "toolchain", home / "toolchain", ignore=shutil.ignore_patterns("*.lock", ".stage-*"))
     for path in (home, *home.rglob("*")):
@@ -223,7 +223,7 @@ def as_ordinary_user(folder: Path, home: Path, library: Path, until: Path, varia
     for path in (folder, *folder.iterdir()):
         path.chmod(0o755)
     own = {**index_environment(), **variables, "EVALUATOR_HOST_IDLE_SANDBOXES": "0"}
-    del own["EVALUATOR_HOST_DATABASE_URL"]  # its default is in the data directory, which has another path there
+    del own["EVALUATOR_HOST_DATABASE_URL"]  # the default is in the data directory, which has another path for that user
     *shell, script = ordinary_user_command(["-c", BECOME, json.dumps(own), library, until, home], also=(folder,))
     return [*shell, f'{script} "$@"', "host"]
 
@@ -267,7 +267,7 @@ async def test_bytes_that_nobody_reads_fill_no_memory(hosts: Hosts) -> None:
 async def test_silent_name_servers_delay_no_neighbour(hosts: Hosts) -> None:
     names = [f"slow{number}.test:80" for number in range(NAMES)]
     async with hosts.clients("alpha") as alphas, hosts.clients("beta") as betas:
-        await reached(hosts, betas)  # starts and loads the sandboxes
+        await reached(hosts, betas)  # first start and load the sandboxes
         row = {"evaluators": [{"code": CALM}], "dataset": {"rows": [{"n": 1}]}}
         job = (await alphas[0].post("/v1/jobs", json=row)).raise_for_status().json()["id"]
         waiting, tests = [], []
@@ -278,7 +278,7 @@ async def test_silent_name_servers_delay_no_neighbour(hosts: Hosts) -> None:
                 made = await client.post("/v1/alerts", json={**rule, "url": f"https://slow{number}.example/x"})
                 assert made.status_code == 201, made.text
                 tests.append(asyncio.create_task(client.post(f"/v1/alerts/{rule['name']}/test")))
-        for _ in range(2):  # by the second time, alpha has given up, but the look-ups have not
+        for _ in range(2):  # the second time alpha has already given up, but its look-ups still run
             await reached(hosts, betas)
             told = [one.json()["deliveries"] for one in await asyncio.gather(*tests)]
             refused = await asyncio.gather(*waiting)
@@ -287,7 +287,7 @@ async def test_silent_name_servers_delay_no_neighbour(hosts: Hosts) -> None:
 
 
 async def reached(hosts: Hosts, clients: list[httpx.AsyncClient]) -> None:
-    """Ask a model and reach a host, several times by each host."""
+    """Call a model and reach a host, several times through each of the hosts."""
     for client in clients * 3:
         question = secrets.token_hex(4)
         assert (await scored(client, ASKING, inputs={"question": question}, models=["judge"]))[

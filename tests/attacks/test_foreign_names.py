@@ -1,10 +1,10 @@
-"""Every operation of a host, asked with the key of one workspace and the names of another: as if nothing had those names.
+"""Every operation of a host, called with the key of one workspace and the names of another: it answers as if nothing had those names.
 
-The operations are those of the running application: of the OpenAPI document, of repeated prefixes, of wires. A route
-that is added needs what its path, query and body name here, or the first test says so. Each request is also sent with the
-other workspace's own key: only an answer that then depends on the names shows that the request got as far as them.
+The operations are those of the running application: in the OpenAPI document, under repeated prefixes, of wires. If a route is
+added, the first test fails until the tables here say what its path, query and body name. Each request is also sent with the
+other workspace's own key: only if that answer depends on the names did the request get as far as looking them up.
 
-The MCP server and the commands are clients: they ask these operations.
+The MCP server and the commands are clients, which call these operations.
 """
 
 import json
@@ -69,20 +69,20 @@ async def counted(self, scope, receive, send):
     await serve(self, scope, receive, told)
 AccessMiddleware.__call__ = counted
 """
-"""Lets a host tell in each answer how many functions it called for the request."""
+"""Program that makes a host report in each answer how many functions it called for the request."""
 CALLS_BY_CHANCE = 45
-"""Calls by which two requests for nothing differ, in the fewest of three each."""
+"""How many function calls two requests for names that do not exist may differ by, at the minimum of three requests each."""
 Names: TypeAlias = dict[str, str]
 
 
 @dataclass(frozen=True)
 class Ask:
-    """The body, query and headers of a request, as a function of names."""
+    """The body, query and headers of a request, as functions of names."""
 
     body: Any = None
     query: dict[str, str] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
-    # whether the answer is the same for all names, because they are new names or are looked up later
+    # whether the answer is the same for all names, because the names are new or are looked up only later
     free: bool = False
 
     def filled(self, names: Names) -> dict[str, Any]:
@@ -115,7 +115,7 @@ LIKE = [
 
 
 def with_evaluators(**more: Any) -> list[Ask]:
-    """Bodies that name an evaluator, and whose code names models, secrets and data files."""
+    """Return bodies that name an evaluator, or whose code names models, secrets and data files."""
     named = ["<evaluator>", *(one.body for one in LIKE)]
     judge = {"judge": {"model": "<model>", "prompt": "{{ outputs }}", "scale": {"min": 0, "max": 1}}}
     return [Ask({"evaluator": one, **more}) for one in (*named, judge)]
@@ -133,7 +133,7 @@ JOBS = [
     Ask(of_job(target=TARGET)),
 ]
 LATE = [one if one in (JOBS[0], JOBS[4]) else replace(one, free=True) for one in JOBS]
-"""Errors for a name in code that is looked up only when a job runs."""
+"""Requests for jobs; a name in pasted code is looked up only when the job runs."""
 SPEC = {"metrics": [BUNDLE], "dataset": [{"a": "x", "b": "x"}]}
 NAMED_SPECS = [
     {**SPEC, "metrics": ["<space>/<bundle>"]},
@@ -253,7 +253,7 @@ ASKS: dict[str, list[Ask]] = {
     "POST /api/sandbox": [Ask({"labels": {"a": "b"}}, free=True)],
     "POST /process/code-run": [Ask({"code": "print(1)"})],
 }
-"""By operation, or by the end of its path: routes that repeat others under another prefix take what those take."""
+"""Requests by operation, or by the end of a path, because routes that repeat others under another prefix take the same."""
 
 FIXED = {
     "version": "1",
@@ -302,9 +302,9 @@ OF_NOBODY = {
     "/wires/langfuse/2015-03-31/functions/{function}/invocations": "any",
     "/wires/opik/{rest}": "any",
 }
-"""Paths whose names are not those of stored things, with one of them."""
+"""Paths with names that do not belong to stored objects, each with an example of a name."""
 OF_THE_HOST = ("/metrics", "/openapi.json", "/v1/info")
-"""Paths that answer everybody in the same way, and each time differently."""
+"""Paths whose answers do not depend on the caller, but differ from time to time."""
 REFERENCES = {
     *("data", "dataset", "evaluator", "evaluators", "job", "live", "model", "models", "names", "queue", "schedule"),
     *(
@@ -320,9 +320,9 @@ REFERENCES = {
         "model_providers",
     ),
 }
-"""Fields of bodies, and of queries, that name stored things."""
+"""Fields of bodies and queries that name stored objects."""
 PLAIN = ("ModelIn.model", "ModelChangeIn.model", "AlertIn.metric", "BundleIn.secrets")
-"""Fields of such a name that name nothing."""
+"""Fields that are called like a reference, but name no stored object."""
 
 
 @dataclass(frozen=True)
@@ -348,7 +348,7 @@ class Operation:
 
     @property
     def is_told(self) -> bool:
-        """Whether a table says what its requests contain."""
+        """Whether a table here says what requests for this operation contain."""
         return self.asks != [Ask()]
 
     def at(self, names: Names) -> str:
@@ -368,7 +368,7 @@ class Operation:
 
 
 def operations() -> list[Operation]:
-    """Every operation of a host with every wire; pages are left out because they are the same for everybody."""
+    """Return every operation of a host with all wires, except pages, which are the same for everybody."""
     pages = {getattr(one, "path", "") for one in Workbench().routes()}
     app = described_app()
     routes = [one for one in app.routes if getattr(one, "path", "") not in pages]
@@ -385,7 +385,7 @@ def operations() -> list[Operation]:
 
 
 def bodies() -> dict[str, dict[str, Any]]:
-    """The schema of the JSON body of each operation that the document describes, by operation."""
+    """Return the schema of the JSON body of each operation in the document."""
     document = described_app().openapi()
     found = {}
     for path, methods in document["paths"].items():
@@ -398,7 +398,7 @@ def bodies() -> dict[str, dict[str, Any]]:
 
 
 def parameters() -> dict[str, set[str]]:
-    """The parameters of the query and the headers of each operation that the document describes."""
+    """Return the query parameters and headers of each operation in the document."""
     document = described_app().openapi()
     return {
         f"{method.upper()} {path}": {one["name"] for one in described.get("parameters", ()) if one["in"] != "path"}
@@ -411,7 +411,7 @@ KINDS = tuple(sorted({*BY_PARAMETER.values(), *BY_COLLECTION.values(), *IN_A_PLA
 
 
 def keys_of(value: Any) -> set[str]:
-    """The names of all fields of a value, in lower case."""
+    """Return the names of all fields in a value, in lower case."""
     if isinstance(value, dict):
         return {name.lower() for name in value}.union(*map(keys_of, value.values()))
     return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
@@ -421,7 +421,7 @@ def test_every_operation_and_every_field_that_names_something_is_asked_here() ->
     names = {kind: kind for kind in (*KINDS, "url")}
     found, described, given = operations(), bodies(), parameters()
     for one in found:
-        one.at(names)  # a KeyError here: add what the parameter of this path names
+        one.at(names)  # on a KeyError here, add to the tables what the parameter in this path names
         assert one.is_told or str(one) not in described, f"{one} takes a body: say in ASKS what it names"
         schema = described.get(str(one), {"name": "", "properties": {}})
         wanted = {name for name in schema.get("properties", {}) if f"{schema['name']}.{name}" not in PLAIN}
@@ -434,7 +434,7 @@ def test_every_operation_and_every_field_that_names_something_is_asked_here() ->
 
 @dataclass
 class Scene:
-    """A host, a key of each of two workspaces, and the names of what `beta` has."""
+    """A host, a key for each of two workspaces, and the names of the objects that `beta` has."""
 
     server: Server
     url: str
@@ -464,7 +464,7 @@ class Scene:
         return self.ended(who, answer) if str(operation) == "POST /v1/jobs" and answer.is_success else answer
 
     def ended(self, who: str, made: httpx.Response) -> httpx.Response:
-        """Return how a job ended, which looks some names up when it runs."""
+        """Return the report of a job once it has ended, since a job looks up some names only when it runs."""
         path, headers = f"/v1/jobs/{made.json()['id']}", bearer(self.keys[who])
         until(lambda: self.server.client.get(path, headers=headers).json()["status"], "completed", "failed")
         job, failures = (self.server.client.get(path + part, headers=headers).json() for part in ("", "/failures"))
@@ -476,7 +476,7 @@ class Scene:
         return {str(one): plain(self.ask("beta", one, Ask(), self.names), self.names) for one in reading}
 
     def make(self, method: str, path: str, *, headers: dict[str, str] | None = None, **more: Any) -> Any:
-        """Make something in `beta`."""
+        """Send a request as `beta`, check that it succeeds, and return the answer."""
         headers = {**(headers or {}), **bearer(self.keys["beta"])}
         answer = self.server.client.request(method, path, headers=headers, **more)
         assert answer.is_success, (path, answer.status_code, answer.text)
@@ -490,7 +490,7 @@ VARIES = re.compile(
 
 
 def plain(answer: httpx.Response, *known: Names) -> tuple[int, str]:
-    """Return the status and text of an answer, without known names, new ids, times and measured figures."""
+    """Return the status and text of an answer, without known names, new ids, times and measurements."""
     text = answer.text
     for kind, name in (pair for names in known for pair in names.items()):
         text = text.replace(name, f"<{kind}>")
@@ -498,7 +498,7 @@ def plain(answer: httpx.Response, *known: Names) -> tuple[int, str]:
 
 
 def furnish(scene: Scene) -> None:
-    """Make one object of each kind for `beta`, with the mark in its texts."""
+    """Make one object of each kind for `beta`, with the mark in its strings."""
     rows = [{"inputs": {"q": MARK}, "outputs": MARK, "label": True}] * 3
     lines = "".join(f"{json.dumps(one)}\n" for one in rows).encode()
     name = {kind: f"beta-{kind.replace('_', '-')}" for kind in KINDS}
@@ -527,7 +527,7 @@ def furnish(scene: Scene) -> None:
     make("POST", f"/v1/schedules/{name['schedule']}/run")
     make("POST", "/v1/alerts", json={"name": name["alert"], "metric": "mean", "below": 0.5, "job": name["job"]})
     name["set"] = make("POST", "/v1/environments", json={"packages": ["six==1.17.0"]})["key"]
-    make("GET", f"/v1/environments/{name['set']}/events")  # waits until it is installed
+    make("GET", f"/v1/environments/{name['set']}/events")  # returns once the package set is installed
     make("POST", "/apis/entities/v2/workspaces", json={"name": name["space"]})
     place = f"v2/workspaces/{name['space']}"
     make("POST", f"/apis/files/{place}/filesets", json={"name": name["fileset"]})
@@ -573,7 +573,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 @contextmanager
 def furnished(folder: Path, *, program: str = "") -> Iterator[Scene]:
-    """Start a host on which `beta` has one of everything; `program` changes its modules before."""
+    """Start a host on which `beta` has one object of each kind; before, `program` changes the host's modules."""
     home = new_home(folder)
     database = f"sqlite:///{home / 'host.db'}"
     keys = {name: make_key("key", name, url=database) for name in ("alpha", "beta")}
@@ -625,7 +625,7 @@ def test_names_of_others_are_answered_as_names_of_nothing(scene: Scene) -> None:
 
 @pytest.mark.long
 def test_names_of_others_cost_the_host_what_names_of_nothing_cost(tmp_path: Path) -> None:
-    """Else the time of an answer would tell that there is something of that name."""
+    """Otherwise the time of an answer would reveal that something has that name."""
     differing = []
     with furnished(tmp_path, program=COUNTING) as scene:
         asked = (scene.names, scene.unknown()) * 3
@@ -645,11 +645,11 @@ def test_names_of_others_cost_the_host_what_names_of_nothing_cost(tmp_path: Path
 
 @pytest.mark.long
 def test_the_same_requests_depend_on_the_names_for_who_has_them(scene: Scene) -> None:
-    """Otherwise the test above would also pass if requests were refused for another reason."""
+    """Without this test, the one above would also pass if requests were refused for another reason."""
     blind, gone = list[str](), set[str]()
     for operation, ask in in_order():
         last = operation.at(scene.names).rpartition("/")[2]
-        if operation.method == "DELETE" and last in gone:  # under another prefix
+        if operation.method == "DELETE" and last in gone:  # the object was already deleted under another prefix
             continue
         answers = []
         for names in (scene.names, scene.unknown()):
@@ -668,7 +668,7 @@ def names_something(operation: Operation, ask: Ask) -> bool:
 
 
 def undo(scene: Scene, who: str, operation: Operation, ask: Ask, names: Names, answer: httpx.Response) -> None:
-    """Remove what a request made under a name, so that later requests find nothing of that name."""
+    """Remove what a request made under a name, so that later requests find nothing with that name."""
     if not answer.is_success or operation.method not in ("POST", "PUT"):
         return
     path, filled = operation.at(names), ask.filled(names)

@@ -1,4 +1,4 @@
-"""User code that forks and lets both copies come back: one row has one answer, and it is the first copy's."""
+"""User code that forks, so that both copies return: a row has only one answer, which is the first copy's."""
 
 import pytest
 

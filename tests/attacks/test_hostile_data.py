@@ -1,4 +1,4 @@
-"""One caller's data against the others, on a real host: templates and files that would stop it, and a host that is killed."""
+"""One caller's data against the other callers, on a real host: templates and files that would stop the host, and a host that is killed."""
 
 import io
 import threading
@@ -26,7 +26,7 @@ LONG_NUMBERS = [{"a": "f" * 4_000_000, "b": "e" * 2_000_000}]
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host, and the keys of an attacker and of a neighbour."""
+    """A host, with a key for an attacker and one for a neighbour."""
 
     server: Server
     alpha: str
@@ -45,7 +45,7 @@ class Host:
 
     @contextmanager
     def neighbour(self) -> Iterator[Counter[object]]:
-        """Let the neighbour call meanwhile; every one of its calls is answered, and the host's memory stays small."""
+        """Let the neighbour make calls during the block, and check that all are answered and that the host's memory stays small."""
         before_mb, answers, stop = resident_mb(self.server.process.pid), Counter[object](), threading.Event()
         restart_peak(self.server.process.pid)
 
@@ -82,7 +82,7 @@ def test_a_neighbour_is_served_while_hostile_data_is_read_and_a_killed_host_leav
     file = io.BytesIO()
     parquet.write_table(pa.table({"a": texts}), file, compression="zstd", store_schema=False)
     with host.neighbour() as answers:
-        # the end of the job is tested in tests/jobs/test_hostile_templates.py
+        # tests/jobs/test_hostile_templates.py tests how the job ends
         job = host.start(LONG_DIVISION, LONG_NUMBERS).json()
         host.start("{{ item.n|round(item.p) }}", [{"n": 5, "p": -1_000_000_000}])
         refused = host.ask(

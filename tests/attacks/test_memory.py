@@ -1,4 +1,4 @@
-"""Callers who would fill the host's memory: its peak stays bounded, and another workspace is served meanwhile."""
+"""Callers who would fill the host's memory: its peak stays within a limit, and another workspace is served meanwhile."""
 
 import http.client
 import json
@@ -19,14 +19,14 @@ from tests.keyed import bearer, is_problem, make_key
 from tests.processes import own_seconds, peak_mb, restart_peak
 from tests.server import Server
 
-MEMORY_MB = 96  # memory for requests; what is sent and returned here is slightly more
+MEMORY_MB = 96  # memory for requests; the tests send and return slightly more
 PEAK_MB = 448
 PLAIN = {"evaluator": {"code": "def evaluate(inputs, outputs, trace):\n    return 1.0\n"}}
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host with little memory and the keys of an attacker and of a neighbour."""
+    """A host with little memory, and the keys of an attacker and a neighbour."""
 
     server: Server
     alpha: str
@@ -41,12 +41,12 @@ class Host:
 
     @contextmanager
     def watched(self) -> "Iterator[Seen]":
-        """Let the neighbour call meanwhile, and measure the host's peak of memory."""
+        """Let the neighbour make calls during the block, and measure the host's peak memory."""
         restart_peak(self.server.process.pid)
         seen, stop = Seen(), threading.Event()
 
         def call() -> None:
-            while True:  # at least once, however soon the attack is over
+            while True:  # at least one call, however soon the attack is over
                 seen.answers[self.ask(self.beta, "GET", "/healthz").status_code] += 1
                 seen.answers[self.ask(self.beta, "POST", "/v1/evaluate", json=PLAIN).status_code] += 1
                 if stop.wait(0.1):
@@ -89,7 +89,7 @@ def test_large_bodies_of_many_callers_are_refused_and_small_ones_served(host: Ho
     body = json.dumps({"evaluator": {"code": code}, "outputs": ["x" * 90] * 140_000}).encode()
 
     def call(_: int) -> httpx.Response:
-        """Call as clients do that read an answer only after they have sent everything."""
+        """Call like a client that reads the answer only after it has sent everything."""
         headers = {"Content-Type": "application/json", **bearer(host.alpha)}
         with closing(http.client.HTTPConnection("127.0.0.1", host.server.port, timeout=120)) as connection:
             connection.request("POST", "/v1/evaluate", body, headers)

@@ -1,6 +1,6 @@
-"""A host of two processes stops what a host of one stops: attacks on what passes through a host, and the cases of a link.
+"""A host with two processes stops the same attacks as a host with one: attacks on what passes through a host, and the cases of a link.
 
-`EVALUATOR_HOST_WORKERS=2 make test-all ARGS='tests/attacks/test_catalogue.py tests/contract/test_conformance.py'` tries all of both.
+`EVALUATOR_HOST_WORKERS=2 make test-all ARGS='tests/attacks/test_catalogue.py tests/contract/test_conformance.py'` tries all attacks and cases.
 """
 
 import asyncio
@@ -62,11 +62,11 @@ ODD = [
     b"POST /v1/datasets?name=a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     b"POST /v1/evaluators HTTP/1.1\r\n"
     + HEAD.replace(b"localhost", b"evil.example")
-    + b"\r\n{",  # the rest of the body never comes
+    + b"\r\n{",  # the rest of the body never arrives
     b"POST /v1/evaluators HTTP/1.1\r\n" + HEAD + b"\r\n{",
     b"POST /v1/evaluators HTTP/1.1\r\n" + HEAD.replace(b"100", b"9" * 11) + b"\r\n{",
 ]
-"""Requests that the first process answers or refuses because of their content, or because a part never arrives."""
+"""Requests that a process answers or refuses because of their content, or because a part never arrives."""
 
 
 def answer_of(server: Server, pid: int, request: bytes) -> list[bytes]:
@@ -98,7 +98,7 @@ async def test_whichever_process_accepts_a_request_it_is_answered_alike(tmp_path
 
 async def test_a_row_of_too_many_levels_to_pass_on_fails_as_it_does_in_one_process(tmp_path: Path) -> None:
     async with served("bubblewrap", tmp_path) as host:
-        for number in range(6):  # each of the two processes gets some of them
+        for number in range(6):  # enough that each of the two processes gets some
             code = f"def evaluate(inputs, outputs, trace):\n    return 1.0  # {number}\n"
             body = f'{{"evaluator": {{"code": {json.dumps(code)}}}, "inputs": {{"a": {"[" * 700 + "]" * 700}}}}}'
             async with httpx.AsyncClient(

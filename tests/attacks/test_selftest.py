@@ -1,4 +1,4 @@
-"""`evaluator-host selftest`: what an operator sees of a sound deployment, of weakened ones, and of none."""
+"""`evaluator-host selftest`: what an operator sees if the deployment is sound, if it is weakened, and if there is none."""
 
 import json
 import os

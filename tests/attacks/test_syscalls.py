@@ -1,8 +1,8 @@
-"""Every system call that the kernel has, tried from inside: refused is what is declared, and nothing else.
+"""Every system call that the kernel has, tried from inside a sandbox: exactly the declared calls are refused.
 
-The declaration (sandbox_images/seccomp.json) is read here anew, by names and numbers of the kernel's own tables
-(tests/fixtures/syscalls.json); the filters that run were compiled from it by this project (bubblewrap) and by libseccomp
-(Docker). What is not refused must answer as it does to a process of this machine that has no filter.
+The declaration (sandbox_images/seccomp.json) is read here independently, with names and numbers from the kernel's own tables
+(tests/fixtures/syscalls.json). The filters in force were compiled from it by this project (bubblewrap) and by libseccomp
+(Docker). A call that is not refused must answer as it does to a process on this machine without a filter.
 """
 
 import errno
@@ -30,12 +30,12 @@ POLICY: dict[str, Any] = json.loads((SANDBOX_IMAGES_DIR / "seccomp.json").read_t
 NUMBER = TABLES[platform.machine()]
 NAME = {number: name for name, number in NUMBER.items()}
 NEWEST = max(NUMBER.values())
-OLDEST_UNKNOWN_TO_LIBSECCOMP = 451  # engines ship libraries years older than kernels; see docs/sandbox.md
+OLDEST_UNKNOWN_TO_LIBSECCOMP = 451  # Docker's libraries are years older than kernels; see docs/sandbox.md
 X32 = 1 << 30
 WAITS = ("pause", "sync")
 PROCESSES = ("fork", "vfork", "clone")
 ENOSYS, EPERM = 38, 1
-NOT_THERE = (ENOSYS, "signal 31", "signal 11")  # refused, killed by the filter, or killed by a kernel without this gate
+NOT_THERE = (ENOSYS, "signal 31", "signal 11")  # refused, or killed by the filter or by a kernel without this gate
 ALL_ONES = (1 << 64) - 1
 NAMESPACES = (0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
 SIGCHLD = 17
@@ -45,7 +45,7 @@ Outcome = int | str
 
 
 def calls() -> list[Call]:
-    """Every call number with harmless arguments, and calls that a rule examines with arguments around its limits."""
+    """Return every call number with harmless arguments, and those with a rule about arguments with values around its limits."""
     made = [(way(n), n, () if NAME.get(n) in PROCESSES else (ALL_ONES,) * 6) for n in range(NEWEST + 130)]
     made += [("plain", n, (0,) * 6) for name, n in NUMBER.items() if (name, n) in unconditional()]
     made += [(way(NUMBER[name]), NUMBER[name], arguments) for name, arguments in conditional()]
@@ -92,8 +92,7 @@ MATCHES = {
 
 
 def declared(number: int, arguments: tuple[int, ...]) -> set[int]:
-    """Return the errors that the declaration has for a call; if several rules match, the engine may use any of their
-    errors."""
+    """Return the errors that the declaration has for a call; if several rules match, the engine may use any of them."""
     padded = (*arguments, *[0] * 6)
     return {
         rule["errnoRet"]
@@ -112,7 +111,7 @@ def question() -> dict[str, Any]:
 
 @cache
 def without_a_filter() -> list[Outcome]:
-    """The answers of these calls to a process that has as few rights, but no filter."""
+    """Return the answers of these calls to a process with as few rights, but without a filter."""
     script = (
         "import ctypes, json, os, sys\n"
         "asked = json.load(sys.stdin)\n"
@@ -128,7 +127,7 @@ def without_a_filter() -> list[Outcome]:
 
 
 def deviations(outcomes: list[Outcome], *, knows: int = NEWEST) -> list[str]:
-    """Every call that did not end as declared. `knows`: the newest call that whoever compiled the filter could name."""
+    """Return every call that did not end as declared. `knows` is the newest call that the filter's compiler could name."""
     assert len(outcomes) == len(calls())
     found = []
     for (how, number, arguments), outcome, free in zip(calls(), outcomes, without_a_filter(), strict=True):
@@ -136,7 +135,7 @@ def deviations(outcomes: list[Outcome], *, knows: int = NEWEST) -> list[str]:
         if how == "compat" or number >= X32:
             expected = set(NOT_THERE)
         elif NAME.get(number) == "sync":
-            expected = {0, "blocked"}  # these calls take as long as this machine's disks need
+            expected = {0, "blocked"}  # how long these calls take depends on the machine's disks
         elif NAME.get(number) == "restart_syscall":
             expected |= {errno.EINTR}  # the result of a call that a signal interrupted
         elif number > knows:

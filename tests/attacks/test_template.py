@@ -1,6 +1,6 @@
-"""Sandboxes forked from a template stop what a deployment stops: one Python attack of each kind.
+"""Sandboxes forked from a template stop the same attacks as other sandboxes: one Python attack of each kind.
 
-`tests/contract/test_cases.py` has all of Python's cases in such sandboxes.
+`tests/contract/test_cases.py` runs all Python cases in such sandboxes.
 """
 
 from evaluator_host.engine.config.settings import SandboxStart

@@ -1,8 +1,8 @@
-"""A guest's view names neither its host nor the service's secrets, and is the same wherever it runs.
+"""What an evaluator in a sandbox can see contains neither names of its host nor secrets of the service, and is the same on each host.
 
-Two hosts are started whose every name and secret is a word of its own (host name, folders, home, environment, index
-credentials). Guests write down all they see: twice on the one, for two tenants, and once on the other. What may hold a
-word, and what may differ, is named here; docs/sandbox.md tells operators the same ("What a guest can see").
+Two hosts are started in which every name and secret is a unique word (host name, folders, home, environment, index
+credentials). Evaluators write down all that they see: twice on one host, for two tenants, and once on the other. What may
+contain a word, and what may differ, is listed here; docs/sandbox.md tells operators the same ("What a guest can see").
 """
 
 import re
@@ -20,23 +20,23 @@ from tests.attacks.marked_host import LANGUAGES, Words, marked_host, view_from
 from tests.ordinary_user import PROJECT
 
 pytestmark = pytest.mark.long("two hosts and four guests; test_catalogue.py has attacks on files and on /proc")
-LEAST_CHARACTERS = 12  # shorter names are words of the language as well ("quiet", "core")
+LEAST_CHARACTERS = 12  # shorter names may also be ordinary words ("quiet", "core")
 REAL_NAMES = ("/proc/cmdline", "/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/core_pattern", "/etc/machine-id")
 
-# Bind mounts tell where they come from, to every process that may read its own mountinfo.
+# mountinfo, which each process may read about itself, says where bind mounts come from
 BOUND = re.compile(r"/proc/(own|\d+)/mountinfo")
-# Kernel counters of the whole machine. They change from one moment to the next.
+# kernel counters of the whole machine, which change all the time
 COUNTERS = re.compile(
     r"/proc/(buddyinfo|cgroups|diskstats|interrupts|irq/.*|key-users|loadavg|locks|meminfo|pagetypeinfo|pressure/.*"
     r"|schedstat|slabinfo|softirqs|stat|sys/fs/.*|sys/kernel/(ns_last_pid|pty/nr|random/.*)|sys/net/.*|sys/vm/.*|uptime"
     r"|vmallocinfo|vmstat|zoneinfo|timer_list|self|thread-self)"
 )
-# Addresses, numbers and times of the sandbox's own two processes.
+# addresses, numbers and times of the sandbox's own two processes
 PROCESS = re.compile(
     r"/proc/(own|1)/(arch_status|auxv|autogroup|cgroup|environ|fd/.*|fdinfo/.*|io|ksm_.*|maps|map_files/.*|mounts|mountstats"
     r"|net/.*|ns/.*|numa_maps|oom_score|sched|schedstat|smaps.*|stack|stat|statm|status|syscall|timers|wchan|latency)"
 )
-# Names that one process happens to hold; a sandbox that waited for its evaluator has run other code of the runner.
+# names that a process happens to have; a sandbox that was started in advance has run other code of the runner
 ANSWERS = re.compile(
     r"code|descriptors|session|(main )?process (pid|ppid|title)|(main )?report|names|stack|call sites|cache"
 )
@@ -44,7 +44,7 @@ ANSWERS = re.compile(
 
 @dataclass(frozen=True)
 class Seen:
-    """Three views of each language: two of one host, one of the other."""
+    """For each language three views: two from one host, one from the other."""
 
     words: Words
     views: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]
@@ -73,7 +73,7 @@ def seen_fixture(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 
 def real_names() -> tuple[str, ...]:
-    """The names of this very machine, whoever runs the test."""
+    """Return the real names of this machine and of the user who runs the test."""
     texts = [Path(name).read_text().strip() for name in REAL_NAMES if Path(name).exists()]
     paths = (f"{PROJECT}/", f"{Path(sys.base_prefix).resolve()}/")
     return tuple(text for text in (*texts, *paths) if len(text) >= LEAST_CHARACTERS)
@@ -91,7 +91,7 @@ def test_nothing_in_view_names_the_host_or_its_secrets(seen: Seen, language: str
             for where, found in one["found"].items()
             for word in found
             if seen.docker or not (BOUND.fullmatch(where) and word[::-1] in paths)
-            if where != "sysconfig"  # the folder where the interpreter was built, which it tells everybody
+            if where != "sysconfig"  # the interpreter itself contains the name of the folder in which it was built
         }
         assert named == set()
 
@@ -105,7 +105,7 @@ def test_two_hosts_and_two_tenants_look_alike(seen: Seen, language: str) -> None
 
 
 def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
-    """The places in which two views differ though they should not."""
+    """Return the places in which two views differ although they should not."""
     expected = [
         key for pattern in (COUNTERS, PROCESS, ANSWERS) for key in one.keys() | other.keys() if pattern.fullmatch(key)
     ]
@@ -118,12 +118,13 @@ def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
 
 
 def alike(view: dict[str, str]) -> dict[str, str]:
-    """Return the view without the number of its user, which differs between sandboxes, and only places and kinds of
-    mounts."""
+    """Return a view without the user's number, which differs between sandboxes, and of mounts only places and kinds."""
     status = dict(line.split(":\t", 1) for line in view["/proc/own/status"].splitlines() if ":\t" in line)
     uid = status["Uid"].split()[0]
     plain = {key: re.sub(rf"\b{uid}\b", "UID", text) for key, text in view.items()}
-    if "/proc/1/cmdline" in plain:  # the number of descriptors that the host had open when it started this sandbox
+    if (
+        "/proc/1/cmdline" in plain
+    ):  # contains the number of descriptors that the host had open when it started this sandbox
         plain["/proc/1/cmdline"] = re.sub(r"--args\0\d+", "--args\0N", plain["/proc/1/cmdline"])
     for key in {"/proc/own/mountinfo", "/proc/1/mountinfo"} & plain.keys():
         lines = [line.split(" ") for line in plain[key].splitlines()]

@@ -1,9 +1,9 @@
-"""Every attack is seen to get through where the guards that stop it are gone: the suite can fail, attack by attack.
+"""Every attack gets through if the guards that stop it are removed, which shows that each test of an attack can fail.
 
-Of those that one limit or an error stops, one is: the error that they must end with says what stopped them.
+Of the attacks that one limit stops with an error, only one is tried, because the error itself says what stopped them.
 
-All of them are over bubblewrap. Over Docker, one attack for each of the guards that its containers have themselves shows
-that this guard is what stops its kind there too (`test_catalogue.py` has them all stopped there).
+All of this is on bubblewrap. On Docker, one attack for each guard that containers have in their own form shows that this
+guard stops its kind there too (`test_catalogue.py` sees all attacks stopped there).
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -33,7 +33,7 @@ NEVER_SEEN: Final = {
 
 
 def cases() -> Iterator[object]:
-    """Each backend, the guards to take away, and the attacks that these guards stop."""
+    """Yield each backend with guards to take away and the attacks that these guards stop."""
     for backend in ("bubblewrap", "docker"):
         by_guards: dict[frozenset[Guard], list[Attack]] = {}
         for attack in load_attacks():
@@ -48,7 +48,7 @@ def cases() -> Iterator[object]:
 
 @pytest.fixture(scope="module")
 async def host(request: pytest.FixtureRequest) -> AsyncIterator[AttackedHost]:
-    """One host of each backend; only its sandboxes are weakened."""
+    """A host on each backend; only its sandboxes are weakened."""
     async with attacked_host(request.param) as running:
         yield running
 

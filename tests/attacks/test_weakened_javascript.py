@@ -1,4 +1,4 @@
-"""Every JavaScript attack that names guards is seen to get through where they are gone; over bubblewrap."""
+"""Every JavaScript attack that names guards gets through if these are removed; on bubblewrap."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ AT_ONCE: Final = 4
 
 
 def cases() -> Iterator[object]:
-    """The guards to take away, and the attacks that these guards stop."""
+    """Yield guards to take away, with the attacks that these guards stop."""
     by_guards: dict[frozenset[Guard], list[Attack]] = {}
     for attack in load_attacks():
         if attack.without and attack.language is not Language.PYTHON:
@@ -27,7 +27,7 @@ def cases() -> Iterator[object]:
 
 @pytest.fixture(scope="module")
 async def host() -> AsyncIterator[AttackedHost]:
-    """One host; only its sandboxes are weakened."""
+    """A host; only its sandboxes are weakened."""
     async with attacked_host("bubblewrap") as running:
         yield running
 

@@ -1,10 +1,10 @@
-"""Takes single guards away from both backends, so that an attack which each of them stops is seen to get through.
+"""Takes single guards away from both backends, so that tests can see the attacks get through that these guards stop.
 
     with weakened({Guard.SECCOMP}, folder=tmp_path):
         ...  # every sandbox that starts here has no filter
 
-This is for tests alone: it replaces the pure builders of arguments by ones that leave something out, the limits that
-a sandbox is started and told with, or lines of a copy of the runner. No setting of a user can do any of it.
+This is only for tests: it replaces the functions that build arguments with ones that leave something out, or the limits with
+which a sandbox is started, or lines in a copy of the runner. No setting can do any of this.
 """
 
 import asyncio
@@ -63,21 +63,21 @@ _NAMED: Final = {
 _STAYS: Final = {
     Guard.ROWS, Guard.CLEANING, Guard.CHANNEL, Guard.ANSWERS, Guard.STREAMS, Guard.SCRATCH, Guard.READ_ONLY, Guard.VERDICT,
 }  # fmt: skip
-"""Guards without which an attack could be due to another attack in its sandbox."""
+"""Guards that stay, because without them an attack might succeed only because of another attack in its sandbox."""
 _SECRET: Final = "EVALUATOR_HOST_SECRET_OF_TESTS=s3cret"
-LOAD_TIMEOUT_S: Final = 0.7  # a loop at module level takes this much processor time, twice
+LOAD_TIMEOUT_S: Final = 0.7  # short, because a loop at module level uses this much processor time twice
 
 
 @dataclass(frozen=True, slots=True)
 class AttackedHost:
-    """A running host, and what it lays out for attacks to reach. Its sandboxes start with the guards of that moment."""
+    """A running host, with the things that it lays out for attacks to reach. Its sandboxes start with the guards in force then."""
 
     service: Service
     canaries: Canaries
 
     async def never_through(self, attacks: Sequence[Attack], *, at_once: int) -> list[str]:
-        """Return the names of attacks that do not get through; one that has to win a race is tried a few times, alone."""
-        while self.service.pool._evict_idle():  # idle sandboxes were started with other guards
+        """Return the names of attacks that do not get through; an attack that has to win a race is tried a few times, alone."""
+        while self.service.pool._evict_idle():  # remove idle sandboxes, which were started with other guards
             pass
         for language in {attack.language for attack in attacks}:
             assert await neighbour_problems(self.service, language) == [], "an honest evaluator must still run"
@@ -97,14 +97,13 @@ class AttackedHost:
 
 
 def to_be_seen(attacks: Sequence[Attack]) -> list[Attack]:
-    """Return the attacks for one set of guards that must be seen to get through: one of those whose error names the
-    guard, and all others."""
+    """Return the attacks that must get through without these guards: one of those whose error names the guard, and all others."""
     said = [attack for attack in attacks if says_what_stopped_it(attack)]
     return [attack for attack in attacks if attack not in said[1:]]
 
 
 def says_what_stopped_it(attack: Attack) -> bool:
-    """Whether an attack may only end with an error that names its one guard; `test_catalogue.py` sees that error."""
+    """Whether an attack can only end with an error that names its one guard; `test_catalogue.py` checks that error."""
     if attack.without == {Guard.VERDICT}:
         return all(one.status is Status.FAILED for one in attack.expected)
     return any(
@@ -130,12 +129,12 @@ async def attacked_host(backend: str) -> AsyncIterator[AttackedHost]:
 def weakened(guards: AbstractSet[Guard], *, folder: Path) -> Iterator[None]:
     """Start no sandbox with any of these guards.
 
-    Sandboxes start fresh, whatever the settings say: guards are taken from what bubblewrap is told. That an attack works
-    without its guard is a fact about the attack; over sandboxes of a template `test_catalogue.py` sees it stopped.
+    Sandboxes are not forked from a template, whatever the settings say, because guards are removed from bubblewrap's
+    arguments. That an attack works without its guard is a fact about the attack, whichever way sandboxes start.
 
     Args:
-      guards: Those to take away.
-      folder: A new one, for a copy of the runner.
+      guards: The guards to take away.
+      folder: A new folder for a copy of the runner.
     """
     folder.chmod(0o755)
     if guards & (EDITS.keys() | {Guard.READ_ONLY}):
@@ -148,7 +147,7 @@ def weakened(guards: AbstractSet[Guard], *, folder: Path) -> Iterator[None]:
         yield
 
 
-# bubblewrap
+# Weakening bubblewrap
 
 
 def _weaken_bubblewrap(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard], folder: Path) -> None:
@@ -159,7 +158,7 @@ def _weaken_bubblewrap(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard], fo
 
     patch.setattr(bubblewrap, "bubblewrap_args", arguments)
     patch.setattr(bubblewrap.BubblewrapBackend, "_forks", lambda *_: False)
-    if Guard.CAPABILITIES in guards:  # in a user namespace, capabilities are not those of the machine
+    if Guard.CAPABILITIES in guards:  # in a user namespace, capabilities are not valid on the machine itself
         patch.setattr(bubblewrap, "choose_identity", Identity)
     if Guard.ENVIRONMENT in guards:
         name, value = _SECRET.split("=")
@@ -212,12 +211,12 @@ def _add_capabilities(arguments: list[str]) -> None:
 
 
 def _bind_of(arguments: list[str], target: str) -> int:
-    """Return where the bind to a target stands."""
+    """Return the index in the arguments of the bind to a target."""
     return next(at for at, word in enumerate(arguments) if word == "--ro-bind" and arguments[at + 2] == target)
 
 
 def _last_mount(arguments: list[str]) -> int:
-    """Return where the root becomes read-only."""
+    """Return the index in the arguments at which the root becomes read-only."""
     return next(at for at, word in enumerate(arguments) if word == "--remount-ro" and arguments[at + 1] == "/")
 
 
@@ -233,7 +232,7 @@ def _shared(folder: Path) -> Path:
     return shared
 
 
-# Docker
+# Weakening Docker
 
 
 def _weaken_docker(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard], folder: Path) -> None:
@@ -294,16 +293,19 @@ _DOCKER: Final[dict[Guard, Callable[[dict[str, Any], dict[str, Any]], None]]] = 
 }
 
 
-# Limits, of either backend and of the runner
+# Weakening the limits of either backend and of the runner
 
 
 _OF_THE_SANDBOX: Final = {
-    Guard.MEMORY: ("memory_mb", 512),  # attacks take at most 300 MB, or all there is, which takes time
+    Guard.MEMORY: (
+        "memory_mb",
+        512,
+    ),  # attacks take at most 300 MB, or all memory, which would take time if there were more
     Guard.PROCESSES: ("processes", 1000),
     Guard.DISK: ("disk_mb", 256),
 }
 _OF_THE_RUNNER: Final = {**_OF_THE_SANDBOX, Guard.LOGS: ("log_kb", 1000), Guard.RESULT: ("result_kb", 4 * 1024)}
-_LONG_S: Final = 0.05  # slightly more than is allowed, so that the error names another limit
+_LONG_S: Final = 0.05  # seconds: slightly more than is allowed, so that the error names another limit
 
 
 def _higher_limits(guards: AbstractSet[Guard], limits: Mapping[Guard, tuple[str, int]]) -> dict[str, Any]:
@@ -348,7 +350,7 @@ def _start_larger(patch: pytest.MonkeyPatch, backend: Any, more: dict[str, Any])
     patch.setattr(backend, "start", weaker_start)
 
 
-# The host
+# Weakening the host
 
 
 def _weaken_host(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> None:
@@ -368,7 +370,7 @@ def _weaken_host(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> None:
 
 
 def _scored_whatever(result: Callable[..., Any]) -> Callable[..., Any]:
-    """A host that scores every program: ending, hanging and raising count as success."""
+    """Make a host score every program, even if it ends, hangs or raises an error."""
 
     async def weaker(*args: Any, **kwargs: Any) -> EvaluationResult:
         made: EvaluationResult = await result(*args, **kwargs)

@@ -1,9 +1,9 @@
-"""Takes guards of the JavaScript runner away, beside those that `weakened` takes from the host and the backend.
+"""Takes guards of the JavaScript runner away, besides those that `weakened` takes from the host and the backend.
 
     with weakened_javascript({Guard.CLEANING}, folder=tmp_path):
         ...  # what a row leaves behind stays
 
-Over bubblewrap: the sandbox is given a copy of the runner with lines of it replaced, where a guard is in the runner.
+On bubblewrap, if a guard is in the runner, the sandbox gets a copy of the runner with replaced lines.
 """
 
 import shutil
@@ -48,8 +48,8 @@ def weakened_javascript(guards: AbstractSet[Guard], *, folder: Path) -> Iterator
     """Start no sandbox with any of these guards.
 
     Args:
-      guards: Those to take away.
-      folder: A new one, for a copy of the runner.
+      guards: The guards to take away.
+      folder: A new folder for a copy of the runner.
     """
     general = folder / "general"
     general.mkdir()
@@ -74,7 +74,7 @@ def _start_edited(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard], runner:
 
 
 def _build_edited(guards: AbstractSet[Guard], folder: Path) -> Path:
-    """Return the folder of a runner that was built of edited sources."""
+    """Return the folder of a runner that was built from edited sources."""
     copy, runner = folder / "javascript", folder / "runner"
     shutil.copytree(config.RUNTIMES_DIR / "javascript", copy, ignore=shutil.ignore_patterns("node_modules"))
     for guard in guards & EDITS.keys():

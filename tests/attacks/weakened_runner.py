@@ -1,4 +1,4 @@
-"""A copy of the Python runner without one of its guards: lines of it that are replaced."""
+"""Makes copies of the Python runner without some of its guards, by replacing lines."""
 
 import shutil
 from collections.abc import Set as AbstractSet
@@ -89,7 +89,7 @@ EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
 
 
 def edit_runner(guards: AbstractSet[Guard], copy: Path) -> None:
-    """Make the copy, without these guards."""
+    """Remove these guards from a copy of the runner."""
     shutil.copytree(config.RUNTIMES_DIR / "python", copy, ignore=shutil.ignore_patterns("__pycache__"))
     for guard in guards & EDITS.keys():
         for name, text, instead in EDITS[guard]:

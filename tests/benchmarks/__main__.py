@@ -1,4 +1,4 @@
-"""`make bench`: the table of docs/performance.md, every figure beside its floor measured in the same run; writes JSON."""
+"""`make bench`: prints the table of docs/performance.md, each figure beside its floor from the same run, and writes JSON."""
 
 import argparse
 import asyncio
@@ -54,7 +54,7 @@ _MEETS: dict[str, Callable[[float, float], bool]] = {"≤": operator.le, "≥": 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the table: what was measured, against what, and the bar for the ratio (or the figure itself), if any."""
+    """One line of the table: a figure, the floor that it is compared with, and the limit for the ratio or the figure, if any."""
 
     figure: str
     value: float
@@ -66,12 +66,12 @@ class Line:
 
     @property
     def judged(self) -> float:
-        """The number held against the bar: the ratio where there is a floor, else the figure."""
+        """The number that is compared with the limit: the ratio if there is a floor, or else the figure."""
         return self.value / self.floor if self.floor else self.value
 
     @property
     def met(self) -> bool:
-        """Whether the bar is met, if there is one."""
+        """Whether the limit is met, or there is none."""
         return self.bar is None or _MEETS[self.sense](self.judged, self.bar)
 
 
@@ -429,7 +429,7 @@ PARTS: dict[str, Callable[[Settings, Add], Awaitable[None]]] = {
 async def _serve(
     settings: Settings, *, module: str = "evaluator_host", place: int = 0, **variables: str
 ) -> tuple["subprocess.Popen[bytes]", int]:
-    """Start a host, the one of `place` among several; return its first process and its port."""
+    """Start a host, number `place` of several; return its first process and its port."""
     port = 18_710 + os.getpid() % 1000 + 1000 * place
     environment = {**os.environ, "EVALUATOR_HOST_DOCKER_HOST": settings.docker_host or "", **variables}
     if not settings.docker_host:
@@ -470,7 +470,7 @@ def show(lines: list[Line]) -> None:
 
 
 def main() -> None:
-    """Run, print, write `bench-results/<time>.json`."""
+    """Run the benchmarks, print the table, and write `bench-results/<time>.json`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--no-docker", action="store_true", help="leave out what needs a Docker engine")
     parser.add_argument("--only", choices=PARTS, action="append", help="measure that part alone; several times")
@@ -481,7 +481,7 @@ def main() -> None:
     if options.quick:
         raise SystemExit("\n".join(ratios.check(settings)) or 0)
     parts = options.only or [part for part in PARTS if part != "docker" or not options.no_docker]
-    lines = uvloop.run(measure(settings, parts))  # as `serve` does
+    lines = uvloop.run(measure(settings, parts))  # the same event loop as in `serve`
     show(lines)
     target = Path("bench-results")
     target.mkdir(exist_ok=True)

@@ -1,6 +1,6 @@
 """The load that one core and one gigabyte carry: processor time of a call and of a row, and memory of an evaluator that stays warm.
 
-All of it is counted, over a real host and its sandboxes, so that other work of the machine changes little of it.
+All of this is measured as processor time and memory of a real host and its sandboxes, so that other work on the machine changes little.
 """
 
 import http.client
@@ -15,7 +15,7 @@ from tests.benchmarks.tenants import processor_s
 
 CALLS, ROWS, EVALUATORS = 400, {Isolation.ROW: 2000, Isolation.BATCH: 20_000}, 8
 _ROW = {"inputs": {"correct_answer": "Paris"}, "outputs": "Paris"}
-_BATCH = 1000  # rows of one request
+_BATCH = 1000  # number of rows in one request
 _SETTLE_S = 2.0  # seconds in which the host looks at its sandboxes and measures their memory
 
 
@@ -30,7 +30,7 @@ def spent_ms(port: int, pid: int, language: Language) -> dict[str, float]:
 
 
 def evaluator_mb(port: int, pid: int, language: Language) -> float:
-    """Return the MB that one more warm evaluator takes: its sandbox, and what the host keeps of it."""
+    """Return the MB that one more warm evaluator takes: its sandbox, and the host's memory for it."""
 
     def warm(first: int, last: int) -> float:
         for number in range(first, last):

@@ -1,8 +1,8 @@
-"""The cost of an engine that moves rows: rows per second of one node's pool alone, over Dask, Ray Core and Ray Data.
+"""The cost of an engine that distributes rows: rows per second of one node's pool alone, and with Dask, Ray Core and Ray Data.
 
-Each has one worker with the same pool of sandboxes; a round of each follows that of another, since the machine may have
-other work. A round measures one chunk, then many: the difference is what the other chunks cost, without the start of a
-worker, which Ray Data has for each data set. Ray is measured where it is installed.
+Each has one worker with the same pool of sandboxes. They are measured in turns, since the machine may have other work. A
+round measures one chunk, then many chunks: the difference is the cost of the other chunks without the start of a worker,
+which Ray Data needs for each data set. Ray is measured if it is installed.
 """
 
 import os
@@ -35,7 +35,7 @@ class Rate:
 
 
 def rates(data_dir: Path, isolation: Isolation) -> dict[str, Rate]:
-    """Return the best rate of each engine, and that without an engine (`alone`)."""
+    """Return the best rate of each engine, and the rate without an engine (`alone`)."""
     record = {"inputs": {"correct_answer": "Paris", "n": 1}, "outputs": "Paris"}
     rows = [(number, record) for number in range(ROWS[isolation])]
     chunks = [rows[first : first + BATCH] for first in range(0, len(rows), BATCH)]
@@ -48,7 +48,7 @@ def rates(data_dir: Path, isolation: Isolation) -> dict[str, Rate]:
             stack.enter_context(_ray())
             engines |= {"Ray Core": _ray_core(), "Ray Data": _ray_data}
         for run in engines.values():
-            _seconds(run, scorer, chunks[:1])  # opens the pool and starts its sandboxes
+            _seconds(run, scorer, chunks[:1])  # this opens the pool and starts its sandboxes
         for _ in range(ROUNDS):
             for name, run in engines.items():
                 first_s = _seconds(run, scorer, chunks[:1])

@@ -43,7 +43,7 @@ async def warm_call_ms(service: Service, language: Language, times: int = 400) -
 
 
 def warm_http_ms(port: int, language: Language, times: int = 300) -> list[float]:
-    """Milliseconds of a warm call over HTTP, on one kept connection."""
+    """Milliseconds of a warm call over HTTP, on one connection that stays open."""
     body = {"evaluator": {"code": CODE[language], "language": language}, "inputs": ROW["inputs"], "outputs": "Paris"}
     content, headers = json.dumps(body), {"Content-Type": "application/json"}
     taken = []
@@ -58,11 +58,11 @@ def warm_http_ms(port: int, language: Language, times: int = 300) -> list[float]
 
 
 async def first_call_ms(service: Service, language: Language, *, idle: bool, times: int = 12) -> list[float]:
-    """Milliseconds of the first call of an evaluator nobody has seen; `idle`: a started sandbox waits."""
+    """Milliseconds of the first call of a new evaluator; with `idle`, a started sandbox waits for it."""
     taken = []
     for number in range(times):
         if idle:
-            await asyncio.sleep(0.3)  # the prewarmed sandbox is replaced meanwhile
+            await asyncio.sleep(0.3)  # time for the host to replace the prewarmed sandbox
         comment = "#" if language is Language.PYTHON else "//"
         code = CODE[language] + f"{comment} {time.time_ns()} {number}\n"
         started = time.perf_counter()
@@ -74,10 +74,10 @@ async def first_call_ms(service: Service, language: Language, *, idle: bool, tim
 
 
 async def first_call_processor_ms(settings: Settings, language: Language, times: int = 12) -> float:
-    """Milliseconds of processor time of a first call without a waiting sandbox, for host and sandbox, without the
-    sandbox's end.
+    """Milliseconds of processor time that a first call without a waiting sandbox takes, for host and sandbox, without the end of
+    the sandbox.
 
-    What has ended inside a sandbox, as processes of earlier rows, counts in steps of 10 ms, and so hardly ever.
+    Processes that have ended inside a sandbox, such as those of earlier rows, are counted in steps of 10 ms, so mostly as 0.
     """
     async with open_engine(settings.model_copy(update={"idle_sandboxes": 0})) as service:
         await first_call_ms(service, language, idle=False, times=1)
@@ -87,16 +87,16 @@ async def first_call_processor_ms(settings: Settings, language: Language, times:
 
 
 async def waiting_call_ms(settings: Settings, language: Language, times: int = 8) -> tuple[list[float], list[float]]:
-    """Milliseconds of first calls for which a started sandbox waits, by the clock and of processor time of all.
+    """Milliseconds of first calls for which a started sandbox waits: clock time, and processor time of all processes.
 
-    There is room for one sandbox, so that no replacement starts beside the call.
+    The host has room for only one sandbox, so that no replacement starts during the call.
     """
     alone = settings.model_copy(update={"idle_sandboxes": 1, "max_sandboxes": 1})
     by_clock, worked = [], []
     for _ in range(times):
         async with open_engine(alone) as service:
             await service.pool.prewarm(default_spec(language))
-            await asyncio.sleep(0.5)  # time for what it prepares in advance
+            await asyncio.sleep(0.5)  # time for the host to prepare the sandbox in advance
             before = running_ms()
             by_clock += await first_call_ms(service, language, idle=False, times=1)
             worked.append(running_ms() - before)
@@ -104,7 +104,7 @@ async def waiting_call_ms(settings: Settings, language: Language, times: int = 8
 
 
 def running_ms() -> float:
-    """Processor time of this process and of all below it, to the microsecond."""
+    """Milliseconds of processor time of this process and all its descendants, to the microsecond."""
     total_ms, line = 0.0, [os.getpid()]
     while line:
         pid = line.pop()
@@ -152,9 +152,9 @@ async def after_timeout_ms(service: Service, language: Language, times: int = 5)
 
 
 async def idle_sandbox_mb(settings: Settings, language: Language) -> float:
-    """Memory that one more started sandbox takes, in MB: what three add to one, as proportional set size.
+    """MB that one more started sandbox takes, as proportional set size: measured from one sandbox to four.
 
-    The first one also pays for the interpreter's own pages, which all of them share.
+    The first sandbox is not counted, since it also pays for the interpreter's own pages, which all share.
     """
     three = settings.model_copy(update={"idle_sandboxes": 3})
     async with open_engine(settings) as one, open_engine(three) as more:

@@ -1,4 +1,4 @@
-"""The floors that figures are compared with, measured in the same run: what the bare mechanism costs without us."""
+"""The floors with which figures are compared, measured in the same run: what the bare mechanism costs without this project."""
 
 import json
 import os
@@ -31,7 +31,7 @@ while head := channel.read(4):
 
 
 class ForkServer:
-    """A bare `os.fork()` per request over a pipe, in the plainest Python: no isolation, no limits, no logs."""
+    """A minimal server in Python that calls `os.fork()` for each request over a pipe: no isolation, no limits, no logs."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -51,7 +51,7 @@ class ForkServer:
         return float(json.loads(stdout.read(int.from_bytes(stdout.read(4), "big"))))
 
     def close(self) -> None:
-        """End it."""
+        """End the server."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
@@ -80,7 +80,7 @@ def fork_server_ms(times: int = 400) -> list[float]:
 
 
 def fork_server_rows_per_s(seconds: float = 3.0) -> float:
-    """Rows per second of as many bare fork servers as there are cores."""
+    """Rows per second with as many bare fork servers as there are cores."""
     cores = os.cpu_count() or 1
     until = time.perf_counter() + seconds
 

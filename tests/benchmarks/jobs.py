@@ -19,7 +19,7 @@ MANY_ROWS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """One job from start to end, and the greatest resident memory of its host from the upload to the download."""
+    """The figures of one job, with the highest resident memory of its host from the upload to the download."""
 
     rows_per_s: float
     peak_mb: float

@@ -1,7 +1,7 @@
-"""Costs of a request to a granted model over the same request sent to the provider directly, on loopback.
+"""What a row's request to a granted model costs more than the same request sent directly to the provider, on loopback.
 
-Rows and direct requests take turns, in blocks. Compared are the median time of a request, and processor time: of the host
-and all its sandboxes for a request of a row, of the client for a direct one.
+Rows and direct requests take turns, in blocks. The median time of a request is compared, and the processor time: that of the
+host and all its sandboxes for a row's request, and that of the client for a direct one.
 """
 
 import http.client
@@ -45,10 +45,10 @@ def overhead_ms(port: int, pid: int, url: str, key: str) -> dict[str, tuple[floa
     """Return milliseconds of a request through the gateway and directly: `time` (medians) and `processor`.
 
     Args:
-      port: Of the host, which has the model `judge`.
-      pid: Of the host.
+      port: Port of the host, which has the model `judge`.
+      pid: Process id of the host.
       url: Base URL of the provider.
-      key: The provider's.
+      key: The provider's key.
     """
     names: dict[str, Any] = {}
     exec(ASKS, names)
@@ -56,7 +56,7 @@ def overhead_ms(port: int, pid: int, url: str, key: str) -> dict[str, tuple[floa
     through, direct = list[float](), list[float]()
     through_s = direct_s = 0.0
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
-        _row_ms(connection, BLOCK)  # the first block is not warm
+        _row_ms(connection, BLOCK)  # the first block is not warm, and not counted
         for _ in range(BLOCKS):
             begun_s = processor_s(pid)
             _row_ms(connection, 0)

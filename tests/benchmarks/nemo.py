@@ -1,4 +1,4 @@
-"""The figures of metrics of NeMo Evaluator: imports, and rows beside NeMo's own local evaluator and beside processes."""
+"""The figures of NeMo Evaluator's metrics: imports, and rows compared with NeMo's own local evaluator and with fresh processes."""
 
 import os
 import resource
@@ -56,7 +56,7 @@ print(taken)
 
 
 async def light_packages(service: Service) -> Path:
-    """The folder with the packages that the light modules need."""
+    """Return the folder with the packages that the light modules need."""
     needs = sdk_needs(Evaluator(METRIC))
     assert needs is not None
     known = await service.environments.require_locked(needs.lock(service.environments.queries.target(Language.PYTHON)))
@@ -65,16 +65,16 @@ async def light_packages(service: Service) -> Path:
 
 
 async def real_packages(service: Service) -> Path:
-    """The folder with NeMo's own package."""
+    """Return the folder with NeMo's own package."""
     known = await service.environments.require(REAL, Language.PYTHON)
     assert known.environment.path is not None
     return known.environment.path
 
 
 def import_s(packages: Path, times: int = 7) -> tuple[float, float]:
-    """Seconds of a process that imports what a metric imports and ends, with none of these files in the page cache.
+    """Seconds of a process that only imports what a metric imports, with none of these files in the page cache.
 
-    The least of the wall clock and of the processor: other work on the machine only adds to them.
+    The minimum of clock time and the minimum of processor time are returned, since other work on the machine only adds to them.
     """
     taken, worked = [], []
     for _ in range(times):
@@ -89,7 +89,7 @@ def import_s(packages: Path, times: int = 7) -> tuple[float, float]:
 
 
 def process_ms(packages: Path, times: int = 7) -> list[float]:
-    """Milliseconds of a fresh process that scores one row with the light modules, files in the page cache."""
+    """Milliseconds of a fresh process that scores one row with the light modules, with the files in the page cache."""
     taken = []
     for _ in range(times):
         started = time.perf_counter()
@@ -119,12 +119,16 @@ async def rows_s(service: Service, isolation: Isolation, count: int = ROWS) -> f
 
 def _run(program: str, *packages: Path) -> str:
     environment: dict[str, Any] = {"PYTHONPATH": os.pathsep.join(map(str, packages)), "PATH": os.environ["PATH"]}
-    command = [getattr(sys, "_base_executable", sys.executable), "-c", program]  # only packages of the environment
+    command = [
+        getattr(sys, "_base_executable", sys.executable),
+        "-c",
+        program,
+    ]  # the base interpreter, which has no packages of this environment
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=600).stdout
 
 
 def _evict(folder: Path) -> None:
-    """Have the kernel forget the files of a folder."""
+    """Remove the files of a folder from the kernel's page cache."""
     for file in folder.rglob("*"):
         if file.is_file():
             descriptor = os.open(file, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""The figures of package sets: the first call on an installed one, an install from a warm cache, what the network sees."""
+"""The figures of package sets: the first call with an installed set, an install from a warm cache, network connections."""
 
 import asyncio
 import json
@@ -31,13 +31,13 @@ USING = {
     NUMPY: "import numpy as np\n" + CODE[PYTHON].replace("1.0 if", "np.float64(1.0) if"),
     PANDAS: "import pandas as pd\n" + CODE[PYTHON].replace("1.0 if", "pd.Series([1.0]).mean() if"),
 }
-_SETTLED_S = 0.5  # seconds until the work that the last call left behind is done
+_SETTLED_S = 0.5  # seconds until work that the last call left behind is done
 _WAITING_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """One build from a warm download cache: milliseconds of the whole, and of putting the files there; its lock."""
+    """One build from a warm download cache: milliseconds of the whole build and of writing the files, and the lock."""
 
     whole_ms: float
     files_ms: float
@@ -45,7 +45,7 @@ class Install:
 
 
 async def first_calls_ms(service: Service, times: int = 9) -> dict[tuple[str, ...], list[float]]:
-    """Milliseconds of the first call of new evaluators, by what they pin: nothing, numpy, pandas; taken in turns."""
+    """Milliseconds of the first call of new evaluators, by their pins (none, numpy, pandas), measured in turns."""
     taken: dict[tuple[str, ...], list[float]] = {(): [], NUMPY: [], PANDAS: []}
     specs = {(): default_spec(PYTHON)}
     for pins in (NUMPY, PANDAS):
@@ -70,7 +70,7 @@ async def _one_waits(service: Service, spec: SandboxSpec) -> None:
 
 
 async def installs(settings: Settings, language: Language, times: int = 5) -> list[Install]:
-    """Build one set again and again, its downloads cached by the first time."""
+    """Build one set again and again; the first build fills the download cache."""
     pins, found = INSTALLED[language], []
     async with open_engine(settings) as service:
         while len(found) <= times:
@@ -94,8 +94,7 @@ async def installs(settings: Settings, language: Language, times: int = 5) -> li
 
 
 def bare_install_ms(settings: Settings, language: Language, *, lock: str, times: int = 5) -> list[float]:
-    """Milliseconds of the same install by `uv pip install` or `npm ci` alone, without network and from the host's
-    download cache."""
+    """Milliseconds of the same install with only `uv pip install` or `npm ci`, without network, from the host's download cache."""
     downloads = EnvironmentFolder(settings.data_dir.resolve() / "environments").downloads
     folder = settings.data_dir.resolve() / "bare"
     tools = installed_tools()
@@ -146,7 +145,7 @@ async def requests_of_an_installed_set(settings: Settings) -> int:
 
 @contextmanager
 def _counting() -> Iterator[tuple[int, list[None]]]:
-    """Open a port that counts connections, and answers none."""
+    """Open a port that counts connections and answers none of them."""
     came: list[None] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 

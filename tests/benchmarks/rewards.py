@@ -1,4 +1,4 @@
-"""The recipe for rewards of code: what a hidden test costs beside a process started for each, and rows with hostile answers."""
+"""The recipe for rewards of code: what a hidden test costs, compared with a process for each test, and rows with hostile answers."""
 
 import shutil
 import subprocess
@@ -29,7 +29,7 @@ _EVALUATOR: Final = Evaluator(
     files(ROOT / "examples" / "rl-rewards" / "code-rewards.md")["reward.py"], limits=Limits(timeout_s=60, memory_mb=512)
 )
 _PYTHON: Final = [str(Path(sys.base_prefix) / "bin" / "python3"), "-I", "-S", "answer.py"]
-# As process 1, so that its processor time is its parent's
+# runs as process 1, so that its processor time is counted for its parent
 _SANDBOX: Final = [
     *("bwrap", "--unshare-all", "--as-pid-1", "--die-with-parent"),
     *("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"),
@@ -37,7 +37,7 @@ _SANDBOX: Final = [
 
 
 async def recipe_ms(service: Service, rows: int = 40) -> float:
-    """Return the processor time of a test by the recipe, of the host and its sandboxes together."""
+    """Return the processor time, of host and sandboxes together, that a test takes with the recipe."""
     await _score(service, [_ANSWER] * 2)
     began_ms = running_ms()
     assert await _score(service, [_ANSWER] * rows) == rows
@@ -45,7 +45,7 @@ async def recipe_ms(service: Service, rows: int = 40) -> float:
 
 
 async def rows_per_min(service: Service, rows: int = 200) -> float:
-    """Return how many rows a minute of two processors scores, with a hostile answer in twenty rows."""
+    """Return how many rows two processors score in a minute if one answer in twenty is hostile."""
     await _score(service, [_ANSWER] * 4)
     answers = [
         _HOSTILE[number // _ONE_IN % len(_HOSTILE)] if number % _ONE_IN == 0 else _ANSWER for number in range(rows)
@@ -63,12 +63,12 @@ async def _score(service: Service, answers: list[str]) -> float:
 
 
 def process_ms() -> float:
-    """Return the processor time of a test that is a process of its own in a new folder, as SandboxFusion's."""
+    """Return the processor time of a test in a process of its own with a new folder, as in SandboxFusion."""
     return _each_ms(lambda _: _PYTHON)
 
 
 def sandbox_ms() -> float:
-    """Return the same of one with namespaces and mounts of its own, as Piston's and isolated ones of SandboxFusion."""
+    """Return the processor time of a test in a process with its own namespaces and mounts, as in Piston."""
     return _each_ms(lambda folder: [*_SANDBOX, "--bind", folder, folder, "--chdir", folder, *_PYTHON])
 
 

@@ -1,4 +1,4 @@
-"""The figures of many evaluators on one host: calls per second, and processor time by call, against one evaluator."""
+"""The figures of many evaluators on one host: calls per second and processor time per call, compared with one evaluator."""
 
 import asyncio
 import os
@@ -28,25 +28,25 @@ class Load:
 
 
 def evaluators(count: int, language: Language = Language.PYTHON) -> list[Evaluator]:
-    """Return so many different evaluators."""
+    """Return `count` different evaluators."""
     comment = "#" if language is Language.PYTHON else "//"
     return [Evaluator(f"{CODE[language]}{comment} tenant {number}\n", language) for number in range(count)]
 
 
 def round_robin(many: Sequence[Evaluator], calls: int) -> Iterator[Evaluator]:
-    """Call each in turn."""
+    """Yield the evaluators in turn, for `calls` calls."""
     return islice(cycle(many), calls)
 
 
 def zipf(many: Sequence[Evaluator], calls: int) -> Iterator[Evaluator]:
-    """Return the order of calls: the n-th evaluator is called 1 / n ** 1.1 times as often as the first; the same in
-    each run."""
+    """Yield the evaluators in an order of calls that is the same in each run; number n comes 1 / n ** 1.1 times as often as
+    the first."""
     weights = [1 / rank**ZIPF_EXPONENT for rank in range(1, len(many) + 1)]
     return iter(random.Random(1).choices(many, weights, k=calls))
 
 
 async def load(service: Service, calls: Iterator[Evaluator]) -> Load:
-    """Make calls by four callers at a time."""
+    """Make calls, four at a time."""
     made = warm = 0
 
     async def caller() -> None:
@@ -63,7 +63,7 @@ async def load(service: Service, calls: Iterator[Evaluator]) -> Load:
 
 
 async def beside_one(service: Service, calls: list[Evaluator]) -> tuple[Load, Load]:
-    """Make calls, in turns with calls of one evaluator, because the machine may have other work; return both loads."""
+    """Make these calls in turns with calls of one evaluator, because the machine may have other work; return both loads."""
     (single,) = evaluators(1)
     part = len(calls) // TURNS
     of_many, of_one = [], []
@@ -74,13 +74,13 @@ async def beside_one(service: Service, calls: list[Evaluator]) -> tuple[Load, Lo
 
 
 def _mean(loads: list[Load]) -> Load:
-    """Return the mean of loads of equally many calls; a rate has the harmonic one."""
+    """Return the mean of loads with equally many calls; for rates, that is the harmonic mean."""
     count = len(loads)
     calls_per_s = count / sum(1 / one.calls_per_s for one in loads)
     return Load(calls_per_s, sum(one.cpu_ms for one in loads) / count, sum(one.warm for one in loads) / count)
 
 
 def processor_s(pid: int | None = None) -> float:
-    """Return the processor time of a process (this one by default), its living descendants, and the dead ones that were
+    """Return the processor time of a process (by default this one) with its descendants: those alive, and dead ones that were
     waited for."""
     return sum(seconds for _, seconds in seconds_below(pid or os.getpid()))

@@ -1,6 +1,6 @@
-"""The cost of a wire over the same call by this host's own route, and beside the executor that it replaces.
+"""The cost of a wire, compared with the same call over this host's own route, and with the executor that it replaces.
 
-Calls of both take turns, in blocks; what is compared is processor time of the host and all its sandboxes.
+Calls of both take turns, in blocks; the processor time of the host and all its sandboxes is compared.
 """
 
 import http.client
@@ -39,7 +39,7 @@ _SCRIPT = "print('{\"score\": 1.0}')\n"
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A call by a wire, and the same work by the host's own route."""
+    """A call over a wire, and the same work over the host's own route."""
 
     path: str
     body: dict[str, Any]
@@ -84,7 +84,7 @@ def pairs(port: int) -> dict[str, Pair]:
 
 
 def overhead_ms(port: int, pid: int, pair: Pair) -> tuple[float, float]:
-    """Return the milliseconds of processor time of a call by a wire, and those of the host's own route."""
+    """Return the milliseconds of processor time that a call takes over a wire, and over the host's own route."""
     spent = {pair.path: 0.0, pair.own_path: 0.0}
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
         for number in range(BLOCKS + 1):  # the first block is not warm
@@ -111,7 +111,7 @@ for line in sys.stdin:
 
 
 def opik_ms(port: int) -> tuple[float, float]:
-    """Return the milliseconds of a metric by the wire, and in a waiting process with Opik's package, in turns."""
+    """Return the milliseconds of a metric over the wire, and in a waiting process with Opik's package, measured in turns."""
     command = [str(real_python(PROGRAMS / "opik.txt")), "-W", "ignore", "-c", _WORKER]
     asked = {"code": _OPIK, "data": _DATA}
     return _beside_a_process(command, asked, port, "/wires/opik/v1/private/evaluators/python", asked)
@@ -132,10 +132,10 @@ for await (const line of createInterface({ input: process.stdin })) {
 
 
 def langfuse_ms(port: int, folder: Path) -> tuple[float, float]:
-    """Return the milliseconds of a TypeScript evaluator by the wire, and as Langfuse's `insecure-local` runs it, in turns.
+    """Return the milliseconds of a TypeScript evaluator over the wire, and as Langfuse's `insecure-local` runs it, in turns.
 
-    That is `node:vm` in the process of its worker, without a sandbox and for TypeScript only; the worker is not a package, so a
-    Node process with these few lines stands in for it.
+    `insecure-local` uses `node:vm` in the process of Langfuse's worker, without a sandbox and only for TypeScript. The worker
+    is not a package, so a Node process with these few lines stands in for it.
     """
     from tests.probe import NODE  # noqa: PLC0415 - finds Node
 
@@ -152,7 +152,7 @@ def langfuse_ms(port: int, folder: Path) -> tuple[float, float]:
 def _beside_a_process(
     command: list[str], asked: dict[str, Any], port: int, path: str, body: dict[str, Any], rounds: int = 60
 ) -> tuple[float, float]:
-    """Return the milliseconds of a call by a wire, and of a line to a process that answers lines, in turns."""
+    """Return the milliseconds of a call over a wire, and of a line to a process that answers lines, in turns."""
     line = json.dumps(asked) + "\n"
     quiet = {**os.environ, "OPIK_TRACK_DISABLE": "true"}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=quiet) as worker:
@@ -165,7 +165,7 @@ def _beside_a_process(
             stdin.flush()
             assert "1" in stdout.readline()
 
-        theirs()  # imports what it needs, which takes longer than a server keeps a connection without requests
+        theirs()  # the first call imports what it needs, which takes longer than a server keeps an unused connection
         with _wire(port, path, body) as ours:
             found = _in_turns(ours, theirs, rounds)
         worker.stdin.close()
@@ -192,7 +192,7 @@ process.exit(0);
 
 
 def promptfoo_ms(port: int, folder: Path, rounds: int = 10) -> tuple[float, float]:
-    """Return the milliseconds of promptfoo's assertion by the webhook, and of its own for Python, in turns."""
+    """Return the milliseconds of promptfoo's webhook assertion, and of its own Python assertion, in turns."""
     from tests.probe import NODE  # noqa: PLC0415 - finds Node
 
     (folder / "assertion.py").write_text(

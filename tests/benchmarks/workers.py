@@ -1,7 +1,7 @@
-"""The processor time that a host's own processes use for a call, by how many of them there are, and the ceiling that follows.
+"""The processor time that a host's own processes use for a call, by their number, and the highest rate that follows from it.
 
-The hosts are real, and so are their connections, routes, queues and pipes. A process that answers each row at once stands for every sandbox, so that two
-processors are enough for hosts of several processes: their processor time is what one of more processors would be busy for.
+The hosts are real, and so are their connections, routes, queues and pipes. A process that answers each row at once takes the place of every sandbox, so
+that two processors are enough to measure hosts with several processes: on more processors, they would use the same processor time.
 
 `python -m tests.benchmarks.workers serve …` is `evaluator-host serve --sandbox none` with such processes for sandboxes.
 """
@@ -52,7 +52,7 @@ while chunk := os.read(0, 65536):
 
 
 class AnsweringBackend(UnsandboxedBackend):
-    """Starts a process that answers each row at once, and runs no code, for every sandbox."""
+    """Starts, in place of every sandbox, a process that answers each row at once and runs no code."""
 
     def _command(self, spec: SandboxSpec) -> list[str]:
         return [sys.executable, "-I", "-S", "-c", _ANSWERS]
@@ -63,9 +63,9 @@ class Spent:
     """The figures of a load: calls per second by the clock, and milliseconds of processor time of one call of the whole host.
 
     Attributes:
-      own_ms: Of all processes of the host.
-      busiest_ms: Of the one among them that used most.
-      sandboxes_ms: Of all processes below them.
+      own_ms: Milliseconds of all processes of the host.
+      busiest_ms: Milliseconds of the host's busiest process.
+      sandboxes_ms: Milliseconds of all processes below the host's.
     """
 
     calls_per_s: float
@@ -80,7 +80,7 @@ class Spent:
 
 
 def spent(hosts: dict[str, tuple[int, int]]) -> dict[str, Spent]:
-    """Return the figures of hosts (port and first process), loaded in turns; medians over the rounds."""
+    """Return the figures of hosts (each given by port and first process), measured in turns; medians over the rounds."""
     found: dict[str, list[Spent]] = {name: [] for name in hosts}
     for number in range(ROUNDS + 1):
         for name, (port, pid) in hosts.items():
@@ -95,7 +95,7 @@ def spent(hosts: dict[str, tuple[int, int]]) -> dict[str, Spent]:
 
 
 def _load(port: int, pid: int) -> Spent:
-    """Make calls over new connections, which are opened while the host is busy; the kernel spreads them over its processes."""
+    """Make calls over new connections, opened while the host is busy so that the kernel spreads them over its processes."""
     with ExitStack() as stack:
         requests = [_request(number) for number in range(EVALUATORS)]
 
@@ -116,7 +116,7 @@ def _load(port: int, pid: int) -> Spent:
 
 
 def _own(pid: int) -> dict[int, float]:
-    """Return the processor time of each process of a host: they are forked, so all have the command line of the first."""
+    """Return the processor time of each process of a host: since they are forked, all have the first one's command line."""
     return {one: _seconds(one) for one in process_tree(pid) if command_of(one) == command_of(pid)}
 
 
@@ -137,7 +137,7 @@ def _request(number: int) -> bytes:
 def _call(connection: socket.socket, request: bytes) -> bool:
     """Ask once, without `http.client`, which uses as much of a processor as the host; return whether it was answered.
 
-    The host closes a connection that was idle for five seconds, as all are on a machine that is busy enough.
+    It may not be answered: the host closes connections that were idle for five seconds, which happens on a busy machine.
     """
     answer = b""
     with suppress(ConnectionError):

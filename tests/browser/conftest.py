@@ -1,4 +1,4 @@
-"""A real host with real sandboxes, and a real Chromium that looks at it; both are shared by every test here."""
+"""Fixtures: a real host with real sandboxes, and a real Chromium that shows its pages; all tests here share both."""
 
 import shutil
 from collections.abc import AsyncIterator, Iterator
@@ -24,7 +24,7 @@ FLAGS = [
     "--renderer-process-limit=1",
     "--process-per-site",
     "--disable-site-isolation-trials",
-    "--js-flags=--max-lazy,--no-opt",  # pages live for seconds: compiling less is cheaper than running faster
+    "--js-flags=--max-lazy,--no-opt",  # pages live only for seconds, so compiling less saves more than faster code
 ]
 
 expect.set_options(timeout=30_000)  # long, because the machine may be busy with other tests
@@ -32,7 +32,7 @@ expect.set_options(timeout=30_000)  # long, because the machine may be busy with
 
 @pytest.fixture(scope="session")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The host that serves the pages, with records of its own. Tests give what they store names of their own."""
+    """The host that serves the pages, with its own records. Each test uses its own names for what it stores."""
     folder = tmp_path_factory.mktemp("host")
     environment = {
         **FORKED,
@@ -73,7 +73,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest.fixture
 async def look(browser: Browser, host: Server) -> AsyncIterator[Look]:
-    """Opens pages of the host; the test fails if a page reports a fault or breaks its own policy."""
+    """An object that opens pages of the host; the test fails if a page reports a fault or breaks its own policy."""
     async with looking(browser, host.url) as opened:
         yield opened
 

@@ -1,4 +1,4 @@
-"""Windows of the browser, what went wrong in them, what axe finds, and pictures of them."""
+"""Opens windows of the browser, and collects what went wrong in them, what axe finds, and pictures."""
 
 import json
 import os
@@ -18,21 +18,23 @@ new Promise((settle) => {
   requestAnimationFrame(look);
 })
 """.strip()
-"""Ends once the page has heard of its theme, and colours have passed from one to the other: there is no contrast between them.
+"""Script that ends once the page's theme is applied and colours have stopped changing: contrast cannot be checked before.
 
-`finished` of an animation is not asked: Chromium never settles it when the element goes meanwhile.
+It does not wait for `finished` of an animation, because Chromium never resolves that if the element disappears meanwhile.
 """
 AXE = DIST.parent / "node_modules" / "axe-core" / "axe.min.js"
-PICTURES = os.environ.get("EVALUATOR_HOST_TEST_PICTURES")  # folder of the pictures; none are taken without it
+PICTURES = os.environ.get(
+    "EVALUATOR_HOST_TEST_PICTURES"
+)  # folder for pictures; if it is not set, no pictures are taken
 GRAVE = ("moderate", "serious", "critical")
 
 
 class Look:
-    """Opens windows, and keeps what went wrong in them.
+    """Opens windows, and records what went wrong in them.
 
     Attributes:
-      faults: Errors on the console, exceptions nobody caught, and violations of the page's policy. A test that expects some
-        removes them from here.
+      faults: Errors on the console, exceptions that nobody caught, and violations of the page's policy. A test that
+        expects faults removes them from this list.
     """
 
     def __init__(self, browser: Browser, url: str) -> None:
@@ -43,7 +45,7 @@ class Look:
     async def page(
         self, *, width: int = 1280, height: int = 800, theme: Literal["light", "dark"] = "light", **options: Any
     ) -> Page:
-        """Open a window that remembers nothing of others. `goto` takes paths."""
+        """Open a window that shares nothing with other windows. Its `goto` takes paths."""
         context = await self._new_context(**options) if options else await self._emptied()
         page = await context.new_page()
         await page.set_viewport_size(ViewportSize(width=width, height=height))
@@ -53,8 +55,8 @@ class Look:
         return page
 
     async def _emptied(self) -> BrowserContext:
-        """Return the storage of an earlier window, emptied: the browser has already read the code of the pages, which
-        takes half a second."""
+        """Return an earlier window's context with its storage emptied; it has already loaded the pages' code, which takes half a
+        second."""
         if (self._browser, self._url) not in _KEPT:
             _KEPT[self._browser, self._url] = await self._new_context()
         kept = _KEPT[self._browser, self._url]
@@ -72,7 +74,7 @@ class Look:
         return context
 
     def _heard(self, message: ConsoleMessage) -> None:
-        # Chromium also reports answers of 4xx here; tests look at what the page makes of them.
+        # Chromium also reports responses with 4xx here; tests check how the page shows them
         if message.type == "error" and not message.text.startswith("Failed to load resource"):
             self.faults.append(message.text)
 
@@ -100,8 +102,8 @@ async def looking(browser: Browser, url: str) -> AsyncIterator[Look]:
 
 
 async def grave_findings(page: Page, *, colours: bool = False) -> list[str]:
-    """Findings of axe, moderate to critical, in the page as it is shown now; `colours`: only of its colours."""
-    # Runs in an isolated world, because the page's policy refuses scripts that the host has not served.
+    """Return axe's findings, moderate to critical, for the page as it is shown now; with `colours`, only those about colours."""
+    # axe runs in an isolated world, because the page's policy refuses scripts that the host has not served
     session = await page.context.new_cdp_session(page)
     frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
     world = await session.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": "axe"})
@@ -109,7 +111,7 @@ async def grave_findings(page: Page, *, colours: bool = False) -> list[str]:
     there = await session.send("Runtime.evaluate", {"expression": "typeof axe", **where})
     if there["result"]["value"] == "undefined":
         await session.send("Runtime.evaluate", {"expression": AXE.read_text("utf-8"), **where})
-    # The pages have no frames, and only rules about videos need what `preload` fetches.
+    # the pages have no frames, and only rules about videos need what `preload` fetches
     options = {"resultTypes": ["violations"], "iframes": False, "preload": False}
     options |= {"runOnly": ["color-contrast", "link-in-text-block"]} if colours else {}
     run = f"{SETTLED}.then(() => axe.run(document, {json.dumps(options)})).then((found) => JSON.stringify(found.violations))"
@@ -130,12 +132,12 @@ async def from_more(page: Page, action: str) -> None:
 
 
 async def picture(page: Page, name: str) -> None:
-    """Take a picture for people, if a folder for pictures is named."""
+    """Take a picture for people to look at, if a folder for pictures is set."""
     if PICTURES:
         await page.screenshot(path=Path(PICTURES) / f"{name}.png", full_page=True)
 
 
 async def widest_overflow(page: Page) -> int:
-    """The number of pixels by which the drawn page is wider than its window: 0 when it fits."""
+    """Return by how many pixels the page is wider than its window; 0 if it fits."""
     await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     return max(0, int(await page.evaluate("document.documentElement.scrollWidth - innerWidth")))

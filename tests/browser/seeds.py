@@ -1,4 +1,4 @@
-"""Records for the tests of pages: evaluators, data sets, jobs, traces, hostile names and texts among them."""
+"""Records for the tests of pages: evaluators, data sets, jobs and traces, some of them with hostile names and text."""
 
 import json
 import time
@@ -34,7 +34,7 @@ class Seeds:
 
 
 def many_rows() -> list[dict[str, Any]]:
-    """Rows of which a tenth have no output, and a few have another fault."""
+    """Return rows of which a tenth have no output and a few have another fault."""
     outputs: list[str | None] = [None, "1/0"] + ["word " * (n % 9) + "x" * (n % 13) for n in range(2, MANY)]
     for n in range(0, MANY, 10):
         outputs[n] = None
@@ -42,7 +42,7 @@ def many_rows() -> list[dict[str, Any]]:
 
 
 def trace_of(n: int) -> dict[str, Any]:
-    """A trace of a root span, of a step below it that failed, and of a call of a model below that."""
+    """Return a trace with a root span, a failed step below it, and a model call below that."""
 
     def span(name: str, start: float, end: float, children: list[Any], **more: Any) -> dict[str, Any]:
         unit = {"duration": {"total": end - start}, **more}
@@ -57,7 +57,7 @@ def trace_of(n: int) -> dict[str, Any]:
 
 
 def otlp(n: int) -> dict[str, Any]:
-    """An export of one trace of two spans."""
+    """Return an export with one trace of two spans."""
     begin = 1_770_000_000_000_000_000 + n
     span = {"traceId": f"{n + 1:032x}", "name": f"request {MARKUP}", "startTimeUnixNano": str(begin)}
     root = {**span, "spanId": f"{n * 2 + 1:016x}", "endTimeUnixNano": str(begin + 2_000_000_000)}
@@ -67,7 +67,7 @@ def otlp(n: int) -> dict[str, Any]:
 
 
 def sow(client: Client) -> Seeds:
-    """Make everything, and wait until it is there."""
+    """Store all records, and wait until they are there."""
     client.evaluators.create("length", Evaluator(LENGTH, threshold=0.5), description=f"Counts letters {MARKUP}")
     client.evaluators.update("length", Evaluator(LATER, threshold=0.6))
     client.evaluators.create("latency", Evaluator("def evaluate(i, o, trace):\n    return len(trace['spans']) / 2\n"))
@@ -92,5 +92,5 @@ def sow(client: Client) -> Seeds:
 
 
 def as_lines(rows: list[dict[str, Any]]) -> bytes:
-    """Rows as a file."""
+    """Return rows as the content of a file with JSON lines."""
     return "\n".join(json.dumps(row) for row in rows).encode()

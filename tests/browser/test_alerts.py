@@ -1,4 +1,4 @@
-"""Alerts: one on a single job, what the badge counts, and acknowledging it."""
+"""Alerts: an alert on a single job, the number in the badge, and acknowledging an alert."""
 
 import asyncio
 

@@ -31,7 +31,7 @@ async def both_themes_and_widths(page: Page, name: str) -> None:
 
 @pytest.fixture
 def cities(host: Server) -> Iterator[Client]:
-    """Eight rows, and a client to look at them."""
+    """Store eight rows, and yield a client."""
     with Client(host.url) as client:
         client.datasets.upload("cities", CITIES)
         yield client
@@ -67,7 +67,7 @@ async def test_rows_are_found_changed_added_and_removed(page: Page, cities: Clie
     await page.get_by_role("button", name="Add condition").click()
     await expect(page.get_by_text("4 matches in 8 rows")).to_be_visible()
     await page.get_by_role("button", name="score", exact=True).click()
-    await page.get_by_role("button", name="score", exact=True).click()  # sorts in descending order
+    await page.get_by_role("button", name="score", exact=True).click()  # the second click sorts in descending order
     await expect(page.locator("tbody tr").first.get_by_role("button")).to_have_text("7")
     await both_themes_and_widths(page, "dataset-found")
     await page.get_by_role("button", name="Row 7").click()

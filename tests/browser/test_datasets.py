@@ -1,4 +1,4 @@
-"""The pages of data sets: files dropped and chosen, bad lines, pages of rows, hostile columns, deleted."""
+"""The pages of data sets: dropping and choosing files, bad lines, pages of rows, hostile columns, deleting."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,7 +72,7 @@ async def test_a_score_that_fell_leads_to_the_comparison(page: Page, host: Serve
     await page.get_by_role("button", name="Fell in their last job 1").click()
     await expect(table.get_by_role("row")).to_have_count(2)
     assert await grave_findings(page) == []
-    await page.reload()  # the address keeps the choice
+    await page.reload()  # the choice is in the address, so it survives a reload
     await table.get_by_role("link", name="▼").click()
     await expect(page.get_by_role("heading", name="Comparison")).to_be_visible()
     await expect(page).to_have_url(f"{host.url}/compare/{made[0].id}/{made[1].id}?evaluator=trend-falls%401")

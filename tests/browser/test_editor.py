@@ -1,4 +1,4 @@
-"""The editor: what the host makes of code while it is written, packages, settings, the library."""
+"""The editor: what the host says about code while it is written, packages, settings, the library."""
 
 import asyncio
 import io
@@ -96,7 +96,7 @@ async def test_code_is_formatted_and_the_contract_is_at_hand(page: Page) -> None
     await page.keyboard.press("ControlOrMeta+Space")
     await expect(page.locator(".cm-completionDetail").get_by_text("as on the test row")).to_be_visible()
     await picture(page, "editor-types")
-    await page.wait_for_timeout(200)  # an Enter at the same moment as the list is part of the text
+    await page.wait_for_timeout(200)  # an Enter that comes at the same moment as the list would become part of the text
     await page.keyboard.press("Enter")
     await expect(lines.first).to_contain_text("inputs: { ")
     await write(page, CODE, "export const evaluate = (")
@@ -116,7 +116,7 @@ async def test_language_servers_know_names_types_and_probable_mistakes(page: Pag
         page.locator(".cm-completionLabel"), page.locator(".cm-known"), page.locator(".main-editor .cm-lintRange-warning"),
     )  # fmt: skip
     await write(page, CODE, "import statistics\n\ndef evaluate(inputs, outputs, trace):\n    return ")
-    await page.keyboard.type("outputs.endsw")  # the value on the test row is a text
+    await page.keyboard.type("outputs.endsw")  # completion knows that the value in the test row is a string
     await expect(offered.get_by_text("endswith", exact=True)).to_be_visible()
     await page.keyboard.press("Escape")
     await write(page, CODE, "import statistics\n\ndef evaluate(inputs, outputs, trace):\n    return statistics.mean")
@@ -150,8 +150,7 @@ async def test_language_servers_know_names_types_and_probable_mistakes(page: Pag
     assert len([name for name in asked if name.startswith("typescript-")]) == 1
 
 
-# The test itself ends the five minutes without a question, since a shorter time could be over before a busy machine
-# answers.
+# the test itself ends the five idle minutes, since a shorter time could be over before a busy machine answers
 IDLE_AT_WILL = (
     "const wait = setTimeout; window.setTimeout = (run, ms, ...more) => {"
     " if (ms === 300_000) window.endIdleTime = run; return wait(run, ms, ...more); }"
@@ -249,7 +248,9 @@ async def test_a_version_is_chosen_by_keyboard_installed_and_used(look: Look) ->
     await failed.get_by_role("button", name="Add and run").click()
     await expect(score(page.get_by_role("article", name="Result"))).to_have_text("1", timeout=90_000)
     await expect(chips).to_have_text([re.compile(r"iniconfig==\d")])
-    await expect(failed.get_by_role("list", name="Warnings")).to_have_count(0)  # none asks for pins that are there
+    await expect(failed.get_by_role("list", name="Warnings")).to_have_count(
+        0
+    )  # no warning asks for pins that are already there
 
 
 @pytest.mark.long
@@ -468,7 +469,7 @@ async def chosen(page: Page, button: str, what: list[Any] | Path) -> None:
 def packed(entries: list[tuple[str | zipfile.ZipInfo, bytes]]) -> dict[str, Any]:
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # an archive may contain a name twice
+        warnings.simplefilter("ignore", UserWarning)  # the test writes a name twice on purpose
         for name, content in entries:
             archive.writestr(name, content)
     return {"name": "shop.zip", "mimeType": "application/zip", "buffer": written.getvalue()}

@@ -1,4 +1,4 @@
-"""The pages of environments, on a host that has none yet: installed as one looks on, failing, read, deleted."""
+"""The pages of environments, on a host that has none yet: watching an installation, a failing one, reading, deleting."""
 
 from collections.abc import AsyncIterator
 

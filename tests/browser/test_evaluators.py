@@ -1,4 +1,4 @@
-"""The pages of named evaluators: found, compared version by version, their live traces, deleted."""
+"""The pages of named evaluators: finding them, comparing versions, their live traces, deleting."""
 
 import asyncio
 import subprocess

@@ -1,4 +1,4 @@
-"""Every page that there is: what axe finds in both themes, and how much script it loads before its first paint."""
+"""Every page of the workbench: what axe finds in both themes, and how much script it loads before its first paint."""
 
 import re
 from collections.abc import Callable
@@ -21,11 +21,11 @@ PAINTED: Final = """() => {
   const scripts = performance.getEntriesByType("resource").filter((one) => /\\.js$/.test(one.name) && one.startTime < paint);
   return [paint, scripts.reduce((sum, one) => sum + one.encodedBodySize, 0)];
 }"""
-"""Milliseconds to the first paint, and the bytes of the scripts that were asked for before it."""
+"""Function that returns milliseconds to the first paint, and bytes of the scripts requested before it."""
 
 
 def address(route: str, seeds: Seeds) -> str:
-    """Return where a record stands for the names in a route."""
+    """Return a route's address, with an existing record in place of each name."""
     named = {
         "/evaluators/:name": "/evaluators/length",
         "/datasets/:name": "/datasets/many",

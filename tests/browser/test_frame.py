@@ -87,7 +87,7 @@ async def test_axe_finds_nothing_grave_on_any_page_and_each_fits_narrow_and_wide
     for path in (*PLACES, *SETUP):
         await page.goto(path)
         await expect(page.get_by_role("heading", level=1)).to_be_visible()
-        # an element that is still fading in has too little contrast
+        # wait, because an element that is still fading in has too little contrast
         await expect(page.locator("main .spinner")).to_have_count(0)
         for theme in THEMES:
             await page.emulate_media(color_scheme=theme)
@@ -234,7 +234,7 @@ async def test_a_host_with_keys_shows_its_pages_and_asks_for_one(browser: Browse
 async def test_the_api_is_described_and_tried_with_nothing_from_elsewhere(
     look: Look, keyed: tuple[Server, str]
 ) -> None:
-    """The host needs a key, and the page uses the key of the tab."""
+    """The host needs a key, and the page uses the key that was entered in the tab."""
     host, key = keyed
     page = await look.page()
     asked: list[str] = []

@@ -130,7 +130,7 @@ async def test_pages_of_rows_go_forth_and_back_and_have_addresses(page: Page, se
     await page.reload()
     await pager.get_by_role("button", name="Previous").click()
     await expect(pager).to_contain_text("1 to 50")
-    await page.goto(f"/jobs/{seeds.before}?outcome=failed&at=50")  # without a cursor the rows are the first ones
+    await page.goto(f"/jobs/{seeds.before}?outcome=failed&at=50")  # without a cursor, the first rows are shown
     await expect(pager).to_contain_text("1 to 50")
     await expect(pager.get_by_role("button", name="Previous")).to_be_disabled()
 
@@ -213,7 +213,9 @@ async def test_a_result_of_a_megabyte_is_shown_in_part_and_in_whole_when_asked(p
     await expect(again).to_have_attribute("href", f"/?job={job.id}&row=1&label=evaluator%201")
     await again.click()
     await expect(page.get_by_text("'p' * 50_000")).to_be_visible()
-    await expect(page).to_have_url(f"{host.url}/")  # the address is only for arriving; what is written stays in the tab
+    await expect(page).to_have_url(
+        f"{host.url}/"
+    )  # the address only opens the row; what is written then stays in the tab
 
 
 @pytest.mark.long

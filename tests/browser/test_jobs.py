@@ -355,7 +355,7 @@ async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -
     await page.get_by_role("button", name=f"Compare the texts of row {change.row}", exact=True).click()
     texts = page.get_by_role("dialog", name=f"Row {change.row:,} in both jobs")
     await expect(texts.get_by_role("heading", name="Outputs, the same in both")).to_be_visible()
-    await page.goto(f"/compare/{seeds.before}/{seeds.after}?row=0")  # the error of this job has other words
+    await page.goto(f"/compare/{seeds.before}/{seeds.after}?row=0")  # this job's error has other words
     await expect(page.get_by_role("dialog").locator(".diff .cm-changedText").first).to_be_visible()
     assert await grave_findings(page) == []
     await picture(page, "compare-texts")

@@ -18,7 +18,7 @@ async def tab_to(page: Page, wanted: Locator) -> None:
     """Press Tab until an element has the focus, and check that the focus is visible."""
     for _ in range(80):
         if await page.evaluate("document.activeElement.closest('.main-editor') !== null"):
-            await page.keyboard.press("Escape")  # Tab alone would indent
+            await page.keyboard.press("Escape")  # after Escape, Tab leaves the editor instead of indenting
         await page.keyboard.press("Tab")
         if await wanted.evaluate("(element) => element === document.activeElement"):
             assert await wanted.evaluate(RING), "nothing shows that it has the focus"

@@ -29,7 +29,9 @@ async def test_rows_are_labelled_with_keys_and_agreement_is_shown(page: Page, se
         await page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
         assert await grave_findings(page) == [], theme
         await picture(page, f"labels-row-{theme}")
-    await expect(page.get_by_role("region", name="length@2")).to_have_count(0)  # hidden, because results sway people
+    await expect(page.get_by_role("region", name="length@2")).to_have_count(
+        0
+    )  # results are hidden, because they would influence people
     await page.keyboard.press("1")
     await expect(page.get_by_text("1 of 4 labelled")).to_be_visible()
     await expect(page.get_by_role("heading", name="Row 3")).to_be_visible()
@@ -89,7 +91,7 @@ async def test_rows_of_a_data_set_are_labelled_on_a_phone(look: Look, host: Serv
             await expect(page.get_by_role("heading", name=f"Row {row}")).to_be_visible()
             await page.evaluate(
                 "new Promise(done => requestAnimationFrame(() => setTimeout(done, 150)))"
-            )  # in the field, keys are text
+            )  # in a field, keys are ordinary text
             await page.keyboard.press(key)
         await expect(page.get_by_text("Every row has been looked at")).to_be_visible()
         await page.goto("/labels")

@@ -1,4 +1,4 @@
-"""The migration page: a legacy evaluator in, the new code, what changed and the proof out, accepted."""
+"""The migration page: pasting a legacy evaluator, the new code, what changed, the proof, and accepting it."""
 
 import asyncio
 import json

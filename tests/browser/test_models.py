@@ -1,4 +1,4 @@
-"""The pages of models, secrets and judges: a model is added, tested and judged with; a secret's value never comes back."""
+"""The pages of models, secrets and judges: adding and testing a model, judging with it; a secret's value is never shown."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""From a first look at the pages to a weekly job with an alert over one's own Excel file, by the pages alone."""
+"""From a first look at the pages to a weekly job with an alert, over the user's own Excel file, using only the pages."""
 
 import re
 import zipfile
@@ -34,7 +34,7 @@ async def test_a_newcomer_gets_to_a_weekly_job_with_an_alert(browser: Browser, t
 
 
 def write_xlsx(file: Path) -> None:
-    """A workbook of one sheet with `ROWS`."""
+    """Write a workbook with one sheet that has `ROWS`."""
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     sheet = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     package = "http://schemas.openxmlformats.org/package/2006"
@@ -74,7 +74,7 @@ async def upload(page: Page, file: Path) -> None:
 
 
 async def write_and_save(page: Page) -> None:
-    # the value comes from the column Antwort
+    # the page took the value from the column Antwort
     await expect(page.get_by_role("textbox", name="outputs")).to_contain_text("wrong")
     await expect(page.locator(".main-editor .cm-line").nth(1)).to_have_text(
         re.compile(r'    return outputs == inputs\["[^"]+"\]')

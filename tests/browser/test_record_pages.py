@@ -1,4 +1,4 @@
-"""Every page of records in both themes, narrow and wide: nothing grave for axe, nothing sticks out, nothing is markup."""
+"""Every page of records in both themes, narrow and wide: axe finds nothing grave, nothing sticks out, markup is shown as text."""
 
 from typing import Final, Literal
 
@@ -8,7 +8,7 @@ from playwright.async_api import Page, expect
 from tests.browser.looking import Look, grave_findings, picture, widest_overflow
 from tests.browser.seeds import Seeds
 
-PARTS: Final = 4  # of all pages, of which `make test` looks at the first
+PARTS: Final = 4  # number of parts into which the pages are divided; `make test` checks the first
 THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 WIDTHS: Final = (390, 2560)
 CARDS: Final = ("/jobs", "/datasets", "/environments", "/datasets/many?row=3")
@@ -36,7 +36,7 @@ def places(seeds: Seeds) -> dict[str, str]:
 
 
 def telling(seeds: Seeds) -> dict[str, str]:
-    """The fullest pages, in which another theme or width would show its faults first."""
+    """Return the fullest pages, on which another theme or width would show faults first."""
     chosen = (
         "/evaluators/length?tab=diff",
         "/datasets/many?row=3",
@@ -64,7 +64,7 @@ async def test_axe_finds_nothing_grave_and_pages_fit_their_windows(look: Look, s
             await page.set_viewport_size({"width": width, "height": 800})
             if (
                 width == 1280 or "tab=diff" in path
-            ):  # a diff that becomes narrow is drawn again, and has other colours meanwhile
+            ):  # wait, because a diff that becomes narrow is drawn again and has other colours meanwhile
                 await show(page, path, text)
                 assert await page.locator("main img, main b").count() == 0, path
                 assert not (await page.title()).startswith("owned")

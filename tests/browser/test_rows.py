@@ -47,7 +47,9 @@ async def test_rows_of_a_data_set_are_scored_again_while_one_writes(page: Page, 
     await page.get_by_role("button", name="Add stored rows…").click()
     dialog = page.get_by_role("dialog", name="Add stored rows")
     await dialog.get_by_label("Data set").last.select_option("graded")
-    await expect(dialog.get_by_label("Column of the outputs")).to_have_value("answer")  # guessed by its name
+    await expect(dialog.get_by_label("Column of the outputs")).to_have_value(
+        "answer"
+    )  # the page suggests it because of its name
     await expect(dialog.get_by_role("cell", name="question 19")).to_be_visible()
     assert await grave_findings(page) == []
     await picture(page, "rows-add")
@@ -108,7 +110,7 @@ async def test_a_row_that_failed_in_a_job_is_found_and_tried(look: Look, client:
     await expect(page.get_by_role("row", name="question 1")).to_be_visible()
     assert await widest_overflow(page) == 0
     await picture(page, "rows-390")
-    # the button sticks to the bottom
+    # the button stays visible at the bottom
     await expect(page.get_by_role("button", name="Run", exact=True)).to_be_in_viewport()
 
 
@@ -134,7 +136,7 @@ async def test_parameters_and_row_keys_are_completed_first(page: Page) -> None:
     await page.keyboard.type("inp")
     chosen = page.locator(".cm-tooltip-autocomplete li[aria-selected]")
     await expect(chosen).to_contain_text("inputs")
-    await page.wait_for_timeout(200)  # keys that come sooner belong to the text
+    await page.wait_for_timeout(200)  # keys that are pressed sooner would become part of the text
     await page.keyboard.press("Enter")
     await page.keyboard.type('["')
     await expect(page.locator(".cm-tooltip-autocomplete li")).to_have_count(2)

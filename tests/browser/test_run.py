@@ -1,4 +1,4 @@
-"""The test panel: rows as JSON, what a result shows, what hostile code can do to the page (nothing), runs, copies."""
+"""The test panel: rows as JSON, what a result shows, that hostile code cannot do anything to the page, runs, copies."""
 
 import asyncio
 import json
@@ -239,7 +239,7 @@ async def test_addresses_bring_rows_of_jobs_and_live_traces(page: Page, host: Se
     job = await asyncio.to_thread(seed, host.client)
     await page.goto(f"/?job={job}&row=1")
     brought = page.get_by_role("article", name="Result")
-    await expect(score(brought)).to_have_text("0")  # the score in the job
+    await expect(score(brought)).to_have_text("0")  # the same score as in the job
     await expect(page.get_by_text("Result of an earlier version")).to_have_count(0)
     await expect(page.get_by_role("textbox", name="Outputs")).to_have_text('"Milan"')
     await expect(page.locator(".status-line")).to_contain_text("browser-address@1")
@@ -248,7 +248,9 @@ async def test_addresses_bring_rows_of_jobs_and_live_traces(page: Page, host: Se
     await page.goto(f"/?evaluator=browser-address&trace={trace}")
     await expect(page.get_by_role("textbox", name="Trace")).to_contain_text("resourceSpans")
     code = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n"
-    with Client(host.url) as client:  # the code reads what the test row lacks, so a row of its newest job comes with it
+    with Client(
+        host.url
+    ) as client:  # the test row lacks what the code reads, so the page loads a row of the evaluator's newest job
         await asyncio.to_thread(client.evaluators.create, "browser-gold", Evaluator(code))
         rows = [{"gold": "Oslo", "outputs": "Oslo"}]
         ended = await asyncio.to_thread(client.jobs.create, ["browser-gold"], rows, name="Gold run")
@@ -293,6 +295,8 @@ async def test_the_editor_has_most_of_its_panel_after_the_first_run(page: Page) 
     await expect(page.locator(".signature")).to_be_visible()
     await expect(signature).to_be_hidden()
     await page.locator(".signature > summary").click()
-    await page.wait_for_function("localStorage.getItem('signature') === 'open'")  # browsers tell of it a moment later
+    await page.wait_for_function(
+        "localStorage.getItem('signature') === 'open'"
+    )  # browsers report the change a moment later
     await page.reload()
     await expect(signature).to_be_visible()  # the card is as it was left

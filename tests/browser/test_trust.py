@@ -1,4 +1,4 @@
-"""The pages show the truth: old verdicts and results look old, failed rows are beside the mean, drafts and runs are not lost."""
+"""The pages show the truth: old verdicts and results look old, failed rows are shown beside the mean, drafts and runs are not lost."""
 
 import asyncio
 
@@ -36,12 +36,12 @@ async def test_verdicts_and_results_grey_at_the_first_key(page: Page) -> None:
     await expect(old).to_be_visible()
     status = page.locator(".status-line")
     await expect(status.get_by_text("✓ loads")).to_have_count(0)
-    await expect(status).to_contain_text("Syntax error")  # the editor's own parser says so, without the host
+    await expect(status).to_contain_text("Syntax error")  # from the editor's own parser, without the host
     await expect(page.locator(".main-editor .cm-lint-marker-error")).to_be_visible()
     assert await grave_findings(page) == []
     await picture(page, "trust-stale")
     checks.set()
-    await expect(status.get_by_text("was never closed")).to_be_visible()  # the words of the host
+    await expect(status.get_by_text("was never closed")).to_be_visible()  # the host's message
     await write(page, CODE, HALF)
     await loads(page)
     await expect(old).to_have_count(0)

@@ -13,18 +13,18 @@ async def open_workbench(page: Page) -> None:
 
 
 async def write(page: Page, label: str, text: str) -> None:
-    """Put a text in place of what an editor holds."""
+    """Replace an editor's content with `text`."""
     editor = page.get_by_role("textbox", name=label, exact=True)
     await editor.click()
     await page.keyboard.press("ControlOrMeta+a")
     await page.keyboard.press(
         "Delete"
-    )  # Chromium keeps the styles of text that is typed over, and reports those that it made itself
+    )  # cleared first: Chromium keeps the styles of text that is typed over, and then reports them as violations
     await page.keyboard.insert_text(text)
 
 
 async def start_from(page: Page, title: str) -> None:
-    """Choose an example of the gallery."""
+    """Choose an example from the gallery."""
     await page.get_by_role("button", name="Examples…").click()
     gallery = page.get_by_role("dialog", name="Examples")
     await gallery.get_by_label("Find an example").fill(title)
@@ -38,7 +38,7 @@ async def loads(page: Page) -> None:
 
 
 async def run(page: Page) -> Locator:
-    """Run, and return the result card once it is there."""
+    """Run the evaluator, and return the result card once it is there."""
     before = await page.locator(".run").count() or await page.get_by_test_id("score").count()
     await page.get_by_role("button", name="Run", exact=True).click()
     if before:
@@ -49,5 +49,5 @@ async def run(page: Page) -> Locator:
 
 
 def score(card: Locator) -> Locator:
-    """Return the score that is shown, or the text that there is none."""
+    """Return the element that shows the score, or says that there is none."""
     return card.get_by_test_id("score")
