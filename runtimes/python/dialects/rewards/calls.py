@@ -128,7 +128,8 @@ class Reward:
             return _listed(self.name, await self._called({"reward_inputs": inputs, **config}), len(inputs), _easy)
         if self.style == _EASY_PAIRS:
             examples = [made for one in parts for made in one.batch(_BATCH_OF_PAIRS, one.pair)]
-            named = {**_plural(examples, _BATCH_OF_PAIRS), **config}
+            more = parts[0].beside(_BATCH_OF_PAIRS) if len(parts) == 1 else {}
+            named = {**more, **_plural(examples, _BATCH_OF_PAIRS), **config}
             return _listed(self.name, await self._called(named), len(examples), _easy)
         if self.style == _TRL:
             single = parts[0].group() if len(parts) == 1 else None
@@ -225,6 +226,10 @@ class _Parts:
             return [one()]
         lists = {key: self._native[key] for key in names if key in self._native}
         return _examples(lists, names, next(key for key in ("solution_strs", "predicts", *lists) if key in lists))
+
+    def beside(self, names: dict[str, str]) -> dict[str, Any]:
+        """Return what a platform's own row has beside the lists of these names, or nothing."""
+        return {key: one for key, one in (self._native or {}).items() if key not in {*names, *names.values()}}
 
     def reward_inputs(self) -> list[dict[str, Any]]:
         """Return the objects that EasyR1 gives for a batch."""
