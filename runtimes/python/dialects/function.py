@@ -9,6 +9,7 @@ from __future__ import annotations
 from evaluator_runner import binding, candidates, dialects, entry, jsontext
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.failures import Failure
+from evaluator_runner.outline import names_loaded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -143,10 +144,24 @@ def _chosen(outline: Outline) -> list[str]:
     possible = candidates.public(outline)
     if not possible and not outline.classes:
         possible = list(functions)  # the only function may be private
-    names = [name for name in possible if name in functions and is_by_name(functions[name])]
+    names = [name for name in possible if name in functions and is_by_name(functions[name])] or _of_one(outline)
     chosen = candidates.meant(outline, names)
     single = [name for name in names if not functions[name].gives_list]
     return [name for name in chosen if name in single] or candidates.meant(outline, single) or chosen
+
+
+def _of_one(outline: Outline) -> list[str]:
+    """Return the public functions for one output that only functions for many outputs use, which give lists."""
+    users: dict[str, list[str]] = {}
+    for one in outline.functions.values():
+        for name in names_loaded(one.node) - {one.name}:
+            users.setdefault(name, []).append(one.name)
+    return [
+        name
+        for name, function in outline.functions.items()
+        if name[:1] != "_" and name in users and is_by_name(function) and not function.gives_list
+        if all(outline.functions[one].gives_list for one in users[name])
+    ]
 
 
 def _only(outline: Outline) -> list[str]:
@@ -193,7 +208,8 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     found = entry.find_function(namespace, name)
     found.decode = _decode
     found.bind = lambda args: _bind(found, args[0])
-    found.convert = _converted
+    scoring = bool(entry.SCORING.intersection(name.lower().split("_")))
+    found.convert = lambda value: _converted(value, scoring=scoring)
     return found
 
 
@@ -259,8 +275,13 @@ def _missing(entry_name: str, name: str, role: str | None, columns: dict[str, An
     )
 
 
-def _converted(value: Any) -> Any:
-    """Return objects with a score as dicts; a number in `value`, beside a name, is the score."""
+def _converted(value: Any, *, scoring: bool) -> Any:
+    """Return objects with a score as dicts; a number in `reward`, or in `value` beside a name, is the score.
+
+    Args:
+      value: What the function returned.
+      scoring: Whether its name says that it scores; then a number that comes last may be the score.
+    """
     fields = getattr(type(value), "__dataclass_fields__", None)
     if fields is not None:
         value = {one: getattr(value, one) for one in fields}
@@ -268,7 +289,18 @@ def _converted(value: Any) -> Any:
         value = value.model_dump()
     elif hasattr(type(value), "_asdict"):
         value = value._asdict()
+    elif type(value) is tuple and len(value) == 2:
+        value = _of_pair(value, scoring=scoring)
     elif type(value).__module__ not in ("builtins", "numpy") and any(hasattr(value, one) for one in _FIELDS):
         value = {one: part for one, part in vars(value).items() if not one.startswith("_")}
-    named = isinstance(value, dict) and "score" not in value and ("name" in value or "key" in value)
-    return {**value, "score": value["value"]} if named and isinstance(value.get("value"), bool | int | float) else value
+    if not isinstance(value, dict) or "score" in value:
+        return value
+    key = "reward" if "reward" in value else "value" if "name" in value or "key" in value else ""
+    return {**value, "score": value[key]} if isinstance(value.get(key), bool | int | float) else value
+
+
+def _of_pair(pair: tuple[Any, Any], *, scoring: bool) -> Any:
+    """Return a score and a dict of details as one dict; the details come first only in a function that scores."""
+    score, details = reversed(pair) if scoring and isinstance(pair[0], dict) else pair
+    is_both = isinstance(score, bool | int | float) and isinstance(details, dict) and "score" not in details
+    return {**details, "score": score} if is_both else pair
