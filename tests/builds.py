@@ -58,7 +58,7 @@ async def evaluated(service: Service, code: str, *pins: str, language: Language 
 
 
 async def value_of(service: Service, code: str, *pins: str, language: Language = PYTHON) -> Any:
-    """The `details` that an evaluator returned."""
+    """Return the `details` that an evaluator returned."""
     result = await evaluated(service, code, *pins, language=language)
     assert result.error is None, result.error
     return result.value
@@ -75,7 +75,7 @@ async def refusal(service: Service, *pins: str, language: Language = PYTHON) -> 
 
 
 def installed(home: Path) -> list[Path]:
-    """The files of every set."""
+    """Return the files of every set."""
     return sorted((home / "environments").glob("[0-9a-f]*/files"))
 
 
@@ -99,7 +99,7 @@ def _folders(home: Path) -> list[str]:
 
 
 def processes_below(home: Path) -> list[str]:
-    """Programs that were told a path below the data directory's builds, or have such a working directory."""
+    """Return programs that were told a path below the data directory's builds, or have such a working directory."""
     below = str(home / "environments")
     found = []
     for process in Path("/proc").glob("[0-9]*"):

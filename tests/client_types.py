@@ -1,4 +1,4 @@
-"""Static types of both clients: `make check` has mypy read this, nothing runs it."""
+"""Checks the static types of both clients: in `make check`, mypy reads this file, and nothing runs it."""
 
 from collections.abc import AsyncGenerator, Generator, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""All tests as pytest collects them, and those of each shard. As a plugin (`-p tests.collected`) it prints them."""
+"""Lists all tests that pytest collects, and those in each shard. As a plugin (`-p tests.collected`) it prints them."""
 
 import json
 from typing import Any, Final
@@ -12,7 +12,7 @@ HEAD: Final = '{"all"'
 
 
 def described(items: list[pytest.Item]) -> dict[str, list[list[Any]]]:
-    """Return name, part, whether a mark says why the whole file takes long, and whether it needs an engine, of each test."""
+    """Return for each test its name, its part, whether a mark says that its whole file takes long, and whether it needs an engine."""
     told = [
         [
             item.nodeid,

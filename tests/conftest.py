@@ -1,4 +1,4 @@
-"""Fixtures over the real thing: a service on each backend, shared by a whole run."""
+"""Fixtures without stand-ins: a real service on each backend, shared by a whole run."""
 
 import gc
 import os
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 BACKENDS = ("bubblewrap", "docker")
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))
-_CASES = pytest.StashKey[Counter[str]]()  # number of cases of each function so far
-_SECOND = {  # a second backend or database, the first one, and the folders in which `make test` tries both
+_CASES = pytest.StashKey[Counter[str]]()  # how many cases of each function were collected so far
+_SECOND = {  # each second backend or database with the first one, and the folders in which `make test` tries both
     "docker": ("bubblewrap", ("tests/attacks/", "tests/contract/")),
     "postgresql": ("sqlite", ("tests/store/",)),
 }
-_KEPT_S = 86400.0  # seconds before leftovers are removed, because other runs may be using them
-# A host keeps evaluators warm in half of the machine's memory. Tests call most evaluators once, and run many hosts at a time.
+_KEPT_S = 86400.0  # seconds until leftovers are removed; before, other runs may be using them
+# By default a host keeps evaluators warm in half of the machine's memory, but tests call most evaluators only once, and run many hosts at a time.
 FEW_SANDBOXES: dict[str, object] = {"max_sandboxes": 24, "max_running_sandboxes": Settings().running_sandboxes}
 
 
-# The same examples in every run, however long each takes: what fails in one run fails in every run.
+# The same examples in every run, without time limits, so that an example that fails once fails in every run.
 _STEADY = settings_of_hypothesis(
     max_examples=100,
     derandomize=True,
@@ -60,13 +60,13 @@ settings_of_hypothesis.load_profile("all")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what measuring and sharding runs need."""
+    """Add the options for runs that measure or that use shards."""
     parser.addoption("--write-seconds", action="store_true", help="note in tests/seconds.json what each group used")
     parser.addoption("--shard", type=read_shard, metavar="K/N", help="run part K of N; the parts take about as long")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the run, and register the plugin that measures processor time if that is asked for."""
+    """Give the run a name, and register the plugin that measures processor time if an option asks for it."""
     begin_run()
     share_authorities()
     if config.getoption("--write-seconds"):
@@ -77,7 +77,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark every test that uses a running service, since it has a sandbox, and tests that only `make test-all` runs."""
+    """Mark tests that use a running service, since they need a sandbox, and tests that only `make test-all` runs."""
     item.session.stash.setdefault(COLLECTED, []).append(item)
     if "service" in getattr(item, "fixturenames", ()):
         item.add_marker("engine")
@@ -93,7 +93,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def _is_second(item: pytest.Item) -> bool:
-    """Whether the same case was collected on the first backend or database already, and one is enough."""
+    """Whether the same case was already collected on the first backend or database, which is enough here."""
     cases = item.session.stash.setdefault(_CASES, Counter())
     cases[item.nodeid] += 1
     file, _, case = item.nodeid.partition("[")
@@ -116,7 +116,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Exclude imported and collected objects from every later garbage collection."""
+    """Exclude all objects that exist now from later garbage collections."""
     gc.freeze()
 
 
@@ -128,27 +128,27 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByGroup:
-    """Return what hands out tests to processes."""
+    """Return the scheduler that hands out tests to processes."""
     return ByGroup(config, log)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Remove what killed runs left, and what their hosts stored: each host has a database of its own."""
+    """Remove what killed runs and their hosts left behind."""
     if hasattr(session.config, "workerinput") or session.config.option.collectonly:
         return
     remove_leftovers(DATA_DIR.parent, spared=f"{ENGINE_DIR}/")
     remove_unused_engines()
     kept = [path for name in ("databases", "datasets", "filesets") for path in (DATA_DIR / name).glob("*")]
     for path in (*kept, *DATA_DIR.glob("evaluator-host.db*")):
-        with suppress(FileNotFoundError):  # another run removes its own files
+        with suppress(FileNotFoundError):  # raised if another run removes its own files meanwhile
             if path.stat().st_mtime < time.time() - _KEPT_S:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def settings(backend: str, **changes: object) -> Settings:
-    """Return settings for a service on `backend`; the engine is started when none answers.
+    """Return settings for a service on `backend`; start a Docker engine if none answers.
 
-    Sandboxes that start in advance cost more than most tests; those about them say `idle_sandboxes=1`.
+    No sandboxes start in advance, because that costs more than most tests; tests about idle sandboxes set `idle_sandboxes=1`.
     """
     address = engine_address() if backend == "docker" else None
     values = {"idle_sandboxes": 0, **FEW_SANDBOXES, **changes}
@@ -157,7 +157,7 @@ def settings(backend: str, **changes: object) -> Settings:
 
 @pytest.fixture(scope="module", autouse=True)
 def own_database(databases: Databases) -> None:
-    """Keep the records, and so the names, of a module's hosts apart from those of other modules."""
+    """Give a module's hosts a database of their own, so that their names do not clash with other modules' names."""
     os.environ["EVALUATOR_HOST_DATABASE_URL"] = databases.make("sqlite")
 
 
@@ -165,7 +165,7 @@ def own_database(databases: Databases) -> None:
 async def service(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator["Service | Host"]:
-    """A running service on each backend in turn; with `EVALUATOR_HOST_WORKERS=2`, a host of two processes in its place."""
+    """A running service on each backend in turn; with `EVALUATOR_HOST_WORKERS=2`, a host with two processes instead."""
     if Settings().workers > 1:
         from tests.over_http import served  # noqa: PLC0415 - `tests.over_http` imports this module
 
@@ -178,7 +178,7 @@ async def service(
 
 @pytest.fixture(scope="session")
 def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
-    """Makes databases, SQLite files and PostgreSQL databases alike."""
+    """An object that makes SQLite and PostgreSQL databases."""
     made = Databases(tmp_path_factory.mktemp("databases"))
     yield made
     made.close()

@@ -1,4 +1,4 @@
-"""Counts what nobody tells: installations that were really begun, and connections that were really made."""
+"""Counts what no report contains: installations that really began, and connections that were really made."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ def counted_builds(data_dir: Path) -> Iterator[set[str]]:
 
 
 class DeadIndex:
-    """An address at which nothing is served; `asked` counts the attempts."""
+    """The address of an index that serves nothing; `asked` counts the attempts to use it."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -44,7 +44,7 @@ class DeadIndex:
 
 @contextlib.asynccontextmanager
 async def dead_index() -> AsyncIterator[DeadIndex]:
-    """Serve a dead index, which is a registry and a proxy as well."""
+    """Open a dead index, which can also stand for a registry or a proxy."""
     index = DeadIndex()
     async with await asyncio.start_server(index.refuse, "127.0.0.1", 0) as server:
         index.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"

@@ -1,4 +1,4 @@
-"""A second Docker Engine, which tests may kill. One test at a time may use it; its images stay for the next run."""
+"""A second Docker engine, which tests may kill. One test at a time may use it; its images stay for the next run."""
 
 import fcntl
 import signal
@@ -13,10 +13,10 @@ from tests import engines
 
 
 class CrashEngine:
-    """A dockerd of its own, in a network namespace of its own: at its start a dockerd takes down bridges it was not told of.
+    """A dockerd in a separate network namespace, because at its start a dockerd removes bridges that it does not know.
 
     Attributes:
-      address: Where it listens.
+      address: Address at which it listens.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -24,20 +24,20 @@ class CrashEngine:
         self.address = f"unix://{folder}/docker.sock"
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start the engine, and wait until it answers."""
         options = ("--bridge=none", "--iptables=false", "--ip-forward=false")
         engines.start_dockerd(self._folder, *options, launcher=("unshare", "--net"))
 
     def kill(self) -> None:
-        """Kill it, without cleaning up after it."""
+        """Kill the engine, without cleaning up."""
         engines.stop_dockerd(self._folder, how=signal.SIGKILL)
 
     def stop(self) -> None:
-        """Stop it, and clean up after engines that were killed."""
+        """Stop the engine, and clean up after engines that were killed."""
         engines.remove_engine_leftovers(self._folder)
 
     def copy_image(self, image: str, *, source: str) -> None:
-        """Copy an image of the engine at `source`, unless it is here."""
+        """Copy an image from the engine at `source`, unless this engine has it."""
         near: Any = docker.APIClient(base_url=source, timeout=300)
         far: Any = docker.APIClient(base_url=self.address, timeout=300)
         wanted = near.inspect_image(image)["Id"]
@@ -55,7 +55,7 @@ class CrashEngine:
 
 @contextmanager
 def crash_engine(image: str, *, source: str) -> Iterator[CrashEngine]:
-    """Yield the running engine, with an image of the engine at `source` in it."""
+    """Yield the running engine, with an image copied from the engine at `source`."""
     folder = engines.CRASH_DIR
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "users.lock").open("w") as users:

@@ -1,14 +1,14 @@
-"""Databases for tests: SQLite files, and databases on a real PostgreSQL that runs for one session of tests.
+"""Databases for tests: SQLite files, and databases on a real PostgreSQL server that runs for one session of tests.
 
-The server is Debian's, started as an unprivileged user on a socket in a folder of its own; nothing listens on a port.
+The server is Debian's, started as an ordinary user on a socket in its own folder; nothing listens on a port.
 
     address = databases.make("sqlite")        # a database with all tables and no rows; each call makes another one
     async with opened_store(address) as store:
         ...
 
-Each is a copy of one that was migrated, since migrating takes longer than most tests of a store; `databases.make_empty` makes
-one without tables. Test modules that want every test on both ask for the fixture `database_url` or `empty_database_url`
-(tests/conftest.py has them for all).
+Each is a copy of a migrated database, since migrating takes longer than most tests of a store; `databases.make_empty` makes a
+database without tables. Modules whose tests should all run on both kinds use the fixture `database_url` or
+`empty_database_url` from tests/conftest.py.
 """
 
 import contextlib
@@ -34,17 +34,20 @@ from evaluator_host.platform.store.schema import migrate
 from tests.leftovers import make_folder
 
 ENGINES = ("sqlite", "postgresql")
-EACH_ENGINE = ("sqlite", pytest.param("postgresql", marks=pytest.mark.engine))  # databases as parameters of a test
+EACH_ENGINE = (
+    "sqlite",
+    pytest.param("postgresql", marks=pytest.mark.engine),
+)  # both kinds of database, as parameters of a test
 
 _USER = "postgres"
 _START_S = 30
 _NUMBERS = itertools.count(1)
-# Nothing survives the session, so nothing needs to reach a disk; committed data survives a kill all the same.
+# Nothing needs to reach a disk, since nothing outlives the session; committed data still survives if the server is killed.
 _FAST = ("fsync=off", "full_page_writes=off", "max_connections=200", "shared_buffers=32MB")
 
 
 class PostgreSQL:
-    """A throw-away server. `url(name)` names a database of it."""
+    """A server that is thrown away after the session. `url(name)` returns the URL of a database."""
 
     def __init__(self) -> None:
         self._folder = make_folder("eh-pg")
@@ -66,11 +69,11 @@ class PostgreSQL:
 
     @property
     def socket(self) -> str:
-        """Where it listens, as `unix://…`."""
+        """Address at which the server listens, `unix://…`."""
         return f"unix://{self._folder}/.s.PGSQL.5432"
 
     def make_database(self, *, template: str = "template1") -> str:
-        """Make a database like another one of this server, or an empty one, and return its URL."""
+        """Make a copy of another database on this server, or an empty database, and return its URL."""
         name = f"test_{next(_NUMBERS)}"
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
@@ -81,7 +84,7 @@ class PostgreSQL:
         self._folder.chmod(0o755)
 
     def copy(self, url: str) -> str:
-        """Dump a database that may be in use, restore it as a new one, and return the URL of the new one."""
+        """Dump a database that may be in use, restore it as a new database, and return the new URL."""
         copied = self.make_database()
         dumped = subprocess.run([self._bin / "pg_dump", url], check=True, capture_output=True, timeout=60).stdout
         load = [self._bin / "psql", "-q", "-v", "ON_ERROR_STOP=1", copied]
@@ -89,7 +92,7 @@ class PostgreSQL:
         return copied
 
     def end_connections(self, url: str) -> None:
-        """End every connection to a database, as a server that is restarted does."""
+        """End every connection to a database, as a restart of the server does."""
         name = urlsplit(url).path.removeprefix("/")
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(
@@ -105,21 +108,23 @@ class PostgreSQL:
         self._signal_all(signal.SIGCONT)
 
     def kill(self) -> None:
-        """End it and all its connections, as a machine that loses power does."""
+        """End the server and all its connections, as a loss of power does."""
         children = child_pids(self._process.pid)
         self._signal_all(signal.SIGKILL)
         self._process.wait()
-        while any(Path(f"/proc/{pid}").exists() for pid in children):  # these processes hold its shared memory
+        while any(
+            Path(f"/proc/{pid}").exists() for pid in children
+        ):  # wait, because these processes still use the server's shared memory
             time.sleep(0.01)
 
     def start(self) -> None:
-        """Start it, over what an earlier one left."""
+        """Start the server, with the data that an earlier one left."""
         self._process = self._start(self._folder / "data")
 
     def stop(self) -> None:
         if self._process.poll() is None:
             self.thaw()
-            self._process.send_signal(signal.SIGQUIT)  # ends it at once, because its data is no longer needed
+            self._process.send_signal(signal.SIGQUIT)  # ends the server at once, since its data is no longer needed
             self._process.wait(30)
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -158,7 +163,7 @@ class PostgreSQL:
 
 
 def _as_its_user() -> dict[str, object]:
-    """Return a command as the user of Debian's package, because PostgreSQL refuses to run as root."""
+    """Return options that run a command as the user of Debian's package, because PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return {}
     owner = pwd.getpwnam(_USER)
@@ -166,7 +171,7 @@ def _as_its_user() -> dict[str, object]:
 
 
 def _binaries() -> Path:
-    """The newest version that Debian's package `postgresql` installed, or the one on the PATH."""
+    """Return the folder of the newest version that Debian's package `postgresql` installed, or of the one on the PATH."""
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     if versions:
         return versions[-1].parent
@@ -176,7 +181,7 @@ def _binaries() -> Path:
 
 
 class Databases:
-    """Makes databases of either kind; the PostgreSQL server starts when the first one is wanted."""
+    """Makes databases of either kind; the PostgreSQL server starts when it is first needed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -210,7 +215,7 @@ class Databases:
         return made
 
     def make_empty(self, engine: str) -> str:
-        """Return the URL of a new database without tables; SQLite's file is yet to be made."""
+        """Return the URL of a new database without tables; for SQLite, the file does not exist yet."""
         if engine == "postgresql":
             return self.postgresql.make_database()
         return f"sqlite:///{self._folder / f'{next(_NUMBERS)}' / 'host.db'}"

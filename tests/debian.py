@@ -1,4 +1,4 @@
-"""Debian roots that debootstrap makes, once on a machine, for tests of what needs another system than this one's."""
+"""Debian roots that debootstrap makes, once per machine, for tests that need another system than this machine's."""
 
 import fcntl
 import os
@@ -10,7 +10,7 @@ from tests.engines import ENGINE_DIR
 
 
 def debian_root(suite: str, packages: str) -> Path:
-    """Return a root of a suite with these packages (`python3,bubblewrap`)."""
+    """Return the folder of a root with a Debian suite and these packages (`python3,bubblewrap`)."""
     root = ENGINE_DIR.with_name(suite)
     root.parent.mkdir(parents=True, exist_ok=True)
     made = root.with_name(f"{suite}.made")

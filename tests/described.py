@@ -1,4 +1,4 @@
-"""The application without a host behind it: enough to list and describe its routes."""
+"""The application without a running host, which is enough to list and describe its routes."""
 
 from functools import cache
 
@@ -10,5 +10,5 @@ from evaluator_host.server.app import describe_app
 
 @cache
 def described_app() -> FastAPI:
-    """Return that application; its document takes a second to make, once per process."""
+    """Return the application without a host; its OpenAPI document is made once per process, which takes a second."""
     return describe_app(Settings())

@@ -1,7 +1,7 @@
-"""Hands out tests to shards and to the processes of a run: what shares expensive fixtures stays together.
+"""Hands out tests to shards and to the processes of a run; tests that share expensive fixtures stay together.
 
-`seconds.json` has the processor seconds of each part of a group, its tests that are marked `long` and the others
-(`tests/processor_time.py` measures them); `WAITING` has the time of groups that mostly wait.
+`seconds.json` has the processor seconds of each part of a group, where the tests marked `long` are one part and the others
+another (`tests/processor_time.py` measures them); `WAITING` has the time of groups that mostly wait.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from xdist.scheduler import LoadFileScheduling
 
 SECONDS: Final = Path(__file__).with_name("seconds.json")
 _BACKEND: Final = re.compile(r"\[(?:.*-)?(bubblewrap as an ordinary user|ordinary user|bubblewrap|docker)(?:-.*)?\]$")
-# Tests whose expensive fixtures are made for one backend at a time, so that each backend can go to another process.
+# tests with expensive fixtures for one backend at a time, so that the backends can run in different processes
 _BY_BACKEND: Final = {
     "tests/attacks/test_catalogue.py", "tests/attacks/test_view.py",
     "tests/attacks/test_weakened.py", "tests/contract/test_cases.py", "tests/contract/test_conformance.py",
@@ -25,21 +25,21 @@ _BY_BACKEND: Final = {
     "tests/integration/test_real_sets.py",
     "tests/integration/test_real_sets_shared.py",
 }  # fmt: skip
-# Seconds of clock time of groups that use little processor time; one that began last would delay the whole run.
+# clock seconds of groups that use little processor time; if such a group began last, it would delay the whole run
 WAITING: Final = {
     "tests/faults/test_hung_processes.py": 90, "tests/jobs/test_hostile_templates.py": 12, "tests/jobs/test_hostile_uploads.py": 9, "tests/jobs/test_job_process.py": 13,
     "tests/jobs/test_online.py": 18, "tests/jobs/test_run.py": 25, "tests/jobs/test_schedules.py": 10, "tests/jobs/test_turns.py": 9,
     "tests/runners/javascript/test_forgery.py": 11, "tests/runners/javascript/test_toolchain.py": 9,
     "tests/runners/python/test_large_calls.py": 10,
 }  # fmt: skip
-# Tests in these folders share hosts, which take longer to start than to ask.
+# tests in these folders share hosts, because starting a host takes longer than using it
 _TOGETHER: Final = ("tests/wires/",)
 LONG: Final = " long"
 COLLECTED: Final = pytest.StashKey[list[pytest.Item]]()
-"""All tests of a session, with those that were deselected."""
+"""All tests of a session, including deselected ones."""
 _UNMEASURED_S: Final = 1.0
-# Tests of a group share a host and a browser. Records take a while to make, so the tests that need them are in two
-# groups only.
+# The tests of a group share a host and a browser. Since making records takes a while, the tests that need them are in
+# only two groups.
 _BROWSER: Final = "tests/browser/"
 _PAGES: Final = {
     "of jobs": {"job_rows", "jobs", "record_pages"},
@@ -62,7 +62,7 @@ def group_of(test: str) -> str:
 
 
 class ByGroup(LoadFileScheduling):
-    """Gives a process one group after the other, in the order in which they were collected."""
+    """Gives processes one group after the other, in the order in which the groups were collected."""
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
         super().__init__(config, log)
@@ -87,9 +87,9 @@ def read_shard(text: str) -> tuple[int, int]:
 
 
 def in_shard(items: list[pytest.Item], number: int, of: int) -> list[pytest.Item]:
-    """Return the tests of one of `of` shards.
+    """Return the tests in shard `number` of `of`.
 
-    Long parts and the others are spread apart, so that a shard has the same long tests with and without the others.
+    Long parts and other parts are distributed separately, so that a shard always has the same long tests.
     """
     parts = {part_of(item) for item in items}
     shards = spread({part for part in parts if part.endswith(LONG)}, of)
@@ -98,7 +98,7 @@ def in_shard(items: list[pytest.Item], number: int, of: int) -> list[pytest.Item
 
 
 def spread(parts: set[str], of: int) -> dict[str, int]:
-    """Give each part to the shard that has the least to do so far, the longest part first."""
+    """Assign each part, the longest first, to the shard that has the least to do so far."""
     left = dict.fromkeys(range(1, of + 1), 0.0)
     found: dict[str, int] = {}
     for part in sorted(parts, key=lambda part: (-seconds_of(part), part)):

@@ -1,4 +1,4 @@
-"""Sandboxes of the Docker backend with the probe runner in them, for tests."""
+"""Sandboxes of the Docker backend with the probe runner, for tests."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ MakeBackend = Callable[..., DockerBackend]
 
 
 def own() -> str:
-    """Return the name of the owner of these tests' containers, which differs from that of a service in the same run."""
+    """Return the owner's name for these tests' containers, which differs from that of a service in the same run."""
     return f"{this_instance()}.1"
 
 
@@ -64,7 +64,7 @@ async def start(backend: DockerBackend, wanted: SandboxSpec | None = None) -> Gu
 
 
 def containers(docker_host: str, instance: str) -> list[str]:
-    """Names of a host's containers, as the engine lists them."""
+    """Return the names of a host's containers, from the engine's list."""
     client = docker.APIClient(base_url=docker_host)
     found = client.containers(all=True, filters={"label": f"{LABEL_INSTANCE}={instance}"})
     client.close()

@@ -77,7 +77,7 @@ def running_engine() -> Iterator[str]:
 
 @cache
 def bare_engine_address() -> str:
-    """Address of a real engine for this process, whatever images it has."""
+    """Return the address of a real engine for this process, whatever images it has."""
     opened = ExitStack()
     atexit.register(opened.close)
     return opened.enter_context(running_engine())
@@ -85,7 +85,7 @@ def bare_engine_address() -> str:
 
 @cache
 def engine_address() -> str:
-    """Address of a real engine that has the runtime image; both are made when missing, and shared by this process."""
+    """Return the address of a real engine that has the runtime image; both are made when missing, and shared by this process."""
     address = bare_engine_address()
     # a thread, because the caller may be in an event loop
     with _exclusive("build.lock"), ThreadPoolExecutor(1) as aside:
@@ -94,13 +94,13 @@ def engine_address() -> str:
 
 
 def docker_command() -> list[str]:
-    """The Docker command line for that engine."""
+    """Return the Docker command line for that engine."""
     return ["docker", "--host", bare_engine_address()]
 
 
 @cache
 def probe_image() -> str:
-    """An image made by our recipe, whose Python runner executes what a test sends it (see its docstring)."""
+    """Return an image made by our recipe, whose Python runner executes what a test sends it (see its docstring)."""
     with _exclusive("build.lock"), tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as aside:
         return aside.submit(lambda: asyncio.run(build_probe_image(bare_engine_address(), Path(folder)))).result()
 
@@ -145,7 +145,7 @@ def answers(address: str) -> bool:
 
 
 def own_address() -> str:
-    """Address of the tests' own engine, running or not."""
+    """Return the address of the tests' own engine, running or not."""
     return f"unix://{ENGINE_DIR}/docker.sock"
 
 

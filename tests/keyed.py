@@ -47,7 +47,7 @@ def revoke_key(name: str, *, url: str) -> None:
 
 
 def audited(url: str) -> list[AuditLine]:
-    """The newest calls that are in the audit log, the newest first."""
+    """Return the newest calls that are in the audit log, the newest first."""
 
     async def read() -> list[AuditLine]:
         async with open_store(url, Path()) as store:

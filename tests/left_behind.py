@@ -56,13 +56,13 @@ def _wait(look: Callable[[], list[str]], *, seconds: float) -> None:
 
 
 def cgroup_folders(instance: str) -> list[Path]:
-    """Folders of the control groups of a host; `instance` is the beginning of its name, or a pattern."""
+    """Return the folders of the control groups of a host; `instance` is the beginning of its name, or a pattern."""
     walked = os.walk("/sys/fs/cgroup")  # a walk that does not mind folders which vanish meanwhile
     homes = [Path(at, name) for at, names, _ in walked for name in names if name.startswith(PREFIX)]
     return [home for home in homes if fnmatch.fnmatch(instance_of(home) or "", f"{instance}*")]
 
 
 def sandbox_cgroups(instance: str) -> set[str]:
-    """Names of the sandboxes that have a control group."""
+    """Return the names of the sandboxes that have a control group."""
     inside = [inner.name for folder in cgroup_folders(instance) for inner in folder.iterdir() if inner.is_dir()]
     return {name for name in inside if not is_instance(name)}

@@ -85,7 +85,7 @@ def wheel(name: str, requires: str = "") -> bytes:
 
 
 def source_archive(name: str, marker: Path) -> bytes:
-    """A package whose build leaves a marker: resolving it must not run the build."""
+    """Return a package whose build leaves a marker: resolving it must not run the build."""
     backend = (
         f"import os, pathlib\npathlib.Path({str(marker)!r}).write_text(repr(dict(os.environ)))\n"
         "def prepare_metadata_for_build_wheel(directory, config=None):\n"

@@ -100,7 +100,7 @@ class ModelServer:
         return len(self._http.connections)
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The protocol's answer to a valid request."""
+        """Return the protocol's answer to a valid request."""
         question = question_of(body)
         message: dict[str, Any] = {"role": "assistant", "content": f"answer to {question}", "refusal": None}
         finish_reason = "stop"
@@ -126,7 +126,7 @@ class ModelServer:
         }
 
     def answer(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """The route's answer to a valid request."""
+        """Return the route's answer to a valid request."""
         if path == "/v1/embeddings":
             texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
             data = [{"object": "embedding", "index": i, "embedding": [1.0, 0.5]} for i in range(len(texts))]
@@ -151,7 +151,7 @@ class ModelServer:
         return said
 
     def events(self, path: str, body: dict[str, Any]) -> list[bytes]:
-        """The same as a stream of server-sent events."""
+        """Return the same as a stream of server-sent events."""
         if path == "/v1/messages":
             whole = self.answer(path, body)
             text, usage = whole["content"][0]["text"], whole["usage"]
@@ -186,7 +186,7 @@ class ModelServer:
 
 
 def judged(response_format: dict[str, Any], question: str) -> dict[str, Any]:
-    """An answer in the requested form: the label or number that the question's last line names."""
+    """Return an answer in the requested form: the label or number that the question's last line names."""
     schema = response_format.get("json_schema", {}).get("schema") or {"properties": {"score": {"type": "number"}}}
     last = question.strip().rpartition("\n")[2]
     numbers = [float(word) for word in last.split() if word.replace(".", "", 1).isdigit()]
@@ -216,7 +216,7 @@ def question_of(body: dict[str, Any]) -> str:
 
 
 def error_body(message: str, kind: str = "invalid_request_error", code: str | None = None) -> bytes:
-    """An error as the protocol has it."""
+    """Return an error as the protocol has it."""
     return json.dumps({"error": {"message": message, "type": kind, "param": None, "code": code}}).encode()
 
 

@@ -38,7 +38,7 @@ class Host:
         return self.home / "environments"
 
     def folder(self, digest: str) -> Path:
-        """The folder of a set."""
+        """Return the folder of a set."""
         return self.shelf / digest.removeprefix("sha256:")
 
     def settings(self, **changes: Any) -> Settings:
@@ -73,12 +73,12 @@ class Host:
         return json.loads(done.stdout) if done.stdout else done.stderr
 
     def server(self, log: Path, **more: str) -> Server:
-        """A running host; `more` are environment variables."""
+        """Return a running host; `more` are environment variables."""
         return Server(self.backend, log=log, environment=self.environment(**more), data_dir=self.home)
 
 
 async def label(service: Service, code: str, *packages: str, python: str | None = None) -> str | None:
-    """The value that an evaluator returns."""
+    """Return the value that an evaluator returns."""
     evaluator = Evaluator(code=code, packages=packages, python=python)
     result: EvaluationResult = await service.evaluate(evaluator, Row())
     assert result.error is None, result.error

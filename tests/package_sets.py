@@ -84,7 +84,7 @@ def described(folder: Path, language: Language, target: LockTarget | None = None
 
 
 def backend_at(address: str, image: str = RUNTIME_IMAGE, *, owner: str = "") -> DockerBackend:
-    """A backend whose images of environments are this session's."""
+    """Return a backend whose images of environments are this session's."""
     return DockerBackend(
         docker_host=address, runtime=None, image=image, instance=this_instance(), owner=owner or owner_name()
     )
@@ -111,7 +111,7 @@ def labels_of(client: docker.APIClient, environment: Environment) -> dict[str, s
 
 
 async def answer(backend: DockerBackend, environment: Environment, code: str) -> Any:
-    """The value that an evaluator returns on an environment, or its error."""
+    """Return the value that an evaluator returns on an environment, or its error."""
     sandbox = await start_sandbox(backend, SandboxSpec(environment.language, environment), grace_s=2.0)
     try:
         order = LoadRequest(code, environment.language, Contract.MAIN, None, Policy.NONE, Limits(), 20.0)

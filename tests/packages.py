@@ -44,7 +44,7 @@ class Archive:
 def wheel(
     name: str, files: Files, *, version: str = "1.0.0", requires: str = "", links: Mapping[str, str] | None = None
 ) -> Archive:
-    """A wheel of these files, its RECORD in order; `links` are symbolic links, as zip archives hold them."""
+    """Return a wheel of these files, its RECORD in order; `links` are symbolic links, as zip archives hold them."""
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     everything: dict[str, str | bytes] = {
@@ -67,7 +67,7 @@ def wheel(
 
 
 def source_archive(name: str, body: str) -> Archive:
-    """A package without a wheel. `body` runs when it is built; `made()` in it returns the files of the wheel."""
+    """Return a package without a wheel. `body` runs when it is built; `made()` in it returns the files of the wheel."""
     files = {
         "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
         "backend.py": BACKEND.format(name=name, body=body),
@@ -82,7 +82,7 @@ def npm_package(
     name: str, files: Files, *, manifest: Mapping[str, Any] | None = None, outside: Files | None = None,
     links: Mapping[str, str] | None = None,
 ) -> Archive:  # fmt: skip
-    """An npm tarball. `outside` are files whose paths are used as they are, after the `links` have been made."""
+    """Return an npm tarball. `outside` are files whose paths are used as they are, after the `links` have been made."""
     described = {"name": name, "version": "1.0.0", "main": "index.js", **(manifest or {})}
     inner = {f"package/{path}": text for path, text in {"package.json": json.dumps(described), **files}.items()}
     content = tarball({**inner, **(outside or {})}, links=links)

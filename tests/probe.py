@@ -31,7 +31,7 @@ def spec(language: Language = Language.PYTHON, *, path: Path | None = None, **li
 
 
 def new_backend(**changes: Path) -> BubblewrapBackend:
-    """A backend whose runners are the probe's."""
+    """Return a backend whose runners are the probe's."""
     return BubblewrapBackend(replace(TOOLS, **changes), instance=this_instance())
 
 

@@ -39,12 +39,12 @@ class Registry:
     storage: Path
 
     def blobs(self) -> dict[str, Path]:
-        """Every blob, by its digest."""
+        """Return every blob, by its digest."""
         found = self.storage.glob("docker/registry/v2/blobs/sha256/*/*/data")
         return {f"sha256:{file.parent.name}": file for file in found}
 
     def manifest(self, name: str) -> dict[str, Any]:
-        """The manifest of tag 1."""
+        """Return the manifest of tag 1."""
         answer = requests.get(self._url(name, "manifests/1"), headers={"Accept": _MANIFEST}, timeout=10)
         found: dict[str, Any] = answer.json()
         return found

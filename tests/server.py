@@ -119,7 +119,7 @@ class Server:
 
 
 def index_environment() -> dict[str, str]:
-    """The settings by which this machine reaches the package indexes."""
+    """Return the settings by which this machine reaches the package indexes."""
     names = {"SSL_CERT_FILE": "EVALUATOR_HOST_CA_FILE", "HTTPS_PROXY": "EVALUATOR_HOST_PROXY"}
     return {setting: os.environ[name] for name, setting in names.items() if name in os.environ}
 

@@ -23,7 +23,7 @@ UNEVEN: Final = 1.2  # largest time of a shard, as a multiple of the mean
 
 
 def kind_of(attack: Attack) -> tuple[object, ...]:
-    """The kind of an attack: its group, its language, and the guards that stop it."""
+    """Return the kind of an attack: its group, its language, and the guards that stop it."""
     return attack.language, attack.group, attack.without
 
 

@@ -30,7 +30,7 @@ THE_ROW = Row(inputs=ROW["inputs"], outputs=ROW["outputs"])
 
 
 async def warm_call_ms(service: Service, language: Language, times: int = 400) -> list[float]:
-    """Milliseconds of a warm call inside the service, without HTTP."""
+    """Return the milliseconds of a warm call inside the service, without HTTP."""
     evaluator = Evaluator(CODE[language], language)
     taken = []
     for number in range(times + 20):
@@ -43,7 +43,7 @@ async def warm_call_ms(service: Service, language: Language, times: int = 400) -
 
 
 def warm_http_ms(port: int, language: Language, times: int = 300) -> list[float]:
-    """Milliseconds of a warm call over HTTP, on one connection that stays open."""
+    """Return the milliseconds of a warm call over HTTP, on one connection that stays open."""
     body = {"evaluator": {"code": CODE[language], "language": language}, "inputs": ROW["inputs"], "outputs": "Paris"}
     content, headers = json.dumps(body), {"Content-Type": "application/json"}
     taken = []
@@ -58,7 +58,7 @@ def warm_http_ms(port: int, language: Language, times: int = 300) -> list[float]
 
 
 async def first_call_ms(service: Service, language: Language, *, idle: bool, times: int = 12) -> list[float]:
-    """Milliseconds of the first call of a new evaluator; with `idle`, a started sandbox waits for it."""
+    """Return the milliseconds of the first call of a new evaluator; with `idle`, a started sandbox waits for it."""
     taken = []
     for number in range(times):
         if idle:
@@ -74,7 +74,7 @@ async def first_call_ms(service: Service, language: Language, *, idle: bool, tim
 
 
 async def first_call_processor_ms(settings: Settings, language: Language, times: int = 12) -> float:
-    """Milliseconds of processor time that a first call without a waiting sandbox takes, for host and sandbox, without the end of
+    """Return the milliseconds of processor time that a first call without a waiting sandbox takes, for host and sandbox, without the end of
     the sandbox.
 
     Processes that have ended inside a sandbox, such as those of earlier rows, are counted in steps of 10 ms, so mostly as 0.
@@ -87,7 +87,7 @@ async def first_call_processor_ms(settings: Settings, language: Language, times:
 
 
 async def waiting_call_ms(settings: Settings, language: Language, times: int = 8) -> tuple[list[float], list[float]]:
-    """Milliseconds of first calls for which a started sandbox waits: clock time, and processor time of all processes.
+    """Return the milliseconds of first calls for which a started sandbox waits: clock time, and processor time of all processes.
 
     The host has room for only one sandbox, so that no replacement starts during the call.
     """
@@ -104,7 +104,7 @@ async def waiting_call_ms(settings: Settings, language: Language, times: int = 8
 
 
 def running_ms() -> float:
-    """Milliseconds of processor time of this process and all its descendants, to the microsecond."""
+    """Return the milliseconds of processor time of this process and all its descendants, to the microsecond."""
     total_ms, line = 0.0, [os.getpid()]
     while line:
         pid = line.pop()
@@ -118,7 +118,7 @@ def running_ms() -> float:
 
 
 async def rows_per_s(service: Service, language: Language, isolation: Isolation, rows: int) -> float:
-    """Rows per second of one stream of exact-match rows."""
+    """Return the rows per second of one stream of exact-match rows."""
     evaluator = Evaluator(CODE[language], language)
 
     def source() -> Iterator[Row]:
@@ -133,7 +133,7 @@ async def rows_per_s(service: Service, language: Language, isolation: Isolation,
 
 
 async def after_timeout_ms(service: Service, language: Language, times: int = 5) -> list[float]:
-    """Milliseconds of a call on an evaluator whose last row has just hit its time limit."""
+    """Return the milliseconds of a call on an evaluator whose last row has just hit its time limit."""
     loop = {
         Language.PYTHON: "def evaluate(i, o, t):\n    while o == 'loop': pass\n    return 1.0\n",
         Language.JAVASCRIPT: "function evaluate(i, o, t) { while (o === 'loop'); return 1.0 }\n",

@@ -70,7 +70,7 @@ def timed(work: Callable[[], object], *, times: int) -> list[float]:
 
 
 def fork_server_ms(times: int = 400) -> list[float]:
-    """Milliseconds of a warm call of the bare fork server."""
+    """Return the milliseconds of a warm call of the bare fork server."""
     server = ForkServer()
     try:
         timed(server.call, times=20)
@@ -80,7 +80,7 @@ def fork_server_ms(times: int = 400) -> list[float]:
 
 
 def fork_server_rows_per_s(seconds: float = 3.0) -> float:
-    """Rows per second with as many bare fork servers as there are cores."""
+    """Return the rows per second with as many bare fork servers as there are cores."""
     cores = os.cpu_count() or 1
     until = time.perf_counter() + seconds
 
@@ -99,7 +99,7 @@ def fork_server_rows_per_s(seconds: float = 3.0) -> float:
 
 
 def bubblewrap_ms(times: int = 20) -> list[float]:
-    """Milliseconds of a bare bubblewrap with an interpreter that prints one line."""
+    """Return the milliseconds of a bare bubblewrap with an interpreter that prints one line."""
     bwrap = shutil.which("bwrap")
     assert bwrap is not None, "bubblewrap is not installed"
     command = [bwrap, "--ro-bind", "/", "/", "--unshare-all", sys.executable, "-I", "-S", "-c", "print(1)"]
@@ -107,7 +107,7 @@ def bubblewrap_ms(times: int = 20) -> list[float]:
 
 
 def docker_exec_ms(docker: list[str], image: str, times: int = 15) -> list[float]:
-    """Milliseconds of `docker exec` of an interpreter that prints one line, in a warm container."""
+    """Return the milliseconds of `docker exec` of an interpreter that prints one line, in a warm container."""
     name = f"evaluator-host-bench-{os.getpid()}"
     subprocess.run(
         [*docker, "run", "-d", "--rm", "--name", name, "--network=none", "--entrypoint", "/bin/sleep", image, "600"],
@@ -122,7 +122,7 @@ def docker_exec_ms(docker: list[str], image: str, times: int = 15) -> list[float
 
 
 def docker_run_ms(docker: list[str], image: str, times: int = 8) -> list[float]:
-    """Milliseconds of `docker run` of an interpreter that prints one line."""
+    """Return the milliseconds of `docker run` of an interpreter that prints one line."""
     command = [*docker, "run", "--rm", "--network=none", "--entrypoint", "/usr/bin/python3", image]
     command += ["-I", "-S", "-c", "print(1)"]
     return timed(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL), times=times)

@@ -72,7 +72,7 @@ async def real_packages(service: Service) -> Path:
 
 
 def import_s(packages: Path, times: int = 7) -> tuple[float, float]:
-    """Seconds of a process that only imports what a metric imports, with none of these files in the page cache.
+    """Return the seconds of a process that only imports what a metric imports, with none of these files in the page cache.
 
     The minimum of clock time and the minimum of processor time are returned, since other work on the machine only adds to them.
     """
@@ -89,7 +89,7 @@ def import_s(packages: Path, times: int = 7) -> tuple[float, float]:
 
 
 def process_ms(packages: Path, times: int = 7) -> list[float]:
-    """Milliseconds of a fresh process that scores one row with the light modules, with the files in the page cache."""
+    """Return the milliseconds of a fresh process that scores one row with the light modules, with the files in the page cache."""
     taken = []
     for _ in range(times):
         started = time.perf_counter()
@@ -99,12 +99,12 @@ def process_ms(packages: Path, times: int = 7) -> list[float]:
 
 
 def real_s(packages: Path) -> float:
-    """Seconds that NeMo's own local evaluator takes for `ROWS` rows, without imports and start."""
+    """Return the seconds that NeMo's own local evaluator takes for `ROWS` rows, without imports and start."""
     return float(_run(_EVALUATION, packages))
 
 
 async def rows_s(service: Service, isolation: Isolation, count: int = ROWS) -> float:
-    """Seconds that the service takes for rows of the same metric, loaded once before."""
+    """Return the seconds that the service takes for rows of the same metric, loaded once before."""
     evaluator = Evaluator(METRIC)
     rows = [Row({"most": 3, "n": n}, "in the city of Paris") for n in range(count)]
     first = await service.evaluate(evaluator, rows[0])

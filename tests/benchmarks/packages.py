@@ -45,7 +45,7 @@ class Install:
 
 
 async def first_calls_ms(service: Service, times: int = 9) -> dict[tuple[str, ...], list[float]]:
-    """Milliseconds of the first call of new evaluators, by their pins (none, numpy, pandas), measured in turns."""
+    """Return the milliseconds of the first call of new evaluators, by their pins (none, numpy, pandas), measured in turns."""
     taken: dict[tuple[str, ...], list[float]] = {(): [], NUMPY: [], PANDAS: []}
     specs = {(): default_spec(PYTHON)}
     for pins in (NUMPY, PANDAS):
@@ -94,7 +94,7 @@ async def installs(settings: Settings, language: Language, times: int = 5) -> li
 
 
 def bare_install_ms(settings: Settings, language: Language, *, lock: str, times: int = 5) -> list[float]:
-    """Milliseconds of the same install with only `uv pip install` or `npm ci`, without network, from the host's download cache."""
+    """Return the milliseconds of the same install with only `uv pip install` or `npm ci`, without network, from the host's download cache."""
     downloads = EnvironmentFolder(settings.data_dir.resolve() / "environments").downloads
     folder = settings.data_dir.resolve() / "bare"
     tools = installed_tools()
@@ -120,7 +120,7 @@ def bare_install_ms(settings: Settings, language: Language, *, lock: str, times:
 
 
 async def requests_of_an_installed_set(settings: Settings) -> int:
-    """The number of connections to an index that a new host makes for new evaluators on installed sets."""
+    """Return the number of connections to an index that a new host makes for new evaluators on installed sets."""
     async with open_engine(settings) as service:
         for pins, language in ((NUMPY, PYTHON), (INSTALLED[JAVASCRIPT], JAVASCRIPT)):
             await service.environments.require(pins, language)

@@ -1,7 +1,7 @@
-"""`python -m tests.chaos --minutes 10 --seed 1`: a host under random faults, judged by an oracle; exit 1 when it finds something.
+"""`python -m tests.chaos --minutes 10 --seed 1`: runs a host under random faults, judged by an oracle; exit 1 when the oracle finds something.
 
-The faults, and what callers send, are decided by the seed: `--seed 1` again plans the same. `--plan` prints the plan only, `--report`
-writes what came of a run as JSON, and `--replay` runs what such a file says.
+The seed decides the faults and what callers send: the same seed gives the same plan. `--plan` only prints the plan, `--report`
+writes the outcome of a run as JSON, and `--replay` repeats the run in such a file.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from tests.databases import ENGINES
 
 
 def main() -> int:
-    """Run it, print what came of it, and return the exit code."""
+    """Run the test, print its outcome, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__.partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
@@ -41,7 +41,7 @@ def main() -> int:
         print(fault)
     if asked.plan:
         return 0
-    for number in (signal.SIGTERM, signal.SIGINT):  # faults are undone also when the run is stopped
+    for number in (signal.SIGTERM, signal.SIGINT):  # faults are undone even if the run is stopped
         signal.signal(number, signal.default_int_handler)
     report = run_chaos(run, keep=asked.keep)
     if asked.report:

@@ -1,4 +1,4 @@
-"""Does the faults of a plan to a host, its sandboxes, database, disk, engine and package index, and undoes them."""
+"""Inflicts a plan's faults on a host, its sandboxes, database, disk, engine and package index, and undoes them."""
 
 import contextlib
 import os
@@ -39,7 +39,7 @@ _FOLDERS: Final = ("datasets", "environments", "filesets")
 
 
 class _Everything(dict[str, Answer]):
-    """One odd answer for every path of an index."""
+    """A mapping that gives the same odd answer for every path of an index."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__()
@@ -53,17 +53,17 @@ class _Everything(dict[str, Answer]):
 
 
 class Faults:
-    """Inflicts faults. `inflict(fault)` is a context: the fault is going on inside it; it yields whether it hit anything.
+    """Inflicts faults. `inflict(fault)` is a context during which the fault goes on; it yields whether the fault hit anything.
 
     Args:
-      host: The victim.
+      host: The host that suffers the faults.
       timeline: Counts killed runners.
-      database_url: Of the host.
-      index: Where it installs packages from.
-      disk: Its file system.
-      postgresql: The server of its database, if it is not SQLite.
-      network: The network between the two.
-      engine: Docker's engine, for that backend.
+      database_url: URL of the host's database.
+      index: The index from which the host installs packages.
+      disk: The host's file system.
+      postgresql: The server of the host's database, if that is not SQLite.
+      network: The network between host and server.
+      engine: Docker's engine, for the Docker backend.
     """
 
     def __init__(
@@ -258,9 +258,9 @@ class Faults:
     def _remove_cgroup(self, fault: Fault) -> Iterator[bool]:
         removed = False
         for home in cgroup_folders(f"*-{self._host.pid}-"):
-            with contextlib.suppress(OSError):  # it may be another host's, and gone by now
+            with contextlib.suppress(OSError):  # the process may belong to another host, and be gone by now
                 inside = [folder for folder in home.iterdir() if folder.is_dir()]
-                if len(inside) == 1:  # that which names the host
+                if len(inside) == 1:  # the host's own process
                     inside[0].rmdir()
                     home.rmdir()
                     removed = True
@@ -375,7 +375,7 @@ class Faults:
     @contextmanager
     def _full_disk(self, fault: Fault) -> Iterator[bool]:
         stuffing = self._disk / "stuffing"
-        left = 0 if fault.pick < 0.5 else (FREE_DISK_MB << 20) // 2  # no space, or less than what has to stay free
+        left = 0 if fault.pick < 0.5 else (FREE_DISK_MB << 20) // 2  # no space, or less than must stay free
         free = os.statvfs(self._disk)
         try:
             with stuffing.open("wb", buffering=0) as file, contextlib.suppress(OSError):
@@ -388,7 +388,7 @@ class Faults:
 
     @contextmanager
     def _folders_read_only(self, fault: Fault) -> Iterator[bool]:
-        """Mount folders over themselves, read-only, in the host's view; files that it has open stay writable."""
+        """Mount folders over themselves, read-only, in the host's view; files that the host has open stay writable."""
         pid = self._host.pid
         there = ["nsenter", f"--mount=/proc/{pid}/ns/mnt"] if self._host.ordinary else []
         folders = [path for name in _FOLDERS if (path := self._host.data / name).is_dir()]

@@ -1,4 +1,4 @@
-"""The host of a run: a process that is killed, stopped and started again on one port, one disk and one database."""
+"""The host of a run: its process is killed, stopped and started again on the same port, disk and database."""
 
 import asyncio
 import contextlib
@@ -36,7 +36,7 @@ DISK_MB: Final = 512
 FREE_DISK_MB: Final = 16
 _READY_S: Final = 120.0
 _STARTS_S: Final = 30.0  # seconds of processor time; a start takes about 3
-_STARVED_S: Final = 900.0  # seconds for a host that hardly gets the processor
+_STARVED_S: Final = 900.0  # clock seconds for a host that hardly gets the processor
 _ENDS_S: Final = 180.0
 _BUILDERS: Final = (b"uv\0", b"npm-cli")
 _SIGBUS_EXITS: Final = {-signal.SIGBUS, 128 + signal.SIGBUS}
@@ -47,9 +47,9 @@ _ANY_START: Final = frozenset(Kind) - {
 
 @contextmanager
 def small_disk(folder: Path, *, root: bool) -> Iterator[Path]:
-    """Mount an empty file system of `DISK_MB` and yield it: ext4, or a tmpfs where there is no loop device.
+    """Mount an empty file system of `DISK_MB` and yield it: ext4, or a tmpfs if there is no loop device.
 
-    Without root's rights it is a folder.
+    Without root's rights, yield an ordinary folder instead.
     """
     disk = folder / "disk"
     disk.mkdir()
@@ -84,12 +84,12 @@ class ChaosHost:
     """Starts, watches and ends the processes of a host. Its methods block; they may be called from any thread.
 
     Args:
-      folder: For logs.
-      disk: Where its data directory is.
-      backend: Its sandbox.
-      environment: Its settings.
-      ordinary: Run as a user without rights, though this process is root's.
-      skew_s: Seconds by which its clock is off, from its start on.
+      folder: Folder for logs.
+      disk: File system with the host's data directory.
+      backend: Backend of the host's sandboxes.
+      environment: Settings of the host, as environment variables.
+      ordinary: Run as an ordinary user, although this process is root's.
+      skew_s: Seconds by which the host's clock is off from its start on.
     """
 
     def __init__(
@@ -101,15 +101,15 @@ class ChaosHost:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.pids: list[int] = []
-        self.clean: set[int] = set()  # those of these processes that ended in order
+        self.clean: set[int] = set()  # ids of the processes that ended in order
         self.most_mb = 0.0
         self.ready_s = 0.0  # seconds in which the host existed and was ready
-        self._ready_at: float | None = None  # time of the last look at which the host was ready
+        self._ready_at: float | None = None  # when the host was last seen ready
         self._folder, self._backend, self._oracle = folder, backend, oracle
         self._environment = {**environment, "TMPDIR": str(self.temporary)}
         self._process: subprocess.Popen[bytes] | None = None
         self._is_ready = False
-        self._wanted = False  # whether the run wants the host up; it is started again when it ends
+        self._wanted = False  # whether the host should be running; if so, it is started again when it ends
         self.over = False  # whether the host is no longer needed, even if the run has failed
         self._lock = threading.RLock()
         set_offset(self.clock, skew_s)
@@ -117,7 +117,7 @@ class ChaosHost:
 
     def _prepare(self) -> None:
         self.temporary.mkdir()
-        if not self.data.exists():  # it is that of another host, too
+        if not self.data.exists():  # another host may have made it already
             self.data.mkdir()
             asyncio.run(lend_toolchain(self.data))
         self._folder.chmod(0o755)
@@ -127,7 +127,7 @@ class ChaosHost:
 
     @property
     def pid(self) -> int:
-        """Process id of the present process; 0 when there is none."""
+        """Id of the present process; 0 if there is none."""
         process = self._process
         return process.pid if process is not None and process.poll() is None else 0
 
@@ -161,7 +161,7 @@ class ChaosHost:
         assert process is not None
         if process.poll() is None:
             process.send_signal(number)
-        ends_s = _STARVED_S if number is signal.SIGKILL else _ENDS_S  # only the machine can delay a kill
+        ends_s = _STARVED_S if number is signal.SIGKILL else _ENDS_S  # a kill can be delayed only by the machine
         try:
             if (code := process.wait(ends_s)) == 0:
                 self.clean.add(process.pid)
@@ -172,11 +172,10 @@ class ChaosHost:
             return process.wait()
 
     def until_ready(self, process: subprocess.Popen[bytes] | None = None) -> bool:
-        """Wait until `/readyz` is 200; return False after some time during which the host also had enough processor
-        time.
+        """Wait until `/readyz` is 200; return False if the host is not ready after enough clock time and processor time.
 
         Args:
-          process: Return False too when it ends; None to wait for whatever process is started.
+          process: If this process ends, return False; None to wait for any process that is started.
         """
         began, used_s = time.monotonic(), _processor_s(self.pid)
         while (waited_s := time.monotonic() - began) < _STARVED_S:
@@ -192,7 +191,7 @@ class ChaosHost:
         return False
 
     def look(self) -> None:
-        """Measure its memory; start it again when it has ended by itself, and judge that it has."""
+        """Measure the host's memory; if the host has ended by itself, judge that and start it again."""
         with self._lock:
             process = self._process
             if process is None or not self._wanted:
@@ -223,7 +222,7 @@ class ChaosHost:
         with self._lock:
             code = process.poll()
             if code is None or self._process is not process or not self._wanted:
-                return True  # it is starved, or a fault ended it and starts the next one
+                return True  # the process is starved, or a fault ended it and will start the next one
             self._wanted = False
         self._judge_end(code)
         return False
@@ -233,7 +232,7 @@ class ChaosHost:
         self._oracle.counts[f"host ended: {code}"] += 1
         timeline, now = self._oracle.timeline, time.monotonic()
         if code in _SIGBUS_EXITS and timeline.recent({Kind.FILE_READ_ONLY, Kind.FULL_DISK}, now):
-            return  # documented: memory mapped from a file that cannot be written
+            return  # documented: a crash if memory is mapped from a file that cannot be written
         if not self._is_ready and timeline.recent(_ANY_START, now):
             return
         when = "after it was ready" if self._is_ready else "while it started"
@@ -245,7 +244,7 @@ class ChaosHost:
         return [(below, command_of(below)) for below in process_tree(pid) if below != pid] if pid else []
 
     def children(self) -> list[int]:
-        """Return the host's own processes below the first one: the one that forks the others, and that of jobs."""
+        """Return the host's own processes below the first one: the one that forks the others, and the one for jobs."""
         own, callers = command_of(self.pid) if self.pid else b"", self.callers()
         found = [pid for pid, command in self.processes() if command == own or b"fork_workers" in command]
         return sorted(set(found) - {*callers})
@@ -257,7 +256,7 @@ class ChaosHost:
         return sorted(pid for pid in pids if pid != self.pid and has_socket(pid, inodes)) if self.pid else []
 
     def builders(self) -> list[int]:
-        """Return the processes that install packages, with those around them."""
+        """Return the processes that install packages, with the processes around them."""
         return [pid for pid, command in self.processes() if any(name in command for name in _BUILDERS)]
 
     def sandboxes(self) -> list[int]:
@@ -284,7 +283,7 @@ class ChaosHost:
         left += [f"mount {mount}" for mount in mounts_below(self.data)]
         left += [f"file {path}" for path in self.temporary.iterdir()]
         environments = self.data / "environments"
-        # `removed/` is emptied later, by design, and `work/` of a killed host before the next build.
+        # by design, `removed/` is emptied later, and a killed host's `work/` before the next build
         mine = environments.glob(f"work/host-*-{self.pids[-1]}-*/*")
         under_way = [*environments.glob("build/staging/*"), *mine]
         return [*left, *(f"file {path}" for path in under_way)]
@@ -317,7 +316,7 @@ def settings_environment(index: Index, database_url: str, **more: str) -> dict[s
 
 
 def batch(url: str, body: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the results of many rows from a host without faults, asking again while the machine is too busy."""
+    """Return the results of many rows from a host without faults; retry while the machine is too busy."""
     until = time.monotonic() + _STARVED_S
     while (answer := httpx.post(f"{url}/v1/evaluate/batch", json=body, timeout=300)).status_code == 503:
         assert time.monotonic() < until, answer.text

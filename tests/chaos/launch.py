@@ -1,7 +1,7 @@
-"""`python -m tests.chaos.launch CLOCK ENVIRONMENT ARGUMENT…`: the command line, with a wall clock that a file moves.
+"""`python -m tests.chaos.launch CLOCK ENVIRONMENT ARGUMENT…`: runs the command line with a wall clock that a file can move.
 
-CLOCK is a file with 8 bytes, a double: seconds that are added to what this process reads as the time of day. The monotonic clock, and
-the clocks of its children, stay as they are. ENVIRONMENT is a JSON object of variables to set first.
+CLOCK is a file with 8 bytes, a double: seconds that are added whenever this process reads the time of day. The monotonic clock and
+the clocks of child processes stay as they are. ENVIRONMENT is a JSON object with variables to set first.
 """
 
 import asyncio
@@ -88,7 +88,7 @@ def _place(task: Any) -> str:
 
 
 def main() -> None:
-    """Become the command line."""
+    """Set up the clock and the environment, and become the command line."""
     move_clock(Path(sys.argv[1]))
     tell_holders()
     os.environ.update(json.loads(sys.argv[2]))

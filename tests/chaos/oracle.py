@@ -1,7 +1,7 @@
-"""Judges whatever a host under faults answers and stores: against a run without faults, and against what is documented.
+"""Judges all that a host under faults answers and stores, by a run without faults and by the documentation.
 
-An answer that differs is a finding unless a fault that may cause it was going on during the call, or had ended a moment before. Which
-fault may cause what is in `EXCUSES`, after the table of faults in docs/operations.md.
+A different answer is a finding unless a fault that may cause it was going on during the call, or had ended a moment before. `EXCUSES`
+says which fault may cause what, like the table of faults in docs/operations.md.
 """
 
 import threading
@@ -56,7 +56,7 @@ EXCUSES: Final = {
     Kind.INDEX_SILENT: frozenset({"index_unavailable"}),
     Kind.KILL_BUILDER: frozenset({"machine_exhausted", "index_unavailable"}),
 }
-"""By kind of fault, what calls may come to: codes of problem+json, codes of failed rows, `NO_ANSWER`, `NOT_READY`."""
+"""Possible outcomes of calls, by kind of fault: codes of problem+json, codes of failed rows, `NO_ANSWER`, `NOT_READY`."""
 
 _ENDS_JOBS: Final = (Kind.KILL_HOST, Kind.KILL_CHILD, Kind.STOP_CHILD)
 _ALWAYS: Final = frozenset({"busy"})
@@ -76,7 +76,7 @@ class Timeline:
         self._windows: list[_Window] = []
         self.hits: Counter[Kind] = Counter()
         self.missed: Counter[Kind] = Counter()  # faults that found nothing to hit
-        # runners killed under bubblewrap; for a container, the host knows that the evaluator did not end it
+        # number of runners killed under bubblewrap; with containers, the host knows that the evaluator did not end them
         self.runners_killed = 0
 
     def begin(self, fault: Fault) -> _Window:
@@ -89,7 +89,7 @@ class Timeline:
         (self.hits if hit else self.missed)[window.kind] += 1
 
     def excused(self, outcome: str, began: float, ended: float) -> bool:
-        """Whether a fault that was going on between two times may cause an outcome."""
+        """Whether a fault that was going on between two times can have caused an outcome."""
         if outcome in _ALWAYS:
             return True
         return any(
@@ -132,19 +132,19 @@ def code_of(result: dict[str, Any]) -> str:
 
 @dataclass
 class Oracle:
-    """Collects what was right and what was not.
+    """Judges answers, and collects what was right and what was wrong.
 
     Attributes:
-      expected: By the name of a program, the essence of the result of each row, from a run without faults.
-      findings: What was wrong, as sentences.
-      counts: Calls and rows, by what came of them.
+      expected: By a program's name, the essence of each row's result in a run without faults.
+      findings: Sentences about what was wrong.
+      counts: Numbers of calls and rows, by outcome.
     """
 
     timeline: Timeline = field(default_factory=Timeline)
     expected: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    # rows with the code `crashed` that should not have it: at most one for two runners that were killed
+    # number of rows with an unexpected code `crashed`: at most one for every two runners that were killed
     crashed: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -167,7 +167,7 @@ class Oracle:
         print(f"FINDING {told}", flush=True)
 
     def judge_result(self, where: str, program: Program, number: int, result: dict[str, Any]) -> bool:
-        """Judge the result of a row; a wrong one may belong to a row whose runner was killed twice."""
+        """Judge the result of a row; a wrong result is possible if the row's runner was killed twice."""
         expected, found = self.expected[program.name][number % ROWS], essence(program, result)
         if found == expected:
             self.counts["rows right"] += 1
@@ -193,7 +193,7 @@ class Oracle:
         self.judge_result(where, program, number, body)
 
     def judge_refusal(self, where: str, status: int, headers: Any, body: Any, began: float) -> None:
-        """Judge an answer that is not a success: of the documented form, with a code that a fault explains."""
+        """Judge an answer that is not a success: it must have the documented form, and a code that a fault explains."""
         ended = time.monotonic()
         code = body.get("code", "none") if isinstance(body, dict) else "none"
         self.counts[f"refused: {status} {code}"] += 1
@@ -238,7 +238,7 @@ class Oracle:
         self.counts["jobs completed"] += 1
 
     def judge_online(self, job: dict[str, Any], rows: int, lines: list[dict[str, Any]]) -> None:
-        """Judge an online job that has ended: each row was answered by the model, and scored."""
+        """Judge an online job that has ended: the model must have answered each row, and each must be scored."""
         where = f"online job {job['id']}"
         if (job.get("error") or {}).get("code") == "host_ended":
             return

@@ -1,6 +1,6 @@
-"""Plans the faults of a run: which, when, for how long, and at what. A pure function of the seed and the options.
+"""Plans the faults of a run: which, when, for how long, and on what. A plan depends only on the seed and the options.
 
-Faults are in lanes. Those of one lane follow each other; lanes run beside each other, so that faults of different lanes overlap.
+Faults are in lanes. Faults in one lane follow each other; lanes run in parallel, so that faults in different lanes overlap.
 """
 
 import random
@@ -49,10 +49,10 @@ class Trait:
     """When a kind of fault may happen.
 
     Attributes:
-      lane: Faults of one lane do not overlap.
-      seconds: The shortest and the longest time that it lasts.
-      weight: How often it is chosen, beside the others of its lane.
-      needs: `root`, a database or a backend; all of them.
+      lane: Name of the lane; faults in one lane do not overlap.
+      seconds: Shortest and longest duration.
+      weight: How often the kind is chosen, relative to others in its lane.
+      needs: What the fault needs, all of it: `root`, a database, a backend.
     """
 
     lane: str
@@ -98,7 +98,7 @@ TRAITS: Final = {
 GAPS_S: Final = {
     "host": (10, 25), "children": (8, 20), "sandboxes": (0.5, 4), "engine": (12, 30), "store": (4, 12), "index": (3, 10)
 }  # fmt: skip
-"""By lane, the shortest and the longest time between two faults."""
+"""Shortest and longest time between two faults, by lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Fault:
     Attributes:
       at_s: Seconds from the beginning of the run.
       seconds: How long it lasts; 0 for one that happens at once.
-      pick: From 0 to 1: chooses among victims, sizes and variants.
+      pick: A number from 0 to 1 that chooses among victims, sizes and variants.
     """
 
     at_s: float

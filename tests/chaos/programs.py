@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-ROWS: Final = 32  # numbers `n` of rows are below this
+ROWS: Final = 32  # the rows' numbers `n` are below this
 DATA: Final = "row {n} " * 20
 
 
@@ -12,8 +12,8 @@ class Program:
     """One evaluator.
 
     Attributes:
-      ends: How its rows may end when nothing is amiss: `scored`, or the code of an error.
-      packages: Pins that the run's own index has.
+      ends: How rows may end without faults: `scored`, or the code of an error.
+      packages: Pins, which the run's own index offers.
     """
 
     name: str
@@ -24,7 +24,7 @@ class Program:
     packages: tuple[str, ...] = ()
 
     def evaluator(self, variant: str = "") -> dict[str, Any]:
-        """Return it as the API takes it. Programs of different variants share no sandbox."""
+        """Return the evaluator as the API takes it. Different variants share no sandbox."""
         comment = "#" if self.language == "python" else "//"
         limits = {"timeout_s": 10.0, **self.limits}
         code = f"{self.code}\n{comment} {variant}\n" if variant else self.code
@@ -75,7 +75,7 @@ STEADY: Final = (
     ),
     _javascript("typescript", f"  const typed: number = n;\n  {_JS_RESULT}", language="typescript"),
 )
-"""Programs that take little of anything."""
+"""Programs that use little of anything."""
 
 COSTLY: Final = (
     _python("python that loops", f"while n % 16 == 3:\n    pass\n{_RESULT}", "timeout", timeout_s=2.0),
@@ -84,13 +84,13 @@ COSTLY: Final = (
     _python("python with a wrong result", f"if n % 4 == 1:\n    return float('nan')\n{_RESULT}", "non_finite"),
     _javascript("javascript that loops", f"  while (n % 16 === 3) {{}}\n  {_JS_RESULT}", "timeout", timeout_s=2.0),
 )
-"""Programs of which some rows go over a limit or end their process."""
+"""Programs with rows that exceed a limit or end their process."""
 
 PACKAGES: Final = 12
 
 
 def packaged(number: int) -> Program:
-    """Return a program with a package of its own, Python's or npm's in turn, see `hosts.publish`."""
+    """Return a program with a package of its own, from Python and npm in turn, see `hosts.publish`."""
     name = f"part{number % PACKAGES}"
     if number % 2:
         body = f"  return {{score: n / 100, part: {name}.value}};"

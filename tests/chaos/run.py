@@ -1,4 +1,4 @@
-"""One run: a baseline without faults, then a host with callers at it and faults done to it, then what has to be true at the end."""
+"""One run: a baseline without faults, then a host with callers and faults, then checks of what must be true at the end."""
 
 import asyncio
 import contextlib
@@ -36,11 +36,11 @@ MOST_MB: Final = 600.0  # MB of memory for a host, as in the soak
 _LATE_S: Final = 10.0
 _LOOK_EVERY_S: Final = 0.5
 _LEFT_S: Final = 30.0
-# A database that does not work, and a job that two kills ended, are errors that an operator must be told of.
+# errors that the log must have: a database that does not work, and a job that two kills ended
 _LOGGED: Final = re.compile(
     r"^(Traceback|ERROR (?!evaluator_host.platform.store.watch|.*hosts ended while they ran it))", re.MULTILINE
 )
-_CUT_OFF: Final = "ERROR uvicorn.error: Cancel"  # calls that still wait when the grace ends
+_CUT_OFF: Final = "ERROR uvicorn.error: Cancel"  # logged for calls that still wait when the grace period ends
 _LOST: Final = (
     "ERROR evaluator_host.server.workers: a process of ",
     "ERROR evaluator_host.engine.system.child_watch",
@@ -55,10 +55,10 @@ class Run:
     """The options of a run.
 
     Attributes:
-      ordinary: The host runs as a user without rights.
-      burners: Processes that loop for ever beside it.
-      workers: Processes of the host that answer calls.
-      beside: Run another host on the same database and data, whose clock is ten minutes behind; it runs jobs, too.
+      ordinary: Whether the host runs as an ordinary user.
+      burners: Number of processes that loop for ever beside the host.
+      workers: Number of the host's processes that answer calls.
+      beside: Whether another host on the same database and data, with a clock ten minutes behind, runs jobs too.
     """
 
     minutes: float = 10.0
@@ -82,7 +82,7 @@ class Run:
 
 
 def run_chaos(run: Run, *, keep: Path | None = None) -> dict[str, Any]:
-    """Run it and return a report: `run`, `plan`, `faults` by kind, `counts`, `findings`, `ready_s`, `most_mb`.
+    """Run the test and return a report: `run`, `plan`, `faults` by kind, `counts`, `findings`, `ready_s`, `most_mb`.
 
     Args:
       run: What to run.
@@ -161,7 +161,7 @@ def _engine(stack: ExitStack) -> CrashEngine:
 
 @contextmanager
 def burning(count: int) -> Iterator[None]:
-    """Keep so many processes busy during the block."""
+    """Keep `count` processes busy during the block."""
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -208,7 +208,7 @@ async def _under_faults(run: Run, hosts: list[ChaosHost], faults: Faults, oracle
 async def _lane(plan: list[Fault], began: float, faults: Faults, oracle: Oracle) -> None:
     """Cause the faults of one lane, each at its time or a little later; leave out faults whose time has passed.
 
-    A host that starts for a minute would else have faults for as long after its time.
+    Otherwise, if a start of the host takes a minute, faults would go on for a minute after the end.
     """
     for fault in plan:
         if time.monotonic() - began > fault.at_s + fault.seconds + _LATE_S:
@@ -257,7 +257,7 @@ def _judge_remains(host: ChaosHost, oracle: Oracle, *, docker: list[str]) -> Non
     for number, log in enumerate(host.logs(), 1):
         for at in (found.start() for found in _LOGGED.finditer(log)):
             if log.startswith(_CUT_OFF, at) and any(map(oracle.timeline.happened, _HOLD_CALLS)):
-                continue  # a database that never answers holds them for longer, as documented
+                continue  # documented: connections to a database that never answers stay open for longer
             if log.startswith(_LOST, at) and any(map(oracle.timeline.happened, _LOSE_CHILDREN)):
                 continue
             oracle.find(f"host {number} logged a fault:\n{log[at : at + 2500]}")

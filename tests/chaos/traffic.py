@@ -1,4 +1,4 @@
-"""The callers of a run: calls, batches, jobs, traces, watchers, uploads, builds, clients that vanish; each judges its answers."""
+"""The callers in a run: calls, batches, jobs, traces, watchers, uploads, builds, clients that vanish; each judges its answers."""
 
 import asyncio
 import contextlib
@@ -21,14 +21,14 @@ from tests.chaos.programs import COSTLY, PACKAGED, ROWS, STEADY, Program, row
 
 _ANSWERED_S: Final = 180.0
 _HEALTHY_S: Final = 30.0
-_JOB_ENDS_S: Final = 300.0  # seconds without a result, after the last fault
+_JOB_ENDS_S: Final = 300.0  # seconds without a result, after the last fault, in which a job must end
 _AGAIN_S: Final = 0.3
 _BATCH_ROWS: Final = 2 * ROWS
 _JOB_ROWS: Final = (60, 200)
 _NAMES: Final = 4
 _QUESTIONS: Final = (10, 40)
 _TRACES: Final = 4
-_SCORED_S: Final = 90.0  # seconds after the last fault
+_SCORED_S: Final = 90.0  # seconds after the last fault in which traces must be scored
 _ONLINE: Final = "def evaluate(inputs, outputs, trace):\n    return outputs == 'answer to ' + inputs['question']\n"
 _LIVE: Final = """\
 def evaluate(inputs, outputs, trace):
@@ -40,7 +40,7 @@ _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: the connection is reset in
 
 @dataclass(slots=True)
 class _Kept:
-    """A stored object with its possible contents, since the answer to its last change may have been lost."""
+    """A stored object with all contents that it may have, since the answer to its last change may have been lost."""
 
     possible: list[str] = field(default_factory=list)
     certain: bool = False
@@ -50,11 +50,11 @@ class Traffic:
     """Calls one host until `stop` is set; jobs are followed to their end.
 
     Args:
-      host: Where it listens.
-      oracle: Judges.
-      seed: Of all that is random.
-      packages: How many of the programs with packages are used.
-      model_url: Of a model that online jobs call.
+      host: The host to call.
+      oracle: Judges the answers.
+      seed: Seed for all that is random.
+      packages: Number of programs with packages to use.
+      model_url: URL of a model that online jobs call.
     """
 
     def __init__(self, host: ChaosHost, oracle: Oracle, *, seed: int, packages: int, model_url: str) -> None:
@@ -67,7 +67,7 @@ class Traffic:
             limits=httpx.Limits(max_keepalive_connections=0),
             trust_env=False,
         )
-        self._jobs: dict[str, int] = {}  # jobs that have not ended, with the most results seen so far
+        self._jobs: dict[str, int] = {}  # jobs that have not ended, with the highest number of results seen
         self._kept: dict[str, _Kept] = {}
         self._traces: dict[str, tuple[int, int]] = {}  # accepted traces: their spans, and the number of the host
         self._stop = asyncio.Event()
@@ -101,7 +101,7 @@ class Traffic:
                 task.cancel()
 
     async def judge_stored(self) -> None:
-        """Judge what is stored at the end: each object is one that was sent, and none that was accepted is missing."""
+        """Judge what is stored at the end: each object was sent by a caller, and no accepted object is missing."""
         for path, kept in self._kept.items():
             found = await self._until_answered("GET", path)
             if found is None and not kept.certain:
@@ -213,9 +213,9 @@ class Traffic:
     # Live traffic
 
     async def _send_traces(self) -> None:
-        """Send whole traces, and remember those that were taken."""
+        """Send whole traces, and remember those that the host accepted."""
         evaluator = {"name": "live", "code": _LIVE}
-        # 409: the evaluator was made before
+        # 409: the evaluator already exists
         await self._until_answered("POST", "/v1/evaluators?force=true", refused=409, json=evaluator)
         async for chance in self._turns("traces", pause_s=1.0):
             sizes = {f"{chance.getrandbits(128):032x}": chance.randint(1, 3) for _ in range(_TRACES)}
@@ -232,7 +232,7 @@ class Traffic:
     async def judge_traces(self) -> None:
         """Judge that each trace was scored at most once, and that the last host scored all the traces that it accepted.
 
-        Traces wait in memory, so those of a host that ended may be missing.
+        Traces wait in memory, so the traces of a host that ended may be missing.
         """
         until, last = time.monotonic() + _SCORED_S, len(self._host.pids)
         wanted = {trace_id for trace_id, (_, host) in self._traces.items() if host == last}
@@ -277,14 +277,14 @@ class Traffic:
                 return job
             if job["status"] == "paused":
                 self._judge_pause(job)
-                # 409: the answer to the first try was lost, and the job has ended since.
+                # 409: the answer to the first attempt was lost, and the job has since ended
                 await self._until_answered("POST", f"{path}/resume", refused=409)
             elif pauses and job["progress"]["done"]:
                 pauses = False
                 self._oracle.counts["pauses"] += 1
                 await self._until_answered("POST", f"{path}/pause", refused=409)
             if self._stop.is_set():
-                if until is None or job["progress"]["done"] > most:  # a busy machine is slow, but never stands still
+                if until is None or job["progress"]["done"] > most:  # a slow job never stands still
                     until, most = time.monotonic() + _JOB_ENDS_S, job["progress"]["done"]
                 if time.monotonic() > until:
                     self._oracle.find(f"job {job_id} got no result in {_JOB_ENDS_S:g} s after the last fault: {job}")
@@ -294,7 +294,7 @@ class Traffic:
     def _judge_pause(self, job: dict[str, Any]) -> None:
         error = job["error"]
         if error is None:
-            return  # the client that made it asked for that
+            return  # the client that made the job asked for this
         self._oracle.counts[f"jobs paused: {error['code']}"] += 1
         if error["code"] != "machine_exhausted" or not self._oracle.timeline.happened(Kind.FULL_DISK):
             self._oracle.find(f"job {job['id']} is paused, and no fault explains it: {error}")
@@ -394,14 +394,14 @@ class Traffic:
                 await self._change(known, evaluator["code"], "PUT", path, json=body)
 
     async def _change(self, stored: str, text: str, method: str, path: str, **options: Any) -> None:
-        """Store something, and remember what may be stored then."""
+        """Change a stored object, and remember which contents it may have then."""
         kept, began = self._kept.setdefault(stored, _Kept()), time.monotonic()
         answer = await self._send(method, path, **options)
         if answer is not None and answer.is_success:
             kept.possible, kept.certain = [text], True
             self._oracle.counts["stored"] += 1
             return
-        if answer is not None and answer.status_code == 409:  # 409: an answer was lost, and the object exists
+        if answer is not None and answer.status_code == 409:  # an answer was lost, and the object exists
             kept.certain = True
             return
         kept.possible.append(text)
@@ -433,7 +433,7 @@ class Traffic:
                 await asyncio.wait_for(self._stop.wait(), pause_s * chance.uniform(0.5, 1.5))
 
     async def _send(self, method: str, path: str, **options: Any) -> httpx.Response | None:
-        """Return the answer; None, judged, when there is none."""
+        """Send a request and return the answer; if there is none, judge that and return None."""
         began = time.monotonic()
         try:
             return await self._http.request(method, path, **options)
@@ -472,7 +472,7 @@ def _spans(trace_id: str, count: int) -> list[dict[str, Any]]:
 
 
 def _body(answer: httpx.Response) -> Any:
-    if answer.headers.get("content-type") == "application/x-ndjson":  # a single line of this answer would also be JSON
+    if answer.headers.get("content-type") == "application/x-ndjson":  # one line would pass as JSON
         return answer.text
     with contextlib.suppress(ValueError):
         return answer.json()

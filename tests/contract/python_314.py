@@ -48,7 +48,7 @@ EXPECTED = [
 
 
 def program() -> str:
-    """Return an evaluator that runs the case of `BODIES` which a row names."""
+    """Return an evaluator that runs the case in `BODIES` that a row names."""
     cases = "".join(
         f"def case_{number}():\n" + "".join(f"    {line}\n" for line in body.split("\n"))
         for number, (body, _) in enumerate(BODIES.values())
@@ -57,7 +57,7 @@ def program() -> str:
 
 
 async def results(settings: Settings) -> dict[str, Any]:
-    """Return what each case gave on a host: its value, or its error as text."""
+    """Return for each case what a host returns: the value, or the error as text."""
     evaluator = Evaluator(program(), packages=("joblib==1.4.2",), files=FILES, limits=LIMITS)
     found = {}
     async with open_engine(settings) as opened:
@@ -68,7 +68,7 @@ async def results(settings: Settings) -> dict[str, Any]:
 
 
 async def verdicts(settings: Settings) -> dict[str, list[str]]:
-    """Return how the attacks by interpreters end on a host: a verdict, and problems."""
+    """Return for each attack with interpreters how it ends on a host: a verdict and problems."""
     made = await attack_deployment(settings, [one for one in load_attacks() if one.name in ATTACKS], at_once=2)
     return {"host": list(made.host), **{one.attack.name: [one.verdict, *one.problems] for one in made.results}}
 

@@ -1,4 +1,4 @@
-"""Packages imported ahead in real sandboxes: there when they are good, and no sandbox lost when they are not."""
+"""Packages that real sandboxes import in advance: good packages are ready, and bad ones cost no sandbox."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ DIGEST = "sha256:" + hashlib.sha256(repr(HOSTILE).encode()).hexdigest()
 
 @pytest.fixture(scope="module", params=BACKENDS)
 async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
-    """A service with a sandbox ready for each package set, as by default."""
+    """A service that keeps a sandbox ready for each package set, which is the default."""
     async with open_engine(settings(request.param, idle_sandboxes=1), prewarm=True) as opened:
         yield opened
 
@@ -68,7 +68,7 @@ async def first_call(service: Service, on: SandboxSpec, code: str) -> object:
 
 
 async def test_a_first_call_finds_its_packages_imported(service: Service, packages: Path) -> None:
-    on = spec(packages, "heavy", import_ms=4000.0)  # gives the set ten seconds for it, on a busy machine too
+    on = spec(packages, "heavy", import_ms=4000.0)  # gives its imports ten seconds, enough on a busy machine
     await service.pool.prewarm(on)
     assert await first_call(service, on, IMPORTED) is True
     service.pool.forget(on.environment.digest)
@@ -78,7 +78,7 @@ async def test_a_first_call_finds_its_packages_imported(service: Service, packag
 async def test_hostile_packages_cost_an_evaluator_nothing(
     service: Service, packages: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prewarmed, "_BASE_S", 0.3)  # programs that never end compute for this long
+    monkeypatch.setattr(prewarmed, "_BASE_S", 0.3)  # how long a program that never ends may compute
     for number, name in enumerate(sorted(HOSTILE)):
         if name != "heavy.py":
             on = spec(packages, "heavy", name.removesuffix(".py"), processes=16 + number)

@@ -1,4 +1,4 @@
-"""A bubblewrap sandbox shows and allows only its own, seen from inside; as root and as an ordinary user, for real."""
+"""Code in a bubblewrap sandbox sees and may use only what belongs to the sandbox; on real hosts of root and of an ordinary user."""
 
 import errno
 import json
@@ -87,7 +87,7 @@ async def test_inherits_no_descriptor(backend):
             )
             sockets = [line for line in links.splitlines() if line.startswith(("socket:", "anon_inode:"))]
             assert sockets == []
-            # 0, 1, 2 and our copy of 1
+            # descriptors 0, 1 and 2, and the runner's copy of 1
             assert len([line for line in links.splitlines() if line.startswith("pipe:")]) == 4
 
 

@@ -1,4 +1,4 @@
-"""The end of a bubblewrap sandbox, whoever ends it, and what it leaves; as root and as an ordinary user, for real."""
+"""The end of a bubblewrap sandbox, whatever ends it, and what is left; on real hosts of root and of an ordinary user."""
 
 import asyncio
 import contextlib
@@ -34,7 +34,7 @@ async def backend_fixture():
 
 
 def living(mark: str) -> list[int]:
-    """Return the pids of this machine's processes that have a mark as their name."""
+    """Return the ids of this machine's processes whose name is the mark."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -66,7 +66,7 @@ print("started")
     [
         ("import os; os._exit(7)", (7, None)),
         ("import os; os._exit(0)", (0, None)),
-        ("import ctypes; ctypes.string_at(0)", (None, signal.SIGSEGV)),  # not by kill, which process 1 ignores
+        ("import ctypes; ctypes.string_at(0)", (None, signal.SIGSEGV)),  # a real fault, because process 1 ignores kill
         ("import os; os.kill(-1, 9)", (None, signal.SIGKILL)),
     ],
 )
@@ -75,7 +75,7 @@ async def test_says_how_the_runner_ended(backend, code, expected):
         probe.send(f"import os; os.write(2, b'last words'); {code}" if code != expected else code)
         await probe.link.read()
         exit_status = await probe.link.destroy()
-        if "kill(-1" not in code:  # kill(-1) spares its caller
+        if "kill(-1" not in code:  # kill(-1) does not kill its caller
             assert (exit_status.exit_code, exit_status.signal) == expected
         assert exit_status.stderr_tail.endswith("last words")
         assert not exit_status.lost
@@ -88,7 +88,9 @@ async def test_says_how_the_runner_ended(backend, code, expected):
 
 async def test_destroy_leaves_nothing(backend):
     mark = new_mark()
-    others = set(child_pids(os.getpid()))  # processes of other tests in the same run, such as an engine
+    others = set(
+        child_pids(os.getpid())
+    )  # child processes that other tests in the same run have started, such as an engine
     before = descriptors()
     groups = sandbox_cgroups(backend.instance)
     probe = await Probe.start(backend)
@@ -206,8 +208,8 @@ async def test_a_host_that_is_killed_leaves_nothing_after_the_next_start(backend
 
 
 async def test_what_bubblewrap_leaves_when_it_is_killed_between_two_steps_is_found(backend):
-    """The first process waits for a byte from bubblewrap before it is tied to it; `--userns-block-fd` withholds that
-    byte."""
+    """The first process waits for a byte from bubblewrap before it is tied to bubblewrap; `--userns-block-fd` holds that byte
+    back."""
     (told, tells), (kept_back, go), memory = os.pipe(), os.pipe(), os.memfd_create(MEMORY_FILE)
     arguments = ["--unshare-user", "--unshare-pid", "--die-with-parent", "--ro-bind", "/", "/"]
     descriptors = ["--info-fd", str(tells), "--userns-block-fd", str(kept_back)]
@@ -245,7 +247,7 @@ def test_large_messages_both_ways_on_either_loop(runner):
 
 
 async def test_findings_say_what_is_in_force():
-    """The Python runner is the real one; the JavaScript runner is that of the probe, which does not greet."""
+    """The Python runner is real; the JavaScript runner is the probe's, which sends no greeting."""
     backend = new_backend(runtimes=RUNTIMES_DIR)
     findings = {finding.name: finding for finding in await backend.findings()}
     tried = {"python sandbox", "javascript sandbox"}

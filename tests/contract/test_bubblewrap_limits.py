@@ -1,4 +1,4 @@
-"""The limits of a bubblewrap sandbox: disk, processes, memory, output; as root and as an ordinary user, for real."""
+"""The limits of a bubblewrap sandbox: disk, processes, memory, output; on real hosts of root and of an ordinary user."""
 
 import asyncio
 import os
@@ -52,7 +52,7 @@ async def test_process_limit(backend):
         assert name == "EAGAIN"
         assert 8 <= int(count) <= process_limit(Language.PYTHON, 8)
         assert await probe.run("print('still there')") == "still there\n"
-        counted = bool(sandbox_cgroups(backend.instance))  # without a cgroup nobody counts them
+        counted = bool(sandbox_cgroups(backend.instance))  # without a cgroup, nothing counts the processes
         assert (await probe.link.destroy()).pids_hit == counted
 
 
@@ -66,7 +66,7 @@ async def test_a_fork_that_was_refused_does_not_explain_a_kill(backend):
         assert probe.link.first_pid is not None
         os.kill(
             probe.link.first_pid, signal.SIGKILL
-        )  # counted from here: the runner of an ordinary user is the first of its namespace
+        )  # the count starts here, since an ordinary user's runner is the first process in its namespace
         assert await probe.link.read() == b""
         exit_status = await probe.link.destroy()
     assert (exit_status.signal, exit_status.pids_hit) == (signal.SIGKILL, False)
@@ -91,7 +91,7 @@ async def test_memory_limit_of_shared_memory_in_a_child(backend):
             "os.wait(); print('outlived it')"
         )
         data = await probe.link.read()
-        # With a cgroup the kernel kills the child; without one the watchdog ends the sandbox.
+        # with a cgroup the kernel kills the child; without one the watchdog ends the sandbox
         assert (b"outlived" in data) == (probe.link.memory_events() == 1 and data != b"")
         exit_status = await probe.link.destroy()
     assert data != b"" or exit_status.oom_killed

@@ -1,9 +1,9 @@
-"""The one table of cases: contracts, inference, source forms, returned values, in every language.
+"""Runs the table of cases: contracts, inference, forms of source, returned values, in every language.
 
-All of them run over bubblewrap. A case is decided by the host and by the runner, which are the same over Docker; what
-differs there is how source, rows, results and logs travel, and the image's interpreters and tools. `LINK` has a case for
-each of these, and for each code of an error. Python's sandboxes over bubblewrap are forked from a template, for half of the
-processor time of a fresh start; `test_template.py` holds that both are alike.
+All cases run on bubblewrap. The host and the runner decide a case, and both are the same on Docker. What differs there is how
+source, rows, results and logs are transported, and the image's interpreters and tools: `LINK` has a case for each of these,
+and for each code of an error. Python's sandboxes on bubblewrap are forked from a template, which takes half the processor
+time of a fresh start; `test_template.py` checks that both are alike.
 """
 
 from collections.abc import AsyncIterator
@@ -21,17 +21,17 @@ LINK = (
     # every contract in every language that has it
     "return-py-evaluate-object", "return-js-evaluate-object", "return-ts-evaluate-object", "return-py-evaluate-v1-number-text",
     "ts-v1", "return-py-main-json-text", "return-js-main-json-text", "ts-main-typed",
-    # bytes that a stream could change: text, numbers, nesting
+    # values that a stream could change: text, numbers, nesting
     "py-non-ascii-source", "js-non-ascii-source", "return-py-evaluate-half-an-emoji",
     "return-js-evaluate-half-an-emoji", "return-py-evaluate-wide-integer", "return-js-evaluate-wide-integer",
     "return-py-evaluate-huger-integer", "return-js-evaluate-undefined", "return-js-evaluate-map", "return-py-evaluate-too-deep",
-    # rows: nothing, much, and names
+    # rows: empty, large, and with names
     "py-outputs-empty-object", "js-outputs-null", "py-ints-stay-ints", "py-main-kwargs", "py-trace-otlp-paths", "js-trace-otlp-slow",
     # logs beside the result
     "py-printed-score-is-a-log", "js-printed-score-is-a-log",
     # the image's tools: esbuild and the interpreters' own modules
     "ts-decorator", "source-fence-ts", "js-require-builtin", "py-pre-bound-names-in-v1",
-    # each code of an error that a case ends with, and positions in the source
+    # each code of an error with which a case ends, and positions in the source
     "return-py-evaluate-null", "return-js-evaluate-nan-inside", "py-v1-missing-answer", "py-no-entry", "py-star-arguments",
     "py-two-parameters", "py-syntax-error",
     "js-load-error", "js-rejected-promise", "ts-error-line",

@@ -1,4 +1,4 @@
-"""Processes that an evaluator starts: they find its packages, its own modules and itself, by the names people type."""
+"""Processes that an evaluator starts find its packages, its own modules and the interpreter, by the names that people use."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The behaviour that all backends share: limits, hostile code, isolation of rows, many callers. One suite over all of them."""
+"""The behaviour that all backends share: limits, hostile code, isolation of rows, many callers. The same tests run on each backend."""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ ONE = {
 
 
 def evaluator(language: Language, body: str, *, top: str = "", **limits: float) -> Evaluator:
-    """An evaluator whose function has this body; the limits are tight so that tests are quick."""
+    """Return an evaluator whose function has this body; its limits are low so that tests are quick."""
     indented = "\n".join(f"    {line}" for line in body.strip().splitlines())
     code = {
         PYTHON: f"{top}\ndef evaluate(inputs, outputs, trace):\n{indented}\n",
@@ -34,7 +34,7 @@ def evaluator(language: Language, body: str, *, top: str = "", **limits: float) 
 
 
 def evaluator_of_cases(language: Language, bodies: Sequence[str], *, top: str = "", **limits: float) -> Evaluator:
-    """An evaluator that runs the body with the number in `inputs`, so that cases share its sandboxes."""
+    """Return an evaluator that runs the body whose number is in `inputs`, so that cases share its sandboxes."""
     if language is PYTHON:
         cases = "".join(
             f"def case_{number}(outputs):\n{indent(body.strip(), '    ')}\n" for number, body in enumerate(bodies)
@@ -59,22 +59,22 @@ def scored(result: EvaluationResult, score: float) -> None:
 
 
 async def still_well(service: Service, after: Evaluator, inputs: dict[str, int]) -> None:
-    """Check that the next call on the same evaluator, which now behaves, and a call on another evaluator are right."""
+    """Check that the next call of the same evaluator, which now behaves well, and a call of another evaluator are right."""
     scored(await service.evaluate(after, Row(inputs, outputs="behave")), 1.0)
     scored(await service.evaluate(Evaluator(ONE[after.language] + "\n", after.language), Row()), 1.0)
 
 
 BEHAVE = {PYTHON: "if outputs == 'behave': return 1.0\n", JAVASCRIPT: "if (outputs === 'behave') return 1.0\n"}
 
-# Each way to be hostile is tried by `tests/attacks/test_catalogue.py`. These are how the two backends tell the host of an end:
-# in words of their own, or not at all.
+# `tests/attacks/test_catalogue.py` tries each hostile behaviour. These cases are about how each backend reports an end to the
+# host: in its own words, or not at all.
 HOSTILE = [
     ("infinite loop", PYTHON, "while True: pass", {"timeout_s": 0.3}, "timeout"),
     ("infinite loop", JAVASCRIPT, "for (;;) {}", {"timeout_s": 0.3}, "timeout"),
     ("memory in a child", PYTHON, "import os, time\nif os.fork() == 0:\n    h = []\n    while True: h.append(bytearray(1 << 20))\nos.wait()\nreturn 0.25", {"memory_mb": 128}, dict.fromkeys(("bubblewrap", "docker", "template"))),
     ("hard exit", PYTHON, "import os; os._exit(0)", {}, "crashed"),
-    # bubblewrap's runner dies with all others; that of Docker and of a template is process 1, which the kernel shields,
-    # and the row continues
+    # bubblewrap's runner dies with all other processes; with Docker and with a template it is process 1, which the kernel
+    # protects, and the row continues
     ("everybody's death", PYTHON, "import os; os.kill(-1, 9); return 0.25", {}, {"bubblewrap": "crashed", "docker": None, "template": None}),
     ("segfault", PYTHON, "import ctypes; ctypes.string_at(0)", {}, "crashed"),
     ("result too large", PYTHON, "return {'score': 1, 'x': 'x' * (2 << 20)}", {"result_kb": 1024}, "result_too_large"),
@@ -133,7 +133,7 @@ async def test_what_code_prints_is_a_log_in_its_order_and_cut_at_its_limit(
     printing = evaluator_of_cases(language, PRINTS[language], top=top[language], log_kb=16)
     row, fake, megabyte = [await service.evaluate(printing, Row({"case": case})) for case in range(3)]
     assert (row.score, row.logs.stdout) == (1, "module\nrow\n")
-    again = {PYTHON: "", JAVASCRIPT: "module\n"}[language]  # a row in JavaScript loads its module again
+    again = {PYTHON: "", JAVASCRIPT: "module\n"}[language]  # in JavaScript each row loads the module again
     assert (fake.score, fake.logs.stdout) == (0.25, again + '{"score": 0.99}\n'), "a printed result is none"
     assert megabyte.logs.truncated
     assert len(megabyte.logs.stdout) <= 16 * 1024
@@ -339,16 +339,16 @@ async def test_each_row_finds_the_files_as_they_were_sent(service: Service, lang
 
 
 async def test_an_idle_sandbox_tells_what_it_uses_and_counts_by_that(service: Service) -> None:
-    """The evaluator keeps 40 MB in its module: its idle sandbox counts with these, and not with its limit of 256 MB."""
+    """The evaluator keeps 40 MB in its module: its idle sandbox counts as 40 MB, not as its limit of 256 MB."""
     async with open_engine(
         settings(service.pool.backend.name, idle_sandboxes=1), prewarm=True
-    ) as own:  # no other sandbox ends meanwhile
+    ) as own:  # a service of its own, so that no other sandbox ends meanwhile
         capacity = own.pool.capacity
         before_mb = capacity.taken_mb
         hoard = "hoard = bytearray(40 << 20)\nfor at in range(0, len(hoard), 4096): hoard[at] = 1\n"
         scored(await own.evaluate(evaluator(PYTHON, "return 1.0", top=hoard), Row()), 1.0)
         async with asyncio.timeout(60):
-            while capacity.running:  # the pool replaces the sandbox that waits for a first call
+            while capacity.running:  # wait while the pool replaces the sandbox that waited for a first call
                 await asyncio.sleep(0.05)
         assert capacity.running_mb == 0
         assert 40 <= capacity.taken_mb - before_mb < 256

@@ -1,4 +1,4 @@
-"""Data files of evaluators: found by their paths in the folder of a row, and unchangeable from there."""
+"""Data files of evaluators: code finds them by their paths in the folder of a row, and cannot change them."""
 
 import hashlib
 from collections.abc import AsyncIterator, Mapping

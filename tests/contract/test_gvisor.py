@@ -1,4 +1,4 @@
-"""The same promises where gVisor's kernel answers the guests' system calls (`EVALUATOR_HOST_DOCKER_RUNTIME=runsc`)."""
+"""The same promises hold if gVisor's kernel answers the system calls in sandboxes (`EVALUATOR_HOST_DOCKER_RUNTIME=runsc`)."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -70,8 +70,8 @@ async def test_the_kernel_that_answers_is_gvisors(gvisor: Service) -> None:
     [
         pytest.param(python("while True: pass"), {"timeout"}, id="loop"),
         pytest.param(python("return len([b'x' * (1 << 20) for _ in range(1000)])"), {"memory_limit"}, id="memory"),
-        # at its process limit gVisor's own kernel ends, and only the engine can say why, not always in time; its memory
-        # for so many processes may exceed the memory limit first
+        # at the process limit gVisor's own kernel ends, and only the engine knows why, sometimes too late; or so many processes
+        # exceed the memory limit first
         pytest.param(
             python("while True: os.fork()"), {"process_limit", "memory_limit", "crashed", "timeout"}, id="fork bomb"
         ),
@@ -102,7 +102,7 @@ async def test_nothing_is_left_and_doctor_recommends_it() -> None:
 
 
 def containers() -> set[str]:
-    """The containers of this process on that engine."""
+    """Return this process's containers on that engine."""
     client: Any = docker.APIClient(base_url=engine_address())
     listed = client.containers(all=True, filters={"label": [LABEL_INSTANCE]})
     client.close()

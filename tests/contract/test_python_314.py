@@ -1,6 +1,6 @@
-"""`concurrent.interpreters`, which Python has from 3.14 on: in an image with that Python, and on a Debian whose own it is.
+"""`concurrent.interpreters`, a module since Python 3.14: in an image with that Python, and on a Debian that has that Python.
 
-Few machines have it, so debootstrap brings it: as the base of an image, and as a machine on which the host is installed.
+Few machines have Python 3.14, so debootstrap makes a Debian with it: as the base of an image, and as a machine for a host.
 """
 
 import json
@@ -42,7 +42,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 async def over_docker() -> AsyncIterator[Settings]:
-    """Settings of a host whose image has Python 3.14."""
+    """Settings for a host whose image has Python 3.14."""
     pins = replace(recipe.read_pins(), suite=SUITE, python="3.14")
     with pytest.MonkeyPatch.context() as patched:
         for module in (recipe, build):

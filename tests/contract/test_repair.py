@@ -1,4 +1,4 @@
-"""Code that lost its indentation, through a service: the error has the fix, and `settings.repair` runs it."""
+"""Code that lost its indentation, sent to a service: the error contains a fix, and `settings.repair` runs the fixed code."""
 
 import pytest
 

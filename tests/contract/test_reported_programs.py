@@ -1,4 +1,4 @@
-"""Programs and packages that failed in other sandboxes, by public reports, each on every way to start a sandbox."""
+"""Programs and packages that failed in other sandboxes according to public reports, tried with every way to start a sandbox."""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ import natural from 'natural';
 export function evaluate(inputs, outputs, trace) { return natural.JaroWinklerDistance(outputs, 'abc') }
 """,
 }
-SCORED: dict[str, tuple[Any, dict[str, Any]]] = {  # by program: the outputs, and what the evaluator has
+SCORED: dict[str, tuple[Any, dict[str, Any]]] = {  # by program: the outputs, and further fields of the evaluator
     "a generated program that imports numpy": (
         "import numpy as np; print(np.array([1, 2]).sum())",
         {"packages": ("numpy==2.1.3",)},
@@ -85,7 +85,7 @@ SCORED: dict[str, tuple[Any, dict[str, Any]]] = {  # by program: the outputs, an
     "jsdom": ("<p>hi</p>", {"packages": ("jsdom@25.0.1",), "limits": LARGE}),
     "natural": ("abc", {"packages": ("natural@8.0.1",), "limits": LARGE}),
 }
-REFUSED = {  # by pin: the way out
+REFUSED = {  # by pin: the remedy in the error
     "better-sqlite3@11.5.0": "use node:sqlite, which works here",
     "sqlite3@5.1.7": "use node:sqlite, which works here",
     "textstat==0.7.4": "pin setuptools==",

@@ -1,4 +1,4 @@
-"""Python sandboxes that a template forks have all that a fresh start gives; as root and as an ordinary user."""
+"""Python sandboxes that a template forks have everything that a fresh start gives, for root and for an ordinary user."""
 
 import asyncio
 import fcntl
@@ -76,7 +76,7 @@ def evaluate(inputs, outputs, trace):
 
 @pytest.fixture
 def started(monkeypatch):
-    """The templates that a test starts."""
+    """The list of the templates that a test starts."""
     made = []
     start = template.Template.__init__
     monkeypatch.setattr(
@@ -90,7 +90,7 @@ def changed(data_dir: Path, start: SandboxStart = SandboxStart.TEMPLATE) -> Sett
 
 
 def is_template(pid: int) -> bool:
-    """Return whether a process is a template: each that it forked has the same command line."""
+    """Return whether a process is a template; processes that it forked have the same command line."""
     words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     return (
         words[0].endswith(b"python" + f"{sys.version_info.major}.{sys.version_info.minor}".encode())
@@ -145,7 +145,7 @@ async def test_has_no_order_of_a_neighbour_in_its_memory(tmp_path, caplog):
 
 
 async def test_has_no_descriptor_of_its_template(tmp_path, monkeypatch):
-    # a descriptor with a high number, as if there were thousands of sandboxes
+    # use a descriptor with a high number, as if there were thousands of sandboxes
     child, high = template.Child, fcntl.fcntl(0, fcntl.F_DUPFD, 3000)
     monkeypatch.setattr(template, "Child", lambda *of, pass_fds, **more: child(*of, pass_fds=(*pass_fds, high), **more))
     fresh = await view(tmp_path, SandboxStart.FRESH)
@@ -198,7 +198,7 @@ async def test_a_stopped_template_delays_one_start_and_serves_again_when_it_goes
         assert (caplog.text.count("no answer"), caplog.text.count("still does not answer")) == (1, 2)
         os.kill(pid, signal.SIGCONT)
         async with asyncio.timeout(20):
-            # waits until the sandbox that nobody took is gone
+            # wait until the sandbox that nobody took is gone
             while started[0].silent or len(started[0]._children) > 1:
                 await asyncio.sleep(0.02)
         assert (await service.evaluate(Evaluator(f"{OK}# 3\n"), Row())).score == 1.0

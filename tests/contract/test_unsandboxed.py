@@ -1,4 +1,4 @@
-"""`sandbox = none`: a runner as a plain process, that ends whole and leaves nothing; it isolates nothing and says so."""
+"""`sandbox = none`: the runner is an ordinary process that ends completely and leaves nothing; it isolates nothing, and the host says so."""
 
 import asyncio
 import signal

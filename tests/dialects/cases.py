@@ -1,4 +1,4 @@
-"""A case of a dialect: code as its platform's users paste it, a row, and what the platform makes of it."""
+"""A case of a dialect: code as the platform's users paste it, a row, and the result that the platform makes from it."""
 
 from dataclasses import dataclass, field
 from textwrap import dedent
@@ -9,7 +9,7 @@ from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSetting
 from evaluator_host.types.outcome import EvaluationResult
 
 ANY: Final = object()
-"""An expectation that is not held against the result."""
+"""Stands for a value that is not compared with the result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,12 +17,12 @@ class NativeCase:
     """One evaluator, one row, one result.
 
     Attributes:
-      contract: Declared contract; `auto` to have it recognised.
-      row: With `variables`, it is the platform's own row.
-      recognised: The contract of the result; None where the code does not load.
-      error: Code of the error; None when the row did not fail.
+      contract: Declared contract; `auto` if the host has to recognise it.
+      row: Fields of the row; with `variables`, they are the platform's own row.
+      recognised: Contract in the result; None if the code does not load.
+      error: Code of the error; None if the row does not fail.
       message: Text that the error's message and hint must contain.
-      native: What the platform stores.
+      native: The objects that the platform stores.
       warnings: Codes that must be among the warnings.
     """
 
@@ -60,7 +60,7 @@ class NativeCase:
         )
 
     def mismatches(self, result: EvaluationResult) -> list[str]:
-        """Say in what a result differs from what is expected; nothing when it does not."""
+        """Return the differences between a result and the expected one; empty if there are none."""
         error = result.error
         found = {
             "status": (result.status.value, self.status),
@@ -91,7 +91,7 @@ class NativeCase:
 
 
 def _same(have: Any, want: Any) -> bool:
-    """Equal as JSON: 1 is not true."""
+    """Whether two values are equal as JSON, in which 1 is not true."""
     if want is ANY:
         return True
     if isinstance(want, dict) and isinstance(have, dict):

@@ -1,6 +1,6 @@
-"""Sandboxes for dialects: Python's are forked from a template, for half of the processor time of a fresh start.
+"""Sandboxes for dialects: Python's are forked from a template, which takes half the processor time of a fresh start.
 
-`tests/contract/test_template.py` holds that both are alike. Containers and the sandboxes of commands start anew.
+`tests/contract/test_template.py` checks that both are alike. Containers and the sandboxes of commands are not forked.
 """
 
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ from tests.conftest import BACKENDS, settings
 
 @pytest.fixture(scope="session", params=BACKENDS)
 async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
-    """A running service on each backend in turn, whose sandboxes start when they are called for."""
+    """A running service on each backend in turn, whose sandboxes start only when they are needed."""
     chosen = settings(request.param, sandbox_start=SandboxStart.TEMPLATE)
     async with open_engine(chosen) as opened:
         yield opened

@@ -1,6 +1,6 @@
-"""Evaluators as people paste them, taken out of notebooks, repositories and documentation pages, and what they score.
+"""Evaluators as people paste them from notebooks, repositories and documentation pages, and their scores.
 
-Each row is the same question: the output is "Paris" where "Paris" was expected, unless a case says otherwise.
+Unless a case says otherwise, the row is always the same: the output is "Paris", and "Paris" was expected.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class Pasted:
 
     Attributes:
       expected: The score, a label, `skipped`, or the code of the error.
-      contains: Text that message and hint of the error contain.
+      contains: Text that must be in the error's message or hint.
     """
 
     id: str
@@ -49,7 +49,7 @@ class Pasted:
 
 
 PASTED: Final = [
-    # Functions in a loader
+    # Functions inside a loader
     Pasted(
         "a factory that returns its function",
         """
@@ -133,7 +133,7 @@ PASTED: Final = [
         """,
         contract="evaluate",
     ),
-    # Code in a text
+    # Code inside a string
     Pasted(
         "code in a constant that an API call sends",
         '''
@@ -469,7 +469,7 @@ PASTED: Final = [
         """,
         contract="evaluate",
     ),
-    # Values
+    # Returned values
     Pasted(
         "a numpy scalar",
         """
@@ -850,7 +850,7 @@ PASTED: Final = [
         language=TYPESCRIPT,
         entry="exact",
     ),
-    # Functions in a loader and code in a text, in JavaScript and TypeScript
+    # Functions inside a loader and code inside a string, in JavaScript and TypeScript
     Pasted(
         "a factory that returns an arrow",
         """

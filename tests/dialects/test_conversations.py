@@ -1,4 +1,4 @@
-"""Conversations: messages of a row, in whatever form they come, as each platform's thread metrics get them."""
+"""Conversations: a row's messages, in any form, as each platform's metrics for conversations get them."""
 
 import asyncio
 from functools import partial
@@ -122,7 +122,7 @@ async def test_a_conversation_reaches_the_metrics_of_every_platform(service: Ser
 
 
 def otlp(*spans: dict) -> dict:
-    """An export with these spans, `attributes` as an object."""
+    """Return an OTLP export with these spans, whose `attributes` are given as objects."""
     made = []
     for number, span in enumerate(spans):
         attributes = [{"key": key, "value": {"stringValue": value}} for key, value in span["attributes"].items()]

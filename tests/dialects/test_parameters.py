@@ -1,4 +1,4 @@
-"""Parameters whose names say something else than what they are given: a warning in checks and results, or a refusal."""
+"""Parameters whose names suggest another value than they get: checks and results warn about them or refuse them."""
 
 import asyncio
 
@@ -113,7 +113,7 @@ REWRITES: list[tuple[Language, str, str | None]] = [
 
 
 def loaded_of(contract: Contract, code: str) -> Loaded:
-    """Return what a sandbox tells of code whose only function is on line 1."""
+    """Return what a sandbox reports about code whose only function is on line 1."""
     given, _, body = code.partition("(")[2].partition(")")
     names = tuple(one.split()[0] for one in given.replace(":", " ").split(","))
     parameters = tuple(ParameterFacts(name, read=name in body) for name in names)
@@ -164,7 +164,7 @@ async def test_javascript_refuses_one_parameter_as_python_does(service: Service,
     assert parameters == "[a, b]" or declared.score == 1
 
 
-MEANT = {  # evaluators that score whether the output is the expected answer; all are called with `ROW`, and with "5"
+MEANT = {  # evaluators that score whether the output is the expected answer; each is called with `ROW`, and with "5"
     PYTHON: """
 def evaluate(output, expected):
 def evaluate(prediction, reference):
@@ -244,7 +244,7 @@ WHOLE = {
 
 
 def meant() -> list[Evaluator]:
-    """Return the functions, each with a body that scores 0. Of TypeScript there are few: names are read without its types."""
+    """Return the functions, each with a body that scores 0; few are TypeScript, since names are read without types."""
     found = [Evaluator(code, language) for language, codes in WHOLE.items() for code in codes]
     found += [Evaluator(code, TYPESCRIPT) for code in WHOLE[JAVASCRIPT][:1]]
     for head in MEANT[PYTHON].strip().splitlines():
@@ -259,8 +259,8 @@ def meant() -> list[Evaluator]:
 
 @BUBBLEWRAP
 async def test_no_function_is_silently_wrong(service: Service) -> None:
-    """Each function either gets what its names say, or is refused with a reason, or a warning says why it scores 0
-    instead of 1."""
+    """Each function either gets what its parameters' names say, or is refused with a reason, or a warning says why it scores
+    0 instead of 1."""
     evaluators = meant()
     assert len(evaluators) > 60
     results = await asyncio.gather(*(service.evaluate(one, ROW) for one in evaluators))

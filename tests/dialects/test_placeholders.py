@@ -1,4 +1,4 @@
-"""A name that a light stand-in module lacks stops only what uses it, and then names the pin that has it."""
+"""If a light stand-in module lacks a name, only code that uses the name fails, and the error names the pin that has it."""
 
 import pytest
 

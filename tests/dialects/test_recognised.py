@@ -1,4 +1,4 @@
-"""Code that two dialects recognise equally well is refused with both names; a declared contract decides."""
+"""Code that two dialects recognise equally well is refused with both names, unless a contract is declared."""
 
 import pytest
 

@@ -27,7 +27,7 @@ ADD = "def evaluate(inputs, outputs, trace):\n    return float(inputs['a'] + inp
 
 
 def folders_of(vendor: str) -> list[Path]:
-    """All folders and files of a vendor, by docs/dialects/adding.md, as paths below the root."""
+    """Return all folders and files of a vendor, as docs/dialects/adding.md lists them."""
     named = (VENDORS / vendor, *(found for one in DIALECTS.values() for found in one.glob(f"{vendor}*")))
     kept = [path for path in named if path.name.partition(".")[0] == vendor]
     return [*(path.relative_to(ROOT) for path in kept), *map(Path, PUBLIC.get(vendor, ()))]
@@ -35,7 +35,7 @@ def folders_of(vendor: str) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the host, by hard links, in which no vendor is left."""
+    """A copy of the host, made with hard links, without any vendor."""
     made = tmp_path_factory.mktemp("removed") / "host"
     made.mkdir()
     for name in ("evaluator_host", "runtimes", "sandbox_images", "deploy", "pyproject.toml"):

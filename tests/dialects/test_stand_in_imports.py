@@ -1,6 +1,6 @@
 """Light modules import only those modules of the standard library that cost no more than a few milliseconds.
 
-`.ci/import_cost.py` measures the time; a list of modules is what a busy machine cannot change.
+`.ci/import_cost.py` measures the time; this test compares lists of modules, which do not depend on how busy the machine is.
 """
 
 import json
@@ -18,7 +18,7 @@ HEAVY = {
     "typing", "unittest", "urllib.request", "uuid", "zipfile",
 }  # fmt: skip
 ALLOWED = {
-    "opik": {"ast", "dataclasses", "inspect"},  # results are dataclasses there, and `dataclasses` imports the others
+    "opik": {"ast", "dataclasses", "inspect"},  # Opik's results are dataclasses, and `dataclasses` imports the others
     "mlflow": {"json"},  # traces are read from JSON
 }
 LIGHT = [one for one in all_dialects() if one.sdk is not None and not one.sdk.needed]
@@ -50,6 +50,6 @@ def test_a_sandbox_without_a_dialect_imports_none_of_it() -> None:
         [sys.executable, "-c", program], cwd=RUNTIMES_DIR / "python", check=True, capture_output=True, text=True
     )
     loaded = {name for name in ran.stdout.split() if name.startswith("evaluator_runner.dialects.")}
-    # recognised after the others, by the definitions in the code
+    # these are recognised after the others, by definitions in the code
     own = {"nemo", "uipath", "evaluate", "evaluate_v1", "main", "clients"}
     assert {name.split(".")[2] for name in loaded} <= own

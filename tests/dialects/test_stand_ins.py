@@ -1,4 +1,4 @@
-"""The host gives light modules of an SDK to the right evaluators, with the packages that these need."""
+"""The host gives an SDK's light modules to the right evaluators, with the packages that the modules need."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A dialect is its folders: no other file of the host or of a runner knows its name."""
+"""A dialect lives only in its own folders: no other file of the host or of a runner contains its name."""
 
 import json
 import re
@@ -28,13 +28,13 @@ OWN = {
     Contract.FUNCTION,
     Contract.JUDGE,
 }
-ORDINARY = {"inspect", "rewards", "weave"}  # words that are also used with their ordinary meaning
+ORDINARY = {"inspect", "rewards", "weave"}  # names that are also ordinary words
 VENDORS = [contract for contract in Contract if contract not in OWN and contract not in ORDINARY]
 CONTRACTS = [contract for contract in Contract if contract is not Contract.AUTO]
 RELEASED = {
     "evaluator_host/platform/store/migrations/r0004_entities.py"
-}  # a released migration, which names its purpose and must not change
-ATTRIBUTES = {"evaluator_host/platform/traces/export.py"}  # attributes of spans that name the session of a trace
+}  # a released migration, whose name says its purpose and must not change
+ATTRIBUTES = {"evaluator_host/platform/traces/export.py"}  # contains attributes of spans that name a trace's session
 HEAVY = {
     "pydantic",
     "jinja2",

@@ -1,4 +1,4 @@
-"""The expected answer in a column from which a dialect does not take it: a warning, unless the code gets it anyway."""
+"""The expected answer is in a column that the dialect does not use: there is a warning, unless the code gets it anyway."""
 
 import textwrap
 
@@ -325,11 +325,11 @@ ASKS_NOT: list[tuple[Language, str]] = [
     (PYTHON, "if item['reference'] in said: return 1"),
     (PYTHON, "return said == getattr(item, 'reference', None)"),
     (PYTHON, "# if not item['reference']:\nreturn said == item['reference']"),  # in a comment
-    (PYTHON, '"""\nif not item.reference:\n"""\nreturn said == item["reference"]'),  # in a text
-    # asks for another expected answer
+    (PYTHON, '"""\nif not item.reference:\n"""\nreturn said == item["reference"]'),  # in a string
+    # tests another column
     (PYTHON, "if item.get('strict'): said = said.strip()\nreturn said == item['reference']"),
     (PYTHON, "return said == item['reference'] or item['other'] is None"),
-    (PYTHON, "if str(item['reference']).isdigit(): return 1"),  # asks for another thing
+    (PYTHON, "if str(item['reference']).isdigit(): return 1"),  # tests something else about it
     (PYTHON, "if item['reference'].isdigit(): return 1"),
     (PYTHON, "same = lambda item: item is None\nif same(said): return 0\nreturn said == item['reference']"),
     (JAVASCRIPT, "return said === item.reference ? 1 : 0"),
@@ -359,7 +359,7 @@ NOT_TOLD: list[tuple[str, str]] = [  # evaluators that do not read the expected 
             return float(len(output) > 0)
     """),
 ]  # fmt: skip
-TOLD: list[tuple[str, str]] = [  # an inner function asks it of another value
+TOLD: list[tuple[str, str]] = [  # an inner function tests it about another value
     ("braintrust", """
         def handler(input, output, expected=None):
             words = sorted([output], key=lambda expected: expected is None)

@@ -1,4 +1,4 @@
-"""Which function of a file is called: never a helper, a private one, or one that a list of evaluators leaves out."""
+"""Which function of a file is called: never a helper, a private function, or one that a list of evaluators leaves out."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Compares two results field by field, and holds the differences against those that are documented."""
+"""Compares two results field by field, and the differences with those that are documented."""
 
 import math
 import re
@@ -11,7 +11,7 @@ NOT_THERE = "<not there>"
 
 
 def differences(real: Any, here: Any, path: str = "", *, relative: float = 0.0) -> Iterator[tuple[str, Any, Any]]:
-    """Yield (path, real, here) of every field that differs; numbers may differ by a `relative` part."""
+    """Yield (path, real, here) for every field that differs; numbers may differ by the share `relative`."""
     if isinstance(real, dict) and isinstance(here, dict):
         for name in dict.fromkeys([*real, *here]):
             pair = (real.get(name, NOT_THERE), here.get(name, NOT_THERE))
@@ -30,11 +30,11 @@ def _same(real: Any, here: Any, relative: float) -> bool:
 
 
 def unexplained(found: Mapping[str, list[tuple[str, Any, Any]]], explained: Mapping[str, str]) -> dict[str, Any]:
-    """Return the differences, by case, that no entry explains, and the entries that explain none.
+    """Return the differences, by case, that no entry explains, and the entries that explain no difference.
 
     Args:
       found: The differences of each case.
-      explained: Sections of docs by pattern of `case: path`; each must exist.
+      explained: Sections of the documentation, which must exist, by a pattern for `case: path`.
     """
     left: dict[str, Any] = {}
     used = set()
@@ -50,7 +50,7 @@ def unexplained(found: Mapping[str, list[tuple[str, Any, Any]]], explained: Mapp
 
 
 def require_sections(explained: Mapping[str, str]) -> None:
-    """Check that each named section of the docs is there: `dialects/nemo.md#what-differs`."""
+    """Check that each named section of the documentation exists: `dialects/nemo.md#what-differs`."""
     for section in set(explained.values()):
         page, _, anchor = section.partition("#")
         titles = re.findall(r"^#+ (.+)$", (ROOT / "docs" / page).read_text("utf-8"), re.MULTILINE)

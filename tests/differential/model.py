@@ -1,4 +1,4 @@
-"""A model that answers questions, calls tools, and judges what begins with `judge:`."""
+"""A model that answers questions, calls tools, and judges texts that begin with `judge:`."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ from tests.model_server import Fault, ModelServer, Reply, question_of
 
 
 def model_server() -> ModelServer:
-    """Return the model of the cases: `boom` in a question is refused, `twice` fails once, answers depend on the question only."""
+    """Return the model of the cases: a question with `boom` is refused, one with `twice` fails once, and answers depend only on the question."""
     server = Answers(completes=True)
 
     def fault(question: str, attempt: int) -> Fault:
@@ -62,5 +62,9 @@ class Answers(ModelServer):
         if "logprobs" in question:
             token = {"token": "a", "logprob": -0.5, "top_logprobs": [{"token": "b", "logprob": -1.5}]}
             choice["logprobs"] = {"content": [token]}
-        made |= {"id": "1", "created": 1, "trace": {"own": [question]}}  # the same answer for every caller
+        made |= {
+            "id": "1",
+            "created": 1,
+            "trace": {"own": [question]},
+        }  # fixed values, so that every caller gets the same answer
         return made

@@ -1,4 +1,4 @@
-"""Real packages in environments of their own, outside the tree, installed once per machine."""
+"""Real packages in separate environments outside the checkout, installed once per machine."""
 
 import hashlib
 import subprocess
@@ -15,7 +15,7 @@ _ENVIRONMENTS = DATA_DIR.parent / "real-packages"
 
 
 def real_python(pins: Path) -> Path:
-    """Return the Python of an environment that has exactly these pins; of the same minor version as this one."""
+    """Return the Python of an environment with exactly these pins; its minor version is the same as this one's."""
     digest = hashlib.sha256(f"{sys.version_info[:2]} {pins.read_text()}".encode()).hexdigest()[:16]
     home = _ENVIRONMENTS / f"{pins.stem}-{digest}"
     python, complete, tool = home / "bin" / "python", home / "complete", uv.find_uv_bin()

@@ -1,4 +1,4 @@
-"""Evaluators of Agenta score as by the handler of its own package, but for what the docs say."""
+"""Agenta's evaluators score in the same way as in Agenta's own package, except for documented differences."""
 
 import json
 import math

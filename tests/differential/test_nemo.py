@@ -1,4 +1,4 @@
-"""NeMo's own package and each way to run its metrics here return the same, but for what the docs say."""
+"""NeMo's own package and each way to run its metrics here return the same, except for documented differences."""
 
 import json
 import os
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.differential, pytest.mark.timeout(
 
 DIFFERS: Final = "dialects/nemo.md#what-differs"
 CLIENT: Final = "dialects/nemo.md#nvidias-own-client"
-# Numbers of jobs are computed from exact sums; those of this process are computed as in NeMo.
+# how far numbers may differ: jobs compute them from exact sums, this process computes them as NeMo does
 RELATIVE: Final = {"client": 1e-12, "sdk": 0.0, "sandbox": 0.0, "submit": 0.0}
 AGENTS: Final = {
     r"(agent|toolkit)( failed| without output)?(, ignored)?: rows\[[01]\]\.(sample\.inference_error|metric_errors\.seen)": DIFFERS,
@@ -68,12 +68,12 @@ EXPLAINED: Final[dict[str, dict[str, str]]] = {
         r"judge refused: (error|rows|figures)": DIFFERS,
     },
 }
-NOT_OF_JOBS: Final = ("figures",)  # cases with an option that only runs in this process have
+NOT_OF_JOBS: Final = ("figures",)  # cases with an option that exists only for runs in this process
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """The results of the cases by the way they were run: `real`, and those of `RELATIVE`."""
+    """The results of the cases, by the way in which they were run: `real`, and the ways in `RELATIVE`."""
     folder = tmp_path_factory.mktemp("nemo")
     environment = FORKED | {"EVALUATOR_HOST_JUDGE_HOSTS": '["127.0.0.1"]'}
     with model_server() as model, Server(log=folder / "log", environment=environment) as host:
@@ -120,8 +120,7 @@ def test_each_difference_is_documented() -> None:
 
 
 def _alike(real: dict[str, Any], here: dict[str, Any], way: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return both results without their natural differences: the summary of rounded numbers, and how a job reports an
-    error."""
+    """Return both results without expected differences: the summary with rounded numbers, and how a job reports an error."""
     real, here = ({name: value for name, value in one.items() if name != "summary"} for one in (real, here))
     if way == "submit" and "error" in real and "rows" in here:  # a submission leaves out the rows that failed
         told = [message for row in here["rows"] for message in (row["metric_errors"] or {}).values()]
@@ -135,4 +134,4 @@ def _alike(real: dict[str, Any], here: dict[str, Any], way: str) -> tuple[dict[s
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"pydantic\.dev/[0-9.]+/", "pydantic.dev/", text)  # each has a pydantic of its own version
+    return re.sub(r"pydantic\.dev/[0-9.]+/", "pydantic.dev/", text)  # their versions of pydantic differ

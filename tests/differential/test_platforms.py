@@ -1,6 +1,6 @@
-"""Evaluators of other platforms score as by those platforms' own packages, but for what the dialects' pages say.
+"""Evaluators of other platforms score in the same way as in those platforms' own packages, except for documented differences.
 
-The programs are those of `tests/dialects/<platform>/cases.py` that are Python, give the platform's own row and pin nothing.
+The programs are those in `tests/dialects/<platform>/cases.py` that are Python, use the platform's own row and pin nothing.
 Packages are installed once per machine, from `programs/<platform>.txt`.
 """
 
@@ -37,7 +37,7 @@ FIELDS: Final = {
     "weave": ("result", "summary"),
     "ragas": ("name", "value", "reason"),
 }
-"""The compared fields of each score."""
+"""The fields of each score that are compared."""
 NEEDS: Final = {
     "langsmith": "def judge(",
     "phoenix": "phoenix.evals",
@@ -48,7 +48,7 @@ NEEDS: Final = {
     "weave": "weave",
     "ragas": "ragas",
 }
-"""Marks of programs that the package itself runs; the others run only on the platform's server."""
+"""Text in programs that the package itself can run; other programs run only on the platform's server."""
 ROWS: Final = {
     "langsmith": "run",
     "phoenix": "output",

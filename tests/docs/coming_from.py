@@ -1,4 +1,4 @@
-"""The table of docs/coming-from.md, made of the dialects and of the first lines of their pages: `python -m tests.docs.coming_from` writes it."""
+"""Makes the table of docs/coming-from.md from the dialects and the first lines of their pages: `python -m tests.docs.coming_from` writes it."""
 
 import re
 from typing import Final
@@ -13,7 +13,7 @@ _TABLE: Final = re.compile(r"^\|.*?\n\n", re.MULTILINE | re.DOTALL)
 
 
 def table() -> str:
-    """Return a row for each platform, by its name."""
+    """Return the table, with a row for each platform, sorted by name."""
     rows = sorted(
         (_row(one.contract, one.languages) for one in all_dialects() if one.contract not in OWN_CONTRACTS),
         key=str.lower,

@@ -1,4 +1,4 @@
-"""The sections of docs/cli.md, made of the commands themselves: `python -m tests.docs.commands` writes them."""
+"""Makes the sections of docs/cli.md from the commands themselves: `python -m tests.docs.commands` writes them."""
 
 import re
 from typing import Any, Final
@@ -43,7 +43,7 @@ def _group(name: str) -> str:
 
 
 def called(title: str, command: Any) -> str:
-    """Return how a command is called, without its options."""
+    """Return how to call a command, without its options."""
     pieces = command.collect_usage_pieces(command.make_context(title, [], resilient_parsing=True))
     arguments = " ".join(ARGUMENTS.get(piece, piece.removesuffix("...").strip("{}")) for piece in pieces[1:])
     return f"{title} {arguments}".strip()

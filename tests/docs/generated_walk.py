@@ -1,8 +1,8 @@
-"""Calls every operation of `/v1` with a client that openapi-python-client made; run in a process of its own.
+"""Calls every operation of `/v1` with a client that openapi-python-client generated; runs in a separate process.
 
-Arguments: the host's URL, the URL of a server that plays a model, the URL of a webhook, and a file for what was sent and answered, as
-JSON Lines. It prints the number of operations called.
-Each answer must be one that the document describes, read into the generated class.
+Arguments: the host's URL, the URL of a server that plays a model, the URL of a webhook, and a file for requests and answers, as
+JSON Lines. The program prints the number of operations that it called.
+Each answer must be one that the document describes, and is read into the generated class.
 """
 
 import importlib
@@ -35,7 +35,7 @@ recorded: list[dict[str, Any]] = []
 
 
 def ask(operation: str, *path: object, body: object = None, **query: object) -> Any:
-    """Return what an operation answers, read; a file is sent as it is, any other body as its generated class."""
+    """Call an operation and return its answer as an object; a file is sent as it is, any other body as its generated class."""
     function = BY_NAME[operation].sync_detailed
     sent = {"operation": operation, "path": path, "query": dict(query), "body": body}
     if isinstance(body, bytes):

@@ -1,5 +1,5 @@
-// Calls a host with nothing but the types that openapi-typescript made of its document; run by Node, after tsc has checked it.
-// Argument: the host's URL. It prints the operations called.
+// Calls a host, using only types that openapi-typescript made from its document; Node runs this after tsc has checked it.
+// Argument: the host's URL. The program prints the operations that it called.
 import type { paths } from "./schema.ts";
 
 type Method = "get" | "post" | "patch" | "delete";

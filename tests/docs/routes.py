@@ -1,4 +1,4 @@
-"""The list of routes in docs/api.md, made of the OpenAPI document: `python -m tests.docs.routes` writes it."""
+"""Makes the list of routes in docs/api.md from the OpenAPI document: `python -m tests.docs.routes` writes it."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""The pages' API types follow the OpenAPI document, and `make check` notices when they do not."""
+"""The pages' API types match the OpenAPI document, and `make check` notices if they do not."""
 
 import json
 import subprocess
@@ -10,19 +10,19 @@ from evaluator_host.web.workbench import DIST
 from tests.described import described_app
 from tests.probe import NODE
 
-pytestmark = pytest.mark.engine  # it needs the npm packages of the pages
+pytestmark = pytest.mark.engine  # needs the npm packages of the pages
 
 UI = DIST.parent
 
 
 @pytest.fixture(scope="module")
 def document() -> Any:
-    """The output of `.ci/openapi.py` for `make check`."""
+    """The output of `.ci/openapi.py`, as in `make check`."""
     return json.loads(json.dumps(described_app().openapi()))
 
 
 def check(document: Any) -> "subprocess.CompletedProcess[str]":
-    """Run what `make check` runs, on this document."""
+    """Run the same check as `make check`, on this document."""
     command = [NODE, UI / "api-types.mjs", "--check"]
     return subprocess.run(command, input=json.dumps(document), capture_output=True, text=True)
 

@@ -1,7 +1,7 @@
 """Every bash and python block of the documentation runs against a real host, and prints what the document says.
 
-A `text` or `yaml` block holds what cannot run here (make targets, image builds, other programs' files). A `json` or `text` block right after one that ran
-is what it prints; figures that differ from run to run are left out of the comparison.
+`text` and `yaml` blocks cannot run here (make targets, image builds, other programs' files). A `json` or `text` block right after one that ran
+shows what that one prints; figures that differ from run to run are not compared.
 """
 
 import json
@@ -29,7 +29,7 @@ INSTALLED = Path(sys.executable).parent
 README = ROOT / "README.md"
 RUNNABLE = {"bash": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}
 MORE = "…"
-"""A key in a shown answer that says that there are more fields."""
+"""A key in a shown answer that stands for further fields."""
 VOLATILE = {"timing_ms", "rows_per_s", "digest", "runtime", "peak_memory_kb", "peak_memory_mb", "run_ms", "warm"}
 
 
@@ -41,29 +41,29 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an `evaluator-host` that is forked (`tests.forked`), as programs in Python are.
+    """A folder with a program `evaluator-host` that forks (`tests.forked`), as Python programs in these tests do.
 
-    Blocks of the README start the installed one.
+    Blocks in the README start the installed program.
     """
     return tmp_path_factory.mktemp("programs")
 
 
-LONG = {"cli.md", "engine.md", "import.md", "migration.md"}  # tests/engine/test_alone.py has what engine.md shows
+LONG = {"cli.md", "engine.md", "import.md", "migration.md"}  # tests/engine/test_alone.py tests what engine.md shows
 
 
 def marked(document: Path) -> object:
-    """Return the case of a document; those with the most commands are long, and those of subfolders, one for each vendor."""
+    """Return the case for a document; documents with the most commands, and those of vendors (in subfolders), are long."""
     is_long = document.parent not in (ROOT, ROOT / "docs") or document.name in LONG
     return pytest.param(document, id=name(document), marks=[pytest.mark.long] if is_long else [])
 
 
-@pytest.mark.timeout(400)  # a document may have dozens of commands, each a process
+@pytest.mark.timeout(400)  # a document may have dozens of commands, each of which starts a process
 @pytest.mark.parametrize("document", [marked(path) for path in DOCUMENTS if blocks(path)])
 def test_every_block_runs_and_prints_what_the_document_says(
     document: Path, server: Server, tmp_path: Path, programs: Path, databases: Databases
 ) -> None:
     found = blocks(document)
-    database = databases.make("sqlite")  # a new database, so that its key is not a key of the host
+    database = databases.make("sqlite")  # a new database, so that a key made in the document is not a key of the host
     if any("@evaluator-host/client" in block.text for block in found):
         installed(tmp_path)
     assert {block.language for block in found} <= {"bash", "python", "json", "text", "yaml"}
@@ -102,14 +102,14 @@ def run(
 
 
 def follows(document: Path, block: Block, following: Block) -> bool:
-    """Whether only white space stands between two blocks."""
+    """Whether there is only white space between two blocks."""
     end = block.line + block.text.count("\n") + 2
     lines = document.read_text().splitlines()[end - 1 : following.line - 1]
     return not re.search(r"\S", "\n".join(lines))
 
 
 def shown(value: Any, told: Any) -> Any:
-    """A decoded answer without the fields that the document leaves out by `"…": "…"`."""
+    """Return a decoded answer without the fields that the document leaves out with `"…": "…"`."""
     if not isinstance(value, dict) or not isinstance(told, dict):
         return value
     kept = told.keys() - {MORE} if MORE in told else value.keys()
@@ -125,7 +125,7 @@ def stable(value: Any) -> Any:
 
 
 def shape(value: Any) -> Any:
-    """The keys of a decoded answer, all of them, with the kind of each value."""
+    """Return all keys of a decoded answer, with the kind of each value."""
     if isinstance(value, dict):
         return {key: shape(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Every setting, route, error, command and option is documented, under the name it really has."""
+"""Every setting, route, error, command and option is documented, under its real name."""
 
 import ast
 import re
@@ -29,7 +29,7 @@ OF_DIALECTS = [(dialect, code) for dialect in all_dialects() for code in dialect
 MODULE_DOCUMENTS = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), ROOT / "runtimes" / "PROTOCOL.md"])
 MODULE_ROOTS = (ROOT, ROOT / "evaluator_host", ROOT / "runtimes")
 MODULE_PATH = r"^[\w.-]+(?:/[\w.-]+)*/[\w.-]+\.(?:py|mjs|cjs|json)$"
-NOT_OURS = ("custom/",)  # folder of a project in UiPath's layout
+NOT_OURS = ("custom/",)  # folder in a UiPath project
 PICTURES = ("workbench", "comparison")  # pictures that tests/pictures.py takes
 THEMES = ("light", "dark")
 PAGES = [
@@ -43,12 +43,12 @@ PAGES = [
 
 
 def openapi() -> dict[str, Any]:
-    """The description of the API."""
+    """Return the OpenAPI document of the API."""
     return described_app().openapi()
 
 
 def code_spans(document: Path) -> list[str]:
-    """Return the texts between single backticks outside fenced blocks."""
+    """Return the strings between single backticks outside fenced blocks."""
     text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
     return [span for span in re.findall(r"`([^`\n]+)`", text) if not span.startswith(NOT_OURS)]
 
@@ -91,7 +91,7 @@ def test_api_md_has_every_error_of_a_row(code: ErrorCode) -> None:
 
 @pytest.mark.parametrize("kind", error_classes(), ids=lambda kind: kind.__name__)
 def test_api_md_has_every_error_of_the_host_with_its_status(kind: type[HostError]) -> None:
-    if kind is HostUnreachable:  # an error of the client alone, which has no status
+    if kind is HostUnreachable:  # only the client raises this error, so it has no status
         assert f"`{kind.code}`" in API
         return
     rows = [line for line in API.splitlines() if f"`{kind.code}`" in line and line.startswith(f"- {kind.status} ")]
@@ -118,14 +118,16 @@ def test_each_warning_that_is_made_is_in_a_catalogue_and_the_reverse() -> None:
 
 
 def _codes_made() -> set[str]:
-    """The codes of warnings in the programs: of `Note(code, …)`, and of notes that runners send."""
+    """Return the codes of warnings in the source: in `Note(code, …)`, and in notes that runners send."""
     made = set(re.findall(r'\("(\w+_at_load)"', read("runtimes/python/evaluator_runner/loading.py")))
     for folder in (ROOT / "evaluator_host", ROOT / "runtimes" / "python"):
         for file in folder.rglob("*.py"):
             made |= _codes_in(file.read_text())
     for file in (ROOT / "runtimes" / "javascript").rglob("*.*js"):
         found = re.findall(r"\{ code: '(\w+)', message\b|\bnote\(state, '(\w+)'", file.read_text())
-        made |= {one or other for one, other in found} - {*ErrorCode}  # codes of errors that have the same form
+        made |= {one or other for one, other in found} - {
+            *ErrorCode
+        }  # without codes of errors, which look the same in the source
     return made
 
 
@@ -226,7 +228,7 @@ def test_every_heading_that_a_page_or_a_description_links_to_exists(file: Path) 
 
 
 def headings(document: Path) -> set[str]:
-    """The addresses of a document's headings, as GitHub and the pages make them."""
+    """Return the anchors of a document's headings, as GitHub and the pages make them."""
     text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
     titles = [re.sub(r"[`*]|\]\([^)]*\)|\[", "", title) for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
     return {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles}
@@ -257,7 +259,7 @@ def test_every_module_that_a_document_names_exists(document: Path) -> None:
 
 def test_architecture_md_draws_the_layers_that_the_linter_holds() -> None:
     linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    # layers in brackets may be removed
+    # brackets mean that a layer may be missing
     layers = [re.sub(r"[()]", "", layer) for layer in linter["contracts"][0]["layers"]]
     held = [sorted(layer.split(" | ")) for layer in layers]
     drawing = read("docs/architecture.md").split("```text\n")[1].split("```")[0].rstrip()

@@ -85,13 +85,13 @@ def test_every_operation_has_a_name_a_key_and_its_errors() -> None:
 
 @pytest.fixture(scope="module")
 def ours(document: Any) -> Any:
-    """The document with only the routes of `/v1`; vendors have documents of their own."""
+    """The document with only the routes of `/v1`; vendors have separate documents."""
     return {**document, "paths": {path: one for path, one in document["paths"].items() if path.startswith("/v1/")}}
 
 
 @pytest.fixture(scope="module")
 def walked(server: Server, ours: Any, provider: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what a generated Python client sent and was answered (`calls.jsonl`), and what it printed (`printed`)."""
+    """A folder with a generated Python client's requests and answers (`calls.jsonl`) and its output (`printed`)."""
     folder = tmp_path_factory.mktemp("walk")
     (folder / "openapi.json").write_text(json.dumps(ours))
     (folder / "config.json").write_text(json.dumps(CONFIG))
@@ -125,7 +125,7 @@ def test_a_generated_client_calls_every_operation(walked: Path, ours: Any) -> No
 def test_generated_types_of_typescript_fit_what_every_operation_takes_and_answers(
     walked: Path, ours: Any, tmp_path: Path
 ) -> None:
-    """The compiler finds wrong and unknown fields in the requests and answers that were really sent."""
+    """The compiler would find wrong and unknown fields in the requests and answers that were really sent."""
     calls = [json.loads(line) for line in (walked / "calls.jsonl").read_text().splitlines()]
     wrong = [{**one, "answer": {**one["answer"], "score": "1"}} for one in calls if one["operation"] == "evaluate"]
     told = typed_calls(tmp_path, ours, [*calls, *wrong])
@@ -134,7 +134,7 @@ def test_generated_types_of_typescript_fit_what_every_operation_takes_and_answer
     assert len(refused) == told.count("error TS"), told
     assert set(refused) == {("calls.ts", f"{lines - number}") for number in range(len(wrong))}, (
         told
-    )  # only the last lines, which are wrong on purpose
+    )  # the compiler reports only the last lines, which are wrong on purpose
     assert "is not assignable" in told
     answers = {one["operation"] for one in calls}
     documented = {
@@ -160,7 +160,7 @@ def test_generated_types_of_typescript_call_the_host(server: Server, ours: Any, 
 
 
 def typescript_types(folder: Path, document: Any) -> None:
-    """Write `schema.ts`, which openapi-typescript makes of a document."""
+    """Write `schema.ts`, which openapi-typescript makes from a document."""
     (folder / "openapi.json").write_text(json.dumps(document))
     types = ("openapi.json", "--output", "schema.ts", "--default-non-nullable=false")
     node(folder, str(MODULES / "openapi-typescript/bin/cli.js"), *types)
@@ -173,7 +173,7 @@ def named_operations(document: Any) -> dict[str, Any]:
 
 
 def typed_calls(folder: Path, document: Any, calls: list[dict[str, Any]]) -> str:
-    """Return what the TypeScript compiler says of calls and answers as values of the types of their operations."""
+    """Return what the TypeScript compiler says about calls and answers if they are typed as the document says."""
     typescript_types(folder, document)
     (folder / "package.json").write_text('{"type": "module"}')
     operations = named_operations(document)
@@ -193,7 +193,7 @@ def given_of(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def node(folder: Path, *arguments: str) -> str:
-    """Return what Node printed."""
+    """Run Node, and return what it printed."""
     ended = subprocess.run([NODE, *arguments], cwd=folder, capture_output=True, text=True, timeout=200)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout

@@ -1,4 +1,4 @@
-"""Each list that a machine makes stands once in the documentation, and the words of all pages are reported."""
+"""Each generated list is only once in the documentation, and the words of all pages are reported."""
 
 import re
 from collections.abc import Callable
@@ -15,10 +15,10 @@ from tests.docs import commands, routes
 from tests.docs.blocks import ROOT, name
 from tests.docs.words import report, words_by_section
 
-CONTENTS = ROOT / "docs" / "README.md"  # page that names every other page, by its purpose
+CONTENTS = ROOT / "docs" / "README.md"  # page that lists every other page with its purpose
 PAGES = [path for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if path != CONTENTS]
 MOST = 10
-"""Names of one such list that a section of another page may contain: a third of the shortest list."""
+"""Highest number of names from one such list in a section of another page: a third of the shortest list."""
 
 
 def _spans(text: str) -> set[str]:
@@ -63,7 +63,7 @@ LISTS: dict[str, tuple[str, Callable[[str], set[str]]]] = {
 
 
 def sections(page: Path) -> dict[str, str]:
-    """The text below each heading of a page."""
+    """Return the text below each heading of a page."""
     parts = re.split(r"^#+ (.*)$", page.read_text("utf-8"), flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 

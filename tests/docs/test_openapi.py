@@ -1,4 +1,4 @@
-"""The OpenAPI description is true: its examples post, and what comes back is what it describes."""
+"""The OpenAPI document is true: its examples can be sent, and the answers are as it describes."""
 
 import json
 import re
@@ -35,7 +35,7 @@ MAKES = (
     "/v1/schedules",
     "/v1/alerts",
     "/v1/label-queues",
-)  # operations that make something answer 201 or 202
+)  # operations that create something answer 201 or 202
 BODILESS = (
     "/v1/data",
     "/v1/datasets",
@@ -68,7 +68,7 @@ def test_every_post_has_an_example(server: Server, description: Any) -> None:
     for path in (*POSTS, *MAKES):
         assert examples(description, path)
     assert description["x-documents"]
-    for name in description["x-documents"]:  # its client and tests/dialects/nemo test these
+    for name in description["x-documents"]:  # tests/dialects/nemo tests these documents with NVIDIA's client
         theirs = server.client.get("/openapi.json", params={"of": name}).json()
         bodiless = {path.rsplit("/", 1)[1] for path in theirs["paths"] if not has_example(theirs, path)}
         assert bodiless <= {"cancel", "pause", "resume"}, name
@@ -110,7 +110,9 @@ def test_examples_are_answered_as_described(server: Server, description: Any, pa
 @pytest.mark.parametrize(("path", "status"), [("/v1/evaluators", 201), ("/v1/jobs", 202)])
 def test_examples_make_what_is_described(server: Server, description: Any, path: str, status: int) -> None:
     (example,) = examples(description, path)
-    server.client.delete(f"{path}/{example.get('name', 'none')}")  # hosts of one run share their records
+    server.client.delete(
+        f"{path}/{example.get('name', 'none')}"
+    )  # remove it, because hosts of one run share their records
     response = server.client.post(path, json=example)
     assert response.status_code == status, response.text
     assert faults(response.json(), response_schema(description, "post", path, str(status)), description) == []
@@ -217,7 +219,7 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 def faults(value: Any, schema: Any, description: Any, path: str = "$") -> list[str]:
-    """The places in which a value differs from its schema: the part of JSON Schema that FastAPI writes."""
+    """Return the places in which a value differs from its schema, for the part of JSON Schema that FastAPI uses."""
     schema = resolved(schema, description)
     if "anyOf" in schema:
         fits = any(not faults(value, option, description, path) for option in schema["anyOf"])

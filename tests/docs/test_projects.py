@@ -32,7 +32,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def run(block: Block, server: Server, folder: Path) -> str:
-    """Run a block as a shell does, with the host's program and this Python first on the path."""
+    """Run a block in a shell, with the host's program and this Python first on the PATH."""
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",

@@ -1,4 +1,4 @@
-"""Words of the documentation by section of its table of contents: `python -m tests.docs.words` prints them."""
+"""Counts the words of the documentation for each section of its table of contents: `python -m tests.docs.words` prints them."""
 
 import re
 
@@ -9,7 +9,7 @@ CONTENTS = "contents"
 
 
 def words_by_section() -> dict[str, dict[str, int]]:
-    """Return the words of each page by the section of docs/README.md that links to it."""
+    """Return the number of words of each page, by the section of docs/README.md that links to it."""
     found = {README: {"README.md": _words("README.md")}, CONTENTS: {"docs/README.md": _words("docs/README.md")}}
     for part in re.split(r"^## ", read("docs/README.md"), flags=re.MULTILINE)[1:]:
         section = part.partition("\n")[0]
@@ -23,7 +23,7 @@ def _words(page: str) -> int:
 
 
 def report() -> str:
-    """Return a line for each section, and their sum."""
+    """Return a line for each section, and a line for the sum."""
     sums = {section: sum(pages.values()) for section, pages in words_by_section().items()}
     lines = [f"{count:6} {section}" for section, count in sums.items()]
     return "\n".join([*lines, f"{sum(sums.values()):6} in all"])

@@ -151,7 +151,7 @@ def machine(own_service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[M
 
 
 def languages(service: Service) -> tuple[Language, ...]:
-    """Both languages over bubblewrap; over Docker only the cheaper one, because its sandboxes are watched in the same
+    """Return both languages over bubblewrap; over Docker only the cheaper one, because its sandboxes are watched in the same
     way."""
     return (Language.PYTHON,) if service.pool.backend.name == "docker" else tuple(CODE)
 
@@ -235,7 +235,7 @@ async def _stopped_twice(service: Service, language: Language, machine: Machine)
 
 
 def sleeper(language: Language) -> Evaluator:
-    """An evaluator whose rows take as much of their three seconds as the row says."""
+    """Return an evaluator whose rows take as much of their three seconds as the row says."""
     code = {
         Language.PYTHON: "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(inputs['s'])\n    return 0.5\n",
         Language.JAVASCRIPT: _SLEEPS,

@@ -39,14 +39,14 @@ SMALL = (
 
 
 def nested(depth: int, leaf: Any, *, key: str | None = None) -> Any:
-    """A value inside this many nested lists or objects."""
+    """Return a value inside this many nested lists or objects."""
     for _ in range(depth):
         leaf = [leaf] if key is None else {key: leaf}
     return leaf
 
 
 def chunked(data: bytes, sizes: list[int]) -> list[bytes]:
-    """The same bytes in pieces of these sizes, repeated; in one piece if there are no sizes."""
+    """Return the same bytes in pieces of these sizes, repeated; in one piece if there are no sizes."""
     pieces, at = [], 0
     while at < len(data):
         size = sizes[len(pieces) % len(sizes)] if sizes else len(data)

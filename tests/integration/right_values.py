@@ -34,17 +34,17 @@ class Case:
 
 
 def py(kind: str, body: str, score: Any = ANY, **more: Any) -> Case:
-    """A case whose function has this body."""
+    """Return a case whose function has this body."""
     return Case(kind, PY + body, score, **more)
 
 
 def js(kind: str, body: str, score: Any = ANY, **more: Any) -> Case:
-    """The same in JavaScript."""
+    """Return the same in JavaScript."""
     return Case(kind, JS + body + " }", score, language="javascript", **more)
 
 
 def ts(kind: str, code: str, score: Any = ANY, **more: Any) -> Case:
-    """A case of TypeScript."""
+    """Return a case of TypeScript."""
     return Case(kind, code, score, language="typescript", **more)
 
 

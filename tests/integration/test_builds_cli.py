@@ -76,7 +76,7 @@ def on_terminal(home: Path, *arguments: str) -> tuple[int, str]:
 
 
 def steps(seen: str) -> list[str]:
-    """The steps that a bar showed, in order."""
+    """Return the steps that a bar showed, in order."""
     return list(dict.fromkeys(re.findall(r"packages: (\w+)", seen)))
 
 

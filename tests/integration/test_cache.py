@@ -70,7 +70,7 @@ def age(host: Host, digest: str, hours: int) -> None:
 
 
 def images(client: docker.APIClient, *digests: str) -> list[bool]:
-    """The sets that are images on the engine."""
+    """Return the sets that are images on the engine."""
     present = {name for image in client.images() for name in image["RepoTags"] or ()}
     return [layer_tag(digest) in present for digest in digests]
 

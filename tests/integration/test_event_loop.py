@@ -48,7 +48,7 @@ def encoded(value: object) -> Body:
 
 
 def with_lists(value: Any, *path: Any, few: bool = False) -> Body:
-    """A body with the longest allowed list at a path, or with one of a quarter of that length."""
+    """Return a body with the longest allowed list at a path, or with one of a quarter of that length."""
     holder = value
     for step in path[:-1]:
         holder = holder[step]
@@ -141,7 +141,7 @@ APP = described_app()
 
 
 def routes() -> list[Route]:
-    """Every route of the application; a handler that several paths share appears once."""
+    """Return every route of the application; a handler that several paths share appears once."""
     once = {(route.endpoint.__code__, *sorted(route.methods or ())): route for route in reversed(APP.routes)}
     return list(reversed(once.values()))
 
@@ -150,7 +150,7 @@ CALLS = [f"{method} {route.path}" for route in routes() for method in sorted(rou
 
 
 def hostile(call: str) -> list[Body]:
-    """The bodies that every route with a JSON body gets: its example with too many values, and texts that are not JSON."""
+    """Return the bodies that every route with a JSON body gets: its example with too many values, and texts that are not JSON."""
     method, path = call.split()
     operation = APP.openapi()["paths"].get(re.sub(r":path(?=})", "", path), {}).get(method.lower(), {})
     content = operation.get("requestBody", {}).get("content", {})
@@ -171,7 +171,7 @@ def hostile(call: str) -> list[Body]:
 
 
 def places(value: object, *path: Any) -> list[tuple[Any, ...]]:
-    """Every path in an example at which an object may get one more field, and every list."""
+    """Return every path in an example at which an object may get one more field, and every list."""
     found = [(*path, "more")] if isinstance(value, dict) else [path] if isinstance(value, list) else []
     inner = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
     return [*found, *(place for key, below in inner for place in places(below, *path, key))]

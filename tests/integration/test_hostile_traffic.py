@@ -94,7 +94,7 @@ def many_traces(count: int, digit: str = "a") -> bytes:
 
 
 def many_attributes(size: int) -> bytes:
-    """A span with as many empty attributes as the size allows."""
+    """Return a span with as many empty attributes as the size allows."""
     from google.protobuf.internal.encoder import _VarintBytes as varint  # noqa: PLC0415
 
     body = b"\x4a\x03\x0a\x01a" * (size // 5)

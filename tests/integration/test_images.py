@@ -39,7 +39,7 @@ def client() -> Any:
 
 
 def parts(folder: Path, runner: str = "print(1)") -> dict[str, Any]:
-    """The inputs of a build, with runners and tools of its own."""
+    """Return the inputs of a build, with runners and tools of its own."""
     files = {
         "runtimes/python/runner.py": runner,
         "runtimes/python/tests/test_runner.py": "",

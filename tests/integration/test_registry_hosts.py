@@ -101,7 +101,7 @@ async def pushed(made: Set, reference: str) -> str:
 
 
 def module_set(folder: Path, code: str, target: Any = OWN, *, resolved: str = "") -> Set:
-    """A set with one module, which a host imports when it tries the set."""
+    """Return a set with one module, which a host imports when it tries the set."""
     (folder / "one-1.0.0.dist-info").mkdir(parents=True)
     (folder / "one-1.0.0.dist-info" / "RECORD").write_text("one.py,,\n")
     (folder / "one.py").write_text(code)

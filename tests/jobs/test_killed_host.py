@@ -46,7 +46,7 @@ def host(home: Path, database_url: str, log: str) -> Server:
 
 
 def kept(database_url: str) -> list[tuple[Any, ...]]:
-    """The content of the table of results, on either database."""
+    """Return the content of the table of results, on either database."""
     return asked(database_url, "SELECT row, score, metrics, result FROM results ORDER BY row")
 
 

@@ -53,7 +53,7 @@ async def rows_of(desk: Desk, job: JobReport) -> list[JobRow]:
 
 
 def bodies(desk: Desk) -> dict[int, dict[str, Any]]:
-    """The arguments of the evaluator's calls, by the row's gold."""
+    """Return the arguments of the evaluator's calls, by the row's gold."""
     calls = [call["args"] for link in desk.backend.links for call in link.calls]
     assert len(calls) == len({args[0]["gold"] for args in calls})
     return {args[0]["gold"]: {"outputs": args[1], "trace": args[2]} for args in calls}

@@ -102,7 +102,7 @@ def _decoded(row: Any) -> Any:
 
 
 def _steady(said: Any) -> Any:
-    """An answer without ids, times and memory."""
+    """Return an answer without ids, times and memory."""
     if isinstance(said, dict):
         return {name: _steady(value) for name, value in said.items() if name not in _VARYING}
     return [_steady(value) for value in said] if isinstance(said, list) else said

@@ -44,7 +44,7 @@ class _Maker:
         return self._draw(st.sampled_from((*self._parameters, *self._parameters[2:], *self._parameters[3:], *NAMES)))
 
     def any_name(self) -> str:
-        """Any name."""
+        """Return any name."""
         return self._draw(st.sampled_from(NAMES))
 
     def expression(self, depth: int) -> str:

@@ -113,7 +113,7 @@ def test_what_was_formatted_stays_formatted(tmp_path: Path) -> None:
 
 
 def unformatted(folder: Path) -> set[str]:
-    """Names of files that the formatter would change, by its standard settings."""
+    """Return the names of files that the formatter would change, by its standard settings."""
     ran = subprocess.run(
         [sys.executable, "-m", "ruff", "format", "--check", "--isolated", folder], capture_output=True, text=True
     )

@@ -39,7 +39,7 @@ def test_what_is_rewritten_returns_the_same(code: str, output: Any, truth: Any, 
 
 
 def outcome(code: str, arguments: tuple[Any, ...]) -> Any:
-    """The value that a program of ours returns, in a form that can be compared; None when it raises.
+    """Return the value that a program of ours returns, in a form that can be compared; None when it raises.
 
     Text counts as the number in it, as it does for the legacy contract.
     """

@@ -71,7 +71,7 @@ def test_the_comparison_sees_a_difference() -> None:
 
 
 def outcomes(cases: list[tuple[Any, ...]]) -> list[list[str | None]]:
-    """The values that the old and the new program of each case return, as JSON; None for one that throws."""
+    """Return the values that the old and the new program of each case return, as JSON; None for one that throws."""
     ran = subprocess.run(
         [node_path(), "-e", RUN], input=json.dumps(cases), capture_output=True, text=True, timeout=60, check=True
     )

@@ -75,7 +75,7 @@ def evaluate(inputs, outputs, trace):
 
 
 def python_judge(name: str) -> Evaluator:
-    """A judge of `PYTHON`, or all (`every`), granted both models."""
+    """Return a judge of `PYTHON`, or all (`every`), granted both models."""
     return Evaluator(
         EVERY if name == "every" else PYTHON[name], packages=PACKAGES, limits=_LIMITS, models=("judge", "claude")
     )
@@ -112,6 +112,6 @@ export async function evaluate(inputs: any, outputs: string, trace: any) {
 
 
 def node_judge(name: str) -> Evaluator:
-    """A judge of `NODE`, granted `judge`."""
+    """Return a judge of `NODE`, granted `judge`."""
     packages = NODE_PACKAGES if name == "openai" else ()
     return Evaluator(NODE[name], language=Language.TYPESCRIPT, packages=packages, limits=_LIMITS, models=("judge",))

@@ -198,7 +198,7 @@ class TestRealClients:
 
 
 def hello(name: str) -> str:
-    """A ClientHello that names a host, in hex."""
+    """Return a ClientHello that names a host, in hex."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname=name)
     with pytest.raises(ssl.SSLWantReadError):
@@ -269,7 +269,7 @@ ANSWERS = {
 
 
 def resident_mb() -> float:
-    """Memory of this process, in which the host runs."""
+    """Return the memory of this process, in which the host runs."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / (1 << 20)
 
 

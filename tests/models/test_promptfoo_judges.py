@@ -76,14 +76,14 @@ def test_types_without_a_rule_have_no_program() -> None:
 
 
 def read(type_: str, config: dict[str, Any]) -> FoundEvaluator:
-    """The evaluator of one assert in a configuration."""
+    """Return the evaluator of one assert in a configuration."""
     document = {"prompts": ["x"], "tests": [{"vars": INPUTS, "assert": [{"type": type_, **config}]}]}
     [made] = CONFIGURATIONS.read(document, SentFiles({}, "", set()), "c").evaluators
     return made
 
 
 def granted_to(found: FoundEvaluator) -> Evaluator:
-    """The evaluator with the model that stands for each that it asks."""
+    """Return the evaluator with the model that stands for each that it asks."""
     made = Evaluator(found.code, contract=Contract("promptfoo"), settings=EvaluatorSettings(config=found.config))
     return replace(made, models=tuple(f"{one}=judge" if one != "judge" else one for one in found.asks))
 

@@ -89,7 +89,7 @@ async def finished(
     failures: Failures = Failures.EXCLUDE,
     request: str | None = None,
 ) -> Job:
-    """A completed job with one row for each score; a row without one failed."""
+    """Return a completed job with one row for each score; a row without one failed."""
     request = request or spec_to_json(StoredSpec(config=JobConfig(failures=failures)))
     data = await tables(store).datasets.add_dataset(new_dataset_id(), WORKSPACE, None, FACTS)
     job = await tables(store).jobs.add_job(

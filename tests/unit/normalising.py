@@ -25,7 +25,7 @@ KINDS = {bool: Kind.BOOL, int: Kind.NUMBER, float: Kind.NUMBER, str: Kind.STRING
 
 
 def returned(value: Any, **changes: Any) -> Returned:
-    """An honest runner's report of a value."""
+    """Return an honest runner's report of a value."""
     return Returned(**({"kind": KINDS.get(type(value), Kind.NULL), "value": value} | changes))
 
 

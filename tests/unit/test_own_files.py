@@ -16,7 +16,7 @@ from tests.dialects.uipath.projects import write
 
 
 def sent(root: Path, code: str, *, beside: str = "evals/evaluators/custom") -> Evaluator:
-    """The files that are sent for an evaluator."""
+    """Return the files that are sent for an evaluator."""
     file = root / beside / "mine.py"
     write(file, code)
     evaluator = with_files(Evaluator(code), file, project_of(Layout(root, "evals")))

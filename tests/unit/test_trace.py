@@ -20,7 +20,7 @@ def load(name: str) -> dict[str, Any]:
 
 
 def root_of(trace: dict[str, Any] | None) -> dict[str, Any]:
-    """The way documented evaluators find the root."""
+    """Return the way documented evaluators find the root."""
     assert trace is not None
     root = list(trace["spans"].values())[0]  # noqa: RUF015
     assert isinstance(root, dict)

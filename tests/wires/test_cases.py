@@ -199,7 +199,7 @@ class Script:
 
 
 def ends(exit_code: int, text: str) -> str:
-    """The output of a script; of one that failed the last line, since tracebacks name their files."""
+    """Return the output of a script; of one that failed the last line, since tracebacks name their files."""
     return text if exit_code == 0 else text.strip().rpartition("\n")[2]
 
 

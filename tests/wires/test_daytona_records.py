@@ -23,7 +23,7 @@ async def hosts(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[Record
 
 
 async def leased(records: Records, *, env: dict[str, str] | None = None) -> Record:
-    """A sandbox in which several scripts have run."""
+    """Return a sandbox in which several scripts have run."""
     made = await records.create(WORKSPACE, {"env": env or {}, "name": "named"})
     for _ in range(3):
         await records.lease(WORKSPACE, made.id)

@@ -28,7 +28,7 @@ OBSERVED = {"input": "2+2?", "output": "4", "metadata": {}, "toolCalls": []}
 
 
 def dispatch(source: str, language: str = "PYTHON", *, tenant: str = "o1/p1", **payload: Any) -> dict[str, Any]:
-    """A request of Langfuse's worker."""
+    """Return a request of Langfuse's worker."""
     organisation, project = tenant.split("/")
     return {
         "scope": {"organizationId": organisation, "projectId": project, "evaluatorId": "e1"},

@@ -33,13 +33,13 @@ def wired(
 
 
 def cases_of(dialect: str) -> list[NativeCase]:
-    """The cases of a dialect that have a row in the platform's own format, in which its executor gets them."""
+    """Return the cases of a dialect that have a row in the platform's own format, in which its executor gets them."""
     found: list[NativeCase] = import_module(f"tests.dialects.{dialect}.cases").CASES
     return [case for case in found if case.row.variables is not None and not case.packages]
 
 
 def sent(case: NativeCase) -> str:
-    """The code of a case as its platform sends it."""
+    """Return the code of a case as its platform sends it."""
     return dedent(case.code).lstrip("\n")
 
 

@@ -1,4 +1,4 @@
-"""The arguments that reach the entry: positions, names, falsy outputs, missing answers."""
+"""Cases about the arguments that the evaluator's function gets: positions, names, falsy outputs, missing answers."""
 
 from evaluator_host.types.evaluator import Contract
 from tests.contract.cases.case import Case, failed, javascript, python, scored, typescript
@@ -7,7 +7,7 @@ FALSY = {"empty-text": "", "empty-object": {}, "empty-list": [], "zero": 0, "fal
 
 
 def echo_cases() -> list[Case]:
-    """Any JSON output arrives as it was sent."""
+    """Return cases in which any JSON output must arrive as it was sent."""
     cases = []
     for name, outputs in FALSY.items():
         row = {"inputs": {"want": outputs}, "outputs": outputs}

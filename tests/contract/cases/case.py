@@ -1,4 +1,4 @@
-"""A case: an evaluator, a row, and the result that a user would see; and the comparison of a result with it."""
+"""A case: an evaluator, a row, and the result that a user should see, with which a real result is compared."""
 
 from dataclasses import dataclass, field
 from textwrap import dedent
@@ -8,12 +8,12 @@ from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSetting
 from evaluator_host.types.outcome import EvaluationResult
 
 ANY: Final = object()
-"""An expectation that is not held against the result."""
+"""Stands for a value that is not compared with the result."""
 
 _DECIDED: Final = frozenset(
     ("no_score", "coerced", "out_of_range", "duplicate_metric", "bare_score", "trace_converted", "source_cleaned")
 )
-"""Warnings of which every single one must be expected; others (a pre-bound name was used, …) may come along."""
+"""Warnings that a case must expect if they occur; others (such as: a pre-bound name was used) may occur too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,12 +21,12 @@ class Expected:
     """The required content of a result.
 
     Attributes:
-      error: Code of the error; None when the row must have scored.
+      error: Code of the error; None if the row must have a score.
       message: Text that the error's message and hint together must contain, in any case of letters.
-      type: Of the error: the exception's class.
-      line: Of the error, as the user counts.
-      warnings: Codes that must be there.
-      optional_warnings: Codes that may be there.
+      type: Class of the exception.
+      line: Line of the error, as the user counts.
+      warnings: Codes of warnings that must occur.
+      optional_warnings: Codes of warnings that may occur.
     """
 
     score: Any = None
@@ -128,7 +128,7 @@ class Case:
 
 
 def _same(have: Any, want: Any) -> bool:
-    """Whether two values are equal, with bools equal only to bools: 1 == True in Python, but not in JSON."""
+    """Whether two values are equal in JSON, in which 1 and true differ, unlike in Python."""
     if want is ANY:
         return True
     if isinstance(want, dict) and isinstance(have, dict):
@@ -156,7 +156,7 @@ def typescript(case_id: str, code: str, expected: Expected, **more: Any) -> Case
 
 
 def scored(score: Any, **more: Any) -> Expected:
-    """Expect a score; `metrics` follow from it unless given."""
+    """Expect a score; `metrics` are derived from it unless they are given."""
     metrics = {} if score is None else {"score": score}
     return Expected(**({"score": score, "metrics": metrics} | _frozen(more)))
 

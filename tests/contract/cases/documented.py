@@ -1,4 +1,4 @@
-"""The evaluators that the documentation of other products shows, written anew, and what they must score."""
+"""Evaluators like those in the documentation of other products, rewritten, and the scores that they must give."""
 
 from typing import Any
 
@@ -94,7 +94,7 @@ def exact(
 
 
 def pasted(name: str, code: str, language: Language, completion: str, target: str, expected: Expected) -> list[Case]:
-    """The example as it would be typed, and with the line numbers that come along when it is copied from its page."""
+    """Return two cases: the example as typed, and with the line numbers that are copied along from its page."""
     cleaned = Expected(
         **{f: getattr(expected, f) for f in Expected.__slots__} | {"warnings": expected.warnings | {"source_cleaned"}}
     )

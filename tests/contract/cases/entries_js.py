@@ -1,4 +1,4 @@
-"""Ways to write the entry in JavaScript, and the errors of evaluators that cannot be called."""
+"""Cases about ways to write the evaluator's function in JavaScript, and about evaluators that cannot be called."""
 
 from evaluator_host.types.evaluator import Contract
 from tests.contract.cases.case import failed, javascript, scored

@@ -9,7 +9,7 @@ from evaluator_host.types.evaluator import Contract, Language
 from tests.contract.cases.case import Case, Expected, failed, scored
 
 EVALUATE, V1, MAIN = Contract.EVALUATE, Contract.EVALUATE_V1, Contract.MAIN
-BARE = frozenset(("bare_score",))  # with contract `main`, an object is documented
+BARE = frozenset(("bare_score",))  # left out for contract `main`, where objects are documented
 
 _PYTHON = {
     EVALUATE: "def evaluate(inputs, outputs, trace):\n    return VALUES[outputs]()\n",
@@ -28,7 +28,7 @@ _TYPESCRIPT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Returning:
-    """Code that returns one value, and the results that it becomes; `v1` and `main` equal `evaluate` unless given."""
+    """Code that returns one value, and the results under each contract; `v1` and `main` equal `evaluate` unless given."""
 
     name: str
     py: str | None = None
@@ -74,7 +74,7 @@ def cases_of(rows: Sequence[Returning]) -> list[Case]:
 
 
 def _python_values(rows: Sequence[Returning]) -> str:
-    """Return a program's table of functions by the name of what they return."""
+    """Return the source of a table with a function for each value, by the value's name."""
     functions = [(row.name, f"returns_{number}", row.py) for number, row in enumerate(rows) if row.py is not None]
     made = [f"def {function}():\n{indent(body, '    ')}\n" for _, function, body in functions]
     return "\n".join([*made, "VALUES = {", *(f"    {name!r}: {function}," for name, function, _ in functions), "}\n"])

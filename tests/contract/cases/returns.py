@@ -1,4 +1,4 @@
-"""Every row of the normalisation table, under every contract, in every language that can write it."""
+"""Cases for every row of the table that says how returned values become results, under every contract and in every language."""
 
 from tests.contract.cases.case import ANY, failed, scored
 from tests.contract.cases.returning import Returning, cases_of, number, refused

@@ -1,4 +1,4 @@
-"""Pastes that are not programs as they stand, and the positions of errors in them."""
+"""Cases of pasted text that is not a program as it stands, and the positions of errors in it."""
 
 from evaluator_host.types.evaluator import Language
 from tests.contract.cases.case import Case, Expected, failed, javascript, python, scored
@@ -14,7 +14,7 @@ def numbered(program: str, pattern: str) -> str:
 
 
 def paste(case_id: str, code: str, expected: Expected, language: Language = Language.PYTHON) -> Case:
-    """A case whose code must reach the host character by character."""
+    """Return a case whose code must reach the host exactly as it is."""
     return Case(id=f"source-{case_id}", language=language, code=code, expected=expected, outputs="x")
 
 

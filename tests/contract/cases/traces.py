@@ -1,4 +1,4 @@
-"""Documented trace evaluators on every shape in which a trace may arrive."""
+"""Cases with documented evaluators of traces, for every format in which a trace may arrive."""
 
 import copy
 import json
@@ -49,7 +49,12 @@ def evaluate(inputs, outputs, trace):
         "reason": root["name"],
     }
 """
-SHAPES = {"documented": 1, "agenta_stored": 3, "flat_list": 3, "otlp": 2}  # with the number of children of the root
+SHAPES = {
+    "documented": 1,
+    "agenta_stored": 3,
+    "flat_list": 3,
+    "otlp": 2,
+}  # formats, with how many children the root has
 
 
 def load(shape: str) -> dict[str, Any]:
@@ -57,7 +62,7 @@ def load(shape: str) -> dict[str, Any]:
 
 
 def slowed(shape: str) -> dict[str, Any]:
-    """The same trace, with a root that took seven seconds."""
+    """Return the same trace, but with a root that took seven seconds."""
     trace = copy.deepcopy(load(shape))
     if shape == "otlp":
         root = next(s for s in trace["resourceSpans"][0]["scopeSpans"][0]["spans"] if not s["parentSpanId"])

@@ -1,4 +1,4 @@
-"""TypeScript: types are removed and never checked; what has a meaning at run time works."""
+"""Cases in TypeScript: types are removed and never checked; syntax that has a meaning at run time works."""
 
 from tests.contract.cases.case import failed, scored, typescript
 

@@ -1,4 +1,4 @@
-"""A backend over a real engine with the probe image, and a guest in a sandbox of it."""
+"""Fixtures: a backend on a real engine with the probe image, and a runner in one of its sandboxes."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""A guest of the Docker backend sees and does only what it may, and is held to its limits."""
+"""Code in a sandbox of the Docker backend can see and do only what it may, and cannot exceed its limits."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The end of a container, whoever ends it, what is left of it, and the errors when no engine is there."""
+"""The end of a container, whatever ends it: what is left, and which errors occur when there is no engine."""
 
 import asyncio
 import os
@@ -36,7 +36,7 @@ async def test_destroying_removes_the_container_and_can_be_done_twice_at_once(
 
 
 async def test_a_closed_backend_has_left_no_descriptor_open(make_backend: MakeBackend) -> None:
-    await asyncio.to_thread(descriptors)  # makes the loop's own thread pool, so that it is counted here
+    await asyncio.to_thread(descriptors)  # creates the loop's thread pool now, so that its descriptors are counted here
     before = descriptors()
     backend = make_backend()
     for _ in range(3):
@@ -114,7 +114,7 @@ async def test_a_container_that_somebody_else_killed_is_lost(guest: Guest, docke
 async def test_a_container_that_is_removed_while_it_starts_is_lost(
     step: str, make_backend: MakeBackend, docker_host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next one starts, so the caller should try again instead of giving up."""
+    """The next container starts, so that the caller should try again instead of giving up."""
     backend, attach, launch = make_backend(), DockerBackend._attach, backends._launch
     client = docker.APIClient(base_url=docker_host)
 
@@ -159,7 +159,7 @@ async def test_a_container_that_somebody_else_removed_is_lost(guest: Guest, dock
     assert (await guest.link.destroy()).lost
 
 
-# Hosts that died
+# Containers of dead hosts
 
 
 HOST = """
@@ -241,7 +241,7 @@ async def test_a_forbidden_socket_names_its_group(make_backend: MakeBackend, doc
     with Relay(docker_host) as relay:
         relay.forbid()
         backend = make_backend(docker_host=relay.address)
-        # file-system rights belong to a thread and its children, so the backend starts its threads now
+        # file-system rights belong to a thread and its children, so the backend has to start its threads now
         os.seteuid(65534)
         try:
             with pytest.raises(SandboxUnavailable, match="belongs to group"):

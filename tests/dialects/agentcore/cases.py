@@ -1,6 +1,6 @@
-"""Code-based evaluators of Amazon Bedrock AgentCore, and what the service gets from them.
+"""Code-based evaluators of Amazon Bedrock AgentCore, and what the service receives from them.
 
-Facts: bedrock-agentcore 1.25.0, evaluation/custom_code_based_evaluators.
+Source of the facts: bedrock-agentcore 1.25.0, evaluation/custom_code_based_evaluators.
 """
 
 import json
@@ -33,7 +33,7 @@ case = partial(NativeCase, row=EVENT, recognised=Contract("agentcore"))
 
 
 def returns(value: str) -> str:
-    """A handler that returns this expression."""
+    """Return code for a handler that returns this expression."""
     return f"{HEAD}@custom_code_based_evaluator()\ndef handler(input: EvaluatorInput, context):\n    return {value}\n"
 
 

@@ -44,12 +44,12 @@ Eval("x", {{ data: () => [{{ input: 1, scores: 2 }}], task: async (input) => inp
 
 
 def one(score: Any, name: str = "handler", **more: Any) -> dict[str, Any]:
-    """A score as Braintrust stores it."""
+    """Return a score as Braintrust stores it."""
     return {"name": name, "score": score, **more}
 
 
 def returns(value: str) -> str:
-    """A scorer that returns this expression."""
+    """Return code for a scorer that returns this expression."""
     return f"def handler(input, output, expected, metadata):\n    return {value}\n"
 
 

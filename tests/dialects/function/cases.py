@@ -1,4 +1,4 @@
-"""Functions of one's own, of any name, whose parameters say what they are given."""
+"""Functions with any name, whose parameters' names say what they get."""
 
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ other = partial(NativeCase, row=ROW)
 
 
 def right(parameters: str, expression: str, name: str = "score", **more: Any) -> NativeCase:
-    """A function whose expression is true if each parameter gets what its author meant."""
+    """Return a case with a function whose expression is true if each parameter gets what its author meant."""
     return case(
         id=f"{name}({parameters})",
         code=f"def {name}({parameters}):\n    return {expression}\n",

@@ -1,6 +1,6 @@
 """Code metrics of Galileo, and the values that it stores.
 
-Facts: galileo 2.7.0, utils/metrics.py; older scorers by its page on registered metrics.
+Source of the facts: galileo 2.7.0, utils/metrics.py; for older scorers, Galileo's page on registered metrics.
 """
 
 from functools import partial
@@ -24,7 +24,7 @@ case = partial(NativeCase, row=ROW, recognised=Contract("galileo"))
 
 
 def returns(value: str) -> str:
-    """A scorer that returns this expression."""
+    """Return code for a scorer that returns this expression."""
     return f"def scorer_fn(step_object):\n    return {value}\n"
 
 

@@ -17,12 +17,12 @@ declared = partial(case, contract=Contract("honeyhive"))
 
 
 def stored(name: str, score: Any, explanation: str | None = None, **extras: Any) -> list[dict[str, Any]]:
-    """A verdict as HoneyHive stores it."""
+    """Return a verdict as HoneyHive stores it."""
     return [{"eval_name": name, "score": score, "explanation": explanation, "extras": extras}]
 
 
 def returns(value: str) -> str:
-    """A function that returns this expression."""
+    """Return code for a function that returns this expression."""
     return f"def f(outputs, inputs, ground_truth=None):\n    return {value}\n"
 
 

@@ -17,7 +17,7 @@ case = partial(NativeCase, row=FOUR, recognised=Contract("inspect"))
 
 
 def scorer(body: str, decorator: str = "@scorer(metrics=[accuracy(), stderr()])", parameters: str = "") -> str:
-    """A scorer whose function has this body."""
+    """Return code for a scorer whose function has this body."""
     return (
         f"{HEAD}{decorator}\ndef mine({parameters}):\n"
         f"    async def score(state: TaskState, target: Target):\n        {body}\n\n    return score\n"
@@ -25,7 +25,7 @@ def scorer(body: str, decorator: str = "@scorer(metrics=[accuracy(), stderr()])"
 
 
 def one(value: Any, **more: Any) -> dict[str, Any]:
-    """A score as Inspect logs it."""
+    """Return a score as Inspect logs it."""
     return {"name": "mine", "value": value, "answer": None, "explanation": None, "metadata": None, **more}
 
 

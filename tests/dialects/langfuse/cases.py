@@ -28,12 +28,12 @@ def returns(value: str) -> str:
 
 
 def one(name: str, value: Any, kind: str | None = None, **more: Any) -> list[dict[str, Any]]:
-    """A single score as Langfuse stores it."""
+    """Return a single score as Langfuse stores it."""
     return [{"name": name, "value": value, **({} if kind is None else {"dataType": kind}), **more}]
 
 
 def typed(case_id: str, value: str, kind: str, stored: Any) -> NativeCase:
-    """A score of a data type: the value as code writes it, and as it is stored; None when it is refused."""
+    """Return a case with a score of a data type: the value as code writes it, and as it is stored (None: it is refused)."""
     code = returns(f"{{'scores': [{{'name': 'x', 'value': {value}, 'dataType': {kind!r}}}]}}")
     if stored is None:
         return refused(id=case_id, code=code, message="scores[0].value")

@@ -25,17 +25,17 @@ refused = partial(case, status="failed", error="invalid_result", native=[])
 
 
 def one(key: str, score: Any = None, value: Any = None, comment: Any = None, **more: Any) -> dict[str, Any]:
-    """A feedback as LangSmith stores it."""
+    """Return a feedback as LangSmith stores it."""
     return {"key": key, "score": score, "value": value, "comment": comment, **more}
 
 
 def returns(value: str) -> str:
-    """A function of the SDK that returns this expression."""
+    """Return code for a function of the SDK that returns this expression."""
     return f"def judge(outputs, reference_outputs):\n    return {value}\n"
 
 
 def pages(value: str) -> str:
-    """A function of the pages that returns this expression."""
+    """Return code for a function of the pages that returns this expression."""
     return f"def perform_eval(run, example):\n    return {value}\n"
 
 

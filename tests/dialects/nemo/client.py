@@ -1,4 +1,4 @@
-"""NVIDIA's own client in an environment of its own, installed once per machine."""
+"""NVIDIA's own client in a separate environment, installed once per machine."""
 
 import json
 import subprocess
@@ -24,12 +24,12 @@ class Expressions(ModelServer):
 
 
 def client_python() -> Path:
-    """The Python that has the client; of the same minor version as this one."""
+    """Return the Python that has the client; its minor version is the same as this one's."""
     return real_python(PINS)
 
 
 def session(host: str, model: str, folder: Path, rows: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
-    """Run the session, and return what it printed and what it found."""
+    """Run a session with the client, and return what it printed and its findings."""
     script, found = folder / "session.py", folder / "found.json"
     script.write_text(EXPRESSIONS + (GOLDEN / "session.py").read_text())
     ran = subprocess.run(

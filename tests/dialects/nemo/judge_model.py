@@ -1,4 +1,4 @@
-"""The model server's answers to judges: a score and a label by the words of the question."""
+"""A model server that answers judges: the words of the question decide score and label."""
 
 import json
 
@@ -8,7 +8,7 @@ _NO_LIMIT = "'max_tokens' is not supported with this model"
 
 
 def judge_server(key: str | None = None) -> ModelServer:
-    """Return a server whose answers are judgements; `boom` in a question is refused, `twice` fails once."""
+    """Return a server whose answers are judgements; a question with `boom` is refused, and one with `twice` fails once."""
     server = ModelServer(key=key)
 
     def said(question: str, attempt: int) -> Fault:

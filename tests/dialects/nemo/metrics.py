@@ -1,4 +1,4 @@
-"""Metrics written for NeMo Evaluator that tests paste: the documented example, written anew, and small ones."""
+"""Metrics for NeMo Evaluator that tests paste: the documented example, rewritten, and small ones."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ ROWS: Final = [{name: one["item"][name] for name in one["item"] if name != "outp
 
 REAL: Final = (
     *("nemo-platform==0.3.0", "cloudpickle==3.1.2"),
-    *("jinja2==3.1.6", "jsonpath-ng==1.7.0", "jsonschema==4.25.1", "openai==2.8.0"),  # packages that its SDK imports
+    *("jinja2==3.1.6", "jsonpath-ng==1.7.0", "jsonschema==4.25.1", "openai==2.8.0"),  # packages that NeMo's SDK imports
     *("pyarrow==22.0.0", "pydantic==2.12.4", "sacrebleu==2.5.1"),
 )
 
@@ -108,7 +108,7 @@ def returning(value: str, spec: str = 'MetricOutputSpec.boolean("p")') -> str:
     return metric(f'return MetricResult(outputs=[MetricOutput(name="p", value={value})])', spec)
 
 
-# pickles a metric as its bundle has it; its only output is the minor version of the Python that it runs on
+# program that pickles a metric as in a bundle; the metric's only output is the minor version of its Python
 PICKLER: Final = """
 import base64, sys
 import cloudpickle

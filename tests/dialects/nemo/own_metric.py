@@ -1,4 +1,4 @@
-"""A metric in a file of one's own, with what surrounds one there; tests send it to sandboxes and to a host."""
+"""A metric in a user's own file, with the other code that such a file has; tests send it to sandboxes and to a host."""
 
 import math
 from functools import lru_cache
@@ -21,7 +21,7 @@ class Words:
 
 
 class LengthMetric(Words):
-    """Says `short` of few words; fails and hangs where it is told to."""
+    """Labels few words as `short`; fails or hangs if the row says so."""
 
     type = "length"
 

@@ -1,4 +1,4 @@
-"""Built-in metrics of NeMo Evaluator that need packages of their own, and scores that rows have together."""
+"""Built-in metrics of NeMo Evaluator that need packages, and scores over all rows together."""
 
 from dataclasses import replace
 from typing import Any

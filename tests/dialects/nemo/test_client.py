@@ -1,4 +1,4 @@
-"""NVIDIA's own client works with a host: it makes the same of the host's answers as of its own platform's."""
+"""NVIDIA's own client works with a host: it reads the host's answers in the same way as those of NVIDIA's platform."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.engine,
     pytest.mark.long("it installs a client; test_routes.py asks the same routes"),
     pytest.mark.timeout(600),
-]  # the client is installed once per machine
+]  # long, because the client is installed once per machine
 
 
 @pytest.fixture(scope="module")

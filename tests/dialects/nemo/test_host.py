@@ -1,4 +1,4 @@
-"""A metric of NeMo Evaluator kept by a host under a name, and run over a data set as a job: same rows, same figures."""
+"""A NeMo Evaluator metric stored on a host under a name, and run over a data set as a job: the rows and figures are the same."""
 
 from collections.abc import Iterator
 from dataclasses import asdict

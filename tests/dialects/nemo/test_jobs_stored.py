@@ -1,4 +1,4 @@
-"""A NeMo job whose name, or whose rows, are lost to others or to the database just as it is made."""
+"""A NeMo job that loses its name or its rows, to other callers or because of the database, while it is made."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -37,7 +37,7 @@ def jobs_of(desk: Desk, entities: Entities, datasets: DatasetService | None = No
     async def any_python(_: str | None) -> None:
         pass
 
-    others: Any = None  # files that no job of these tests refers to
+    others: Any = None  # files; no job in these tests refers to them
     made = datasets or datasets_of(desk, DatasetService)
     given = {"board": desk.board, "rows": others, "datasets": made, "max_rows": 10, "require_python": any_python}
     return NemoJobs(entities, Namespaces(entities), others, others, others, **given)
@@ -89,7 +89,7 @@ async def test_a_job_whose_name_was_taken_meanwhile_is_cancelled(desk: Desk, *, 
     with pytest.raises(NameTaken):
         await jobs_of(desk, Taken(tables(desk.store).jobs._database)).create(WORKSPACE, "default", BODY)
     job, *_ = await desk.board.list_jobs(WORKSPACE)
-    # a job of this desk fails, because the desk installs no packages
+    # jobs of this desk fail, because it installs no packages
     assert job.status is (JobStatus.FAILED if ended else JobStatus.CANCELLED)
 
 
@@ -99,7 +99,7 @@ async def test_rows_that_are_swept_away_before_the_job_is_made_are_stored_again(
     class Swept(DatasetService):
         async def add_unnamed(self, *args: Any) -> DatasetReport:
             made = await super().add_unnamed(*args)
-            if not swept:  # as after the deletion of any data set or job
+            if not swept:  # what happens after any data set or job is deleted
                 swept.extend(await self.store.forget_unused())
             return made
 

@@ -1,4 +1,4 @@
-"""A judge in a sandbox: the host asks the model, with a key that nothing in there sees, where the operator allows it."""
+"""A judge in a sandbox: the host calls the model, if the operator allows it, with a key that nothing in the sandbox sees."""
 
 import json
 from collections.abc import Iterator

@@ -77,7 +77,7 @@ async def test_a_judge_may_be_a_reference(model: ModelServer) -> None:
     with pytest.raises(ValueError, match="'mine/judge' is not registered"):
         await Evaluator(client=backend).run(metric, [{"said": "good"}])
     backend.model_resolver.register_model(ModelRef("mine/judge"), Model(url=model.url, name="judge", format="openai"))
-    with pytest.raises(EvaluationError, match="401"):  # the server wants a key, and none is sent
+    with pytest.raises(EvaluationError, match="401"):  # the server requires a key, and none is sent
         await Evaluator(client=backend).run(metric, [{"said": "good"}])
 
 
@@ -91,7 +91,7 @@ def test_a_target_that_fails_says_so(model: ModelServer) -> None:
 
 
 class Slow:
-    """Fails for `bad`, and otherwise takes as long as it is told."""
+    """A model that fails for `bad`, and otherwise takes as long as the question says."""
 
     type = "slow"
 

@@ -1,4 +1,4 @@
-"""One metric in one's own process, in sandboxes and on a host: the same results, of the same classes."""
+"""One metric in the user's own process, in sandboxes and on a host: the results and their classes are the same."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The real package, pinned by an evaluator, takes the place of the light modules; both say the same.
+"""If an evaluator pins the real package, it takes the place of the light modules; both give the same results.
 
 The package set has 140 packages and is installed once, into the data directory that test runs share.
 """

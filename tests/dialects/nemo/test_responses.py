@@ -1,4 +1,4 @@
-"""Responses of models as metrics of NeMo see them: whole, with the nulls of OpenAI's types."""
+"""Responses of models as NeMo's metrics see them: whole, with all fields of OpenAI's types, null if unset."""
 
 from typing import Any
 

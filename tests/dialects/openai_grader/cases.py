@@ -1,4 +1,4 @@
-"""Python graders of OpenAI, and the reward that it takes from them.
+"""Python graders of OpenAI, and the rewards that OpenAI reads from them.
 
 Facts: the types of openai 3.54.0 (`graders/python_grader`), OpenAI's page on Python graders.
 """

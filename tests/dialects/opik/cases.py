@@ -27,7 +27,7 @@ def metric(
     name: str = "Mine",
     kind: str = "base_metric.BaseMetric",
 ) -> str:
-    """A metric class whose `score` has this body."""
+    """Return code for a metric class whose `score` has this body."""
     return (
         "from opik.evaluation.metrics import base_metric, score_result\n"
         "from opik.evaluation.metrics.conversation import conversation_thread_metric, types\n\n"
@@ -38,7 +38,7 @@ def metric(
 
 
 def one(value: Any, name: str = "mine", **more: Any) -> dict[str, Any]:
-    """A score as Opik stores it."""
+    """Return a score as Opik stores it."""
     usual = {"reason": None, "category_name": None, "metadata": None, "scoring_failed": False}
     return {"name": name, "value": value, **usual, **more}
 

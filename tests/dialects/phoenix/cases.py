@@ -21,27 +21,27 @@ package = partial(case, row=FIELDS)
 
 
 def config(given: Any) -> EvaluatorSettings:
-    """Settings with an output configuration."""
+    """Return settings with an output configuration."""
     return EvaluatorSettings(config={"output_config": given})
 
 
 def returns(value: str) -> str:
-    """A function of the server that returns this expression."""
+    """Return code for a function of the server that returns this expression."""
     return f"def evaluate(output, reference=None, input=None, metadata=None):\n    return {value}\n"
 
 
 def made(value: str, head: str = "output", decorator: str = "name='x'") -> str:
-    """An evaluator of the package that returns this expression."""
+    """Return code for an evaluator of the package that returns this expression."""
     return f"from phoenix.evals import create_evaluator\n\n@create_evaluator({decorator})\ndef f({head}):\n    return {value}\n"
 
 
 def kept(label: Any = None, score: Any = None, explanation: Any = None) -> list[dict[str, Any]]:
-    """One annotation as the server stores it."""
+    """Return one annotation as the server stores it."""
     return [{"label": label, "score": score, "explanation": explanation}]
 
 
 def score(**fields: Any) -> list[dict[str, Any]]:
-    """One score of the package."""
+    """Return one score as the package returns it."""
     return [{"name": "x", **fields, "kind": "code", "direction": "maximize"}]
 
 

@@ -20,7 +20,7 @@ javascript = partial(case, language=Language.JAVASCRIPT)
 
 
 def refused(reason: str, **more: Any) -> dict[str, Any]:
-    """The expected result of a value that promptfoo refuses."""
+    """Return the expected result for a value that promptfoo refuses."""
     return {
         "status": "failed",
         "error": "invalid_result",
@@ -30,18 +30,18 @@ def refused(reason: str, **more: Any) -> dict[str, Any]:
 
 
 def plain(passed: bool, score: float, language: Language = Language.PYTHON) -> dict[str, Any]:
-    """The expected result of a bool or a number."""
+    """Return the expected result for a bool or a number."""
     native = {"pass": passed, "score": score, "reason": "Assertion passed" if passed else FALSE[language]}
     return {"native": [native], "score": score, "passed": passed}
 
 
 def returns(value: str) -> str:
-    """A Python file whose assert returns this expression."""
+    """Return a Python file whose assert returns this expression."""
     return f"def get_assert(output, context):\n    return {value}\n"
 
 
 def exports(value: str) -> str:
-    """A JavaScript file whose assert returns this expression."""
+    """Return a JavaScript file whose assert returns this expression."""
     return f"module.exports = (output, context) => ({value});"
 
 

@@ -1,4 +1,4 @@
-"""Reward functions as verl, TRL and verifiers call them, and the rewards that they take.
+"""Reward functions as verl, TRL and verifiers call them, and the rewards that these platforms read.
 
 Facts: verl 0.9.1, trl 1.16.0, verifiers 0.1.14, from their sources.
 """
@@ -36,22 +36,22 @@ refused = partial(case, status="failed", error="invalid_result")
 
 
 def verl(value: str) -> str:
-    """A function of verl that returns this expression."""
+    """Return code for a function of verl that returns this expression."""
     return f"def compute_score(data_source, solution_str, ground_truth, extra_info=None):\n    return {value}\n"
 
 
 def trl(value: str) -> str:
-    """A function of TRL that returns this expression."""
+    """Return code for a function of TRL that returns this expression."""
     return f"def reward(completions, **kwargs):\n    return {value}\n"
 
 
 def rollout(value: str) -> str:
-    """A function of verifiers that returns this expression."""
+    """Return code for a function of verifiers that returns this expression."""
     return f"async def correct(completion, answer):\n    return {value}\n"
 
 
 def one(reward: Any, name: str = "reward", **more: Any) -> dict[str, Any]:
-    """A reward as verl, TRL or verifiers store it."""
+    """Return a reward as verl, TRL or verifiers store it."""
     return {"name": name, "reward": reward, **more}
 
 

@@ -1,4 +1,4 @@
-"""Jobs of rewards: one whose score over all rows failed says so."""
+"""Jobs with reward functions: a job says so if its score over all rows failed."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Rewards of many rows in one call: which rows they are of, and whether they are those of the rows alone."""
+"""Rewards of many rows in one call: which row each belongs to, and whether it equals the reward of the row alone."""
 
 import pytest
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 
 
 async def scored(service: Service, code: str, *texts: str) -> tuple[list[EvaluationResult], EvaluationResult]:
-    """Return the results of rows with these outputs, and that of all together."""
+    """Return the results of rows with these outputs, and the result over all rows together."""
     evaluator, rows = Evaluator(code), [Row({"question": "q"}, text) for text in texts]
     results = await service.evaluate_batch(evaluator, rows)
     together = await service.evaluate_together(evaluator, rows, results)

@@ -1,4 +1,4 @@
-"""Eval sets that tests read, in both dialects."""
+"""Eval sets for tests, in both formats."""
 
 from typing import Any, Final
 

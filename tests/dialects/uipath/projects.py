@@ -134,7 +134,7 @@ SHARED_SET: Final[dict[str, Any]] = {
 
 
 def make_project(root: Path, folder: str = "evals") -> Path:
-    """Write the project, its evaluators registered, and return its folder."""
+    """Write the project with registered evaluators, and return its folder."""
     arguments = repr(json.loads(PATTERN_ARGUMENTS))
     write(root / "uipath.json", json.dumps({"functions": {"main": "main.py:main"}}))
     write(root / "main.py", AGENT % arguments)
@@ -151,7 +151,7 @@ def make_project(root: Path, folder: str = "evals") -> Path:
 
 
 def make_shared(root: Path, folder: str = "evals") -> Path:
-    """Write the project with an evaluator that imports modules of it, not registered yet; return its file."""
+    """Write the project with an unregistered evaluator that imports the project's modules; return the evaluator's file."""
     make_project(root, folder)
     for name, text in SHARED_MODULES.items():
         write(root / name, text)
@@ -163,6 +163,6 @@ def make_shared(root: Path, folder: str = "evals") -> Path:
 
 
 def write(file: Path, text: str) -> None:
-    """Write a file, and the folders to it."""
+    """Write a file, and make its folders."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, "utf-8")

@@ -1,4 +1,4 @@
-"""The agent of a project: which function is run, what goes along to the sandbox, and how its answer is read."""
+"""The agent of a project: which function runs, which files are sent to the sandbox, and how its answer is read."""
 
 import base64
 import dataclasses
@@ -26,7 +26,7 @@ from tests.unit.results import result_of
 
 
 def packed(root: Path) -> dict[str, Any]:
-    """The parts of an agent's program."""
+    """Return the parts of an agent's program."""
     program = agent_program(root, EntryPoint("main.py", "main"), packages=(), limits=AGENT_LIMITS)
     (text,) = re.findall(r'b64decode\("([A-Za-z0-9+/=]+)"\)', program.code)
     found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(text)))

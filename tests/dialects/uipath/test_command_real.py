@@ -1,6 +1,6 @@
-"""UiPath's own command line over a project that our commands made: it takes every file, and scores the same.
+"""UiPath's own command line on a project that our commands made: it accepts every file, and the scores are the same.
 
-Release 2.7.0 runs offline, from a package set that a machine installs once. Its `register` needs pydantic before 2.14.
+Release 2.7.0 runs offline, from a package set that is installed once per machine. Its `register` needs pydantic before 2.14.
 """
 
 import json

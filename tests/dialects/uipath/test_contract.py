@@ -70,7 +70,7 @@ async def test_a_configuration_is_taken_in_both_spellings_or_as_the_whole_file(s
 
 
 async def batch(service: Service, bodies: list[str]) -> list[EvaluationResult]:
-    """Evaluate several bodies in one evaluator, one for each row; the criteria of the row choose the body."""
+    """Evaluate several bodies with one evaluator; each row's criteria choose a body."""
     cases = [f"if criteria.text == '{at}':\n{indent(body, '    ')}\n" for at, body in enumerate(bodies)]
     rows = [Row(criteria={"text": str(at)}) for at in range(len(bodies))]
     return await service.evaluate_batch(Evaluator(evaluator("".join(cases))), rows)

@@ -1,4 +1,4 @@
-"""A UiPath project by command: registered, run over its eval sets in this process and as a job of a host."""
+"""A UiPath project on the command line: registered, and run over its eval sets in this process and as a job of a host."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Eval sets: both dialects become the same items; whatever is wrong is named by its JSON path."""
+"""Eval sets: both formats become the same items; every fault is reported with its JSON path."""
 
 import copy
 from typing import Any

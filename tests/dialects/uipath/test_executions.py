@@ -1,4 +1,4 @@
-"""Recorded executions: our form in all its spellings, the files of UiPath's own command line, and their rows."""
+"""Recorded executions: our own format in all its forms, the files of UiPath's command line, and the rows made from them."""
 
 import json
 from pathlib import Path

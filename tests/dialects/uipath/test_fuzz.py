@@ -30,7 +30,7 @@ OURS = [{"id": "test-1", "output": {}, "spans": TRACES, "seconds": 1}, {"id": "t
 
 
 def places(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return every place in a JSON value."""
+    """Return the path of every place in a JSON value."""
     found = [way] if way else []
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return found + [place for key, one in inner for place in places(one, (*way, key))]
@@ -38,7 +38,7 @@ def places(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 @st.composite
 def changed(draw: st.DrawFn, *bases: Any) -> Any:
-    """A JSON value with one or two places replaced by anything."""
+    """Return a JSON value with one or two places replaced by anything."""
     value = copy.deepcopy(draw(st.sampled_from(bases)))
     for _ in range(draw(st.integers(1, 2))):
         *way, last = draw(st.sampled_from(places(value)))

@@ -1,4 +1,4 @@
-"""An evaluator of UiPath kept by a host under a name, in jobs with criteria per row, and from the command line."""
+"""A UiPath evaluator stored on a host under a name, used in jobs with criteria for each row, and from the command line."""
 
 import json
 import os

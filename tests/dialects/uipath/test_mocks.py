@@ -1,4 +1,4 @@
-"""Functions of an agent that a test case simulates: mockito's behaviors in a real sandbox, a model's refused."""
+"""Functions of an agent that a test case simulates: mockito's behaviors work in a real sandbox, those of a model are refused."""
 
 import asyncio
 from collections.abc import Sequence

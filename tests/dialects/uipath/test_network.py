@@ -1,4 +1,4 @@
-"""Network for an agent: only by the option, only for the agent, and with nothing of the host but its network."""
+"""Network access for an agent: only with the option, only for the agent, and without anything else of the host."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def answers(url, name):
         "secret": os.environ.get("EVALUATOR_HOST_TEST_SECRET"),
     }
 """
-# errors on an empty loopback, and without any route; never a server's answer
+# errors of a loopback without servers, and of a machine without routes; never a server's answer
 NOWHERE = ("ConnectionRefusedError", "OSError")
 OUTPUT = ("--output-file", "out.json", "--verbose")
 AGENT = ASKS + "\ndef main(input):\n    return answers(**input)\n"
@@ -88,7 +88,7 @@ class Hello(BaseHTTPRequestHandler):
 
 
 def host_address(backend: str) -> str:
-    """This machine's address, as seen from inside a sandbox with network."""
+    """Return this machine's address, as seen from inside a sandbox with network access."""
     if backend == "bubblewrap":
         return "127.0.0.1"
     engine = docker.APIClient(base_url=engine_address())
@@ -101,7 +101,7 @@ def host_address(backend: str) -> str:
 
 @pytest.fixture(params=BACKENDS, name="ask")
 def ask_fixture(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
-    """Run the project over a server of this machine: by https where sandboxes are given this machine's authorities."""
+    """Yield a function that runs the project with a server on this machine, over https if sandboxes get this machine's authorities."""
     backend, scheme = request.param, "http"
     with ThreadingHTTPServer((host_address(backend), 0), Hello) as server, socket.socket(socket.AF_UNIX) as door:
         if backend == "bubblewrap":
@@ -136,7 +136,7 @@ def make_project(root: Path, asked: dict[str, str]) -> Path:
 def run(
     project: Path, backend: str, authorities: Path | None, *options: str
 ) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """Return what the agent found, what the evaluator found, and what was warned of."""
+    """Return what the agent found, what the evaluator found, and the warnings."""
     done = forked.run(
         ["uipath", "eval", "asked", "--sandbox", backend, "--data-dir", str(DATA_DIR), *options, *OUTPUT],
         cwd=project, timeout=200,

@@ -1,4 +1,4 @@
-"""An evaluator that imports the project's modules, by command: registered, run here and on a host, stored, broken."""
+"""An evaluator that imports the project's modules, on the command line: registered, run here and on a host, stored, broken."""
 
 import json
 import shutil
@@ -51,7 +51,7 @@ def registered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture
 def file(registered: tuple[Path, Path], tmp_path: Path) -> Path:
-    """The same, in a copy of the project for this test."""
+    """The evaluator's file in a copy of the project for this test."""
     project, made = registered
     shutil.copytree(project, tmp_path, dirs_exist_ok=True)
     return tmp_path / made

@@ -1,4 +1,4 @@
-"""Two releases of the real package, pinned by an evaluator, take the place of the light modules; what differs is known.
+"""If an evaluator pins the real package, it takes the place of the light modules; for two releases, all differences are known.
 
 The package sets have some 60 packages each and are installed once, into the data directory that test runs share.
 """
@@ -43,7 +43,7 @@ def calls(kind: str, *held: dict[str, Any]) -> list[dict[str, Any]]:
     return [{kind: one} for one in held]
 
 
-# Results of each release that differ from those of the light modules.
+# results of each release that differ from those of the light modules
 DIFFERENT: Final[dict[str, dict[str, Any]]] = {
     OLD: {
         **LOST,

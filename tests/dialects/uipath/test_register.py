@@ -1,4 +1,4 @@
-"""Files of evaluators are described in a sandbox, and what is registered is byte for byte what UiPath writes."""
+"""A sandbox describes the evaluators in a file, and the registered files are byte for byte those that UiPath writes."""
 
 import json
 from pathlib import Path

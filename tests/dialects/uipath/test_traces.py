@@ -1,4 +1,4 @@
-"""Evaluators of UiPath read traces, and functions write them, in a sandbox and on the golden spans."""
+"""UiPath's evaluators read traces, and functions write them, in a sandbox and with the golden spans."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ SHAPES: dict[str, dict[str, Any] | None] = {
     "with_id": {"tool.name": "L", "tool.id": 7},
     "none_attrs": None,
 }
-# What release 2.14 reads differently from 2.7, with which the golden file was made: JSON, ids, invented calls.
+# differences of release 2.14 from 2.7, with which the golden file was made: JSON, ids, invented calls
 SINCE: dict[str, dict[str, Any]] = {
     "json_args": {"extract_tool_calls": [{"name": "A", "args": {"x": True, "y": None}}]},
     "synthesized": {name: [] for name in NAMES},

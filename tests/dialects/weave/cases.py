@@ -1,4 +1,4 @@
-"""Scorers of Weave, their results and what Weave's summary makes of one.
+"""Scorers of Weave, their results, and Weave's summary of a single result.
 
 Facts: weave 0.54.0, `apply_scorer_async` and `auto_summarize`.
 """
@@ -17,12 +17,12 @@ case = partial(NativeCase, row=ROW, recognised=Contract("weave"))
 
 
 def op(value: str, head: str = "output") -> str:
-    """A function that returns this expression."""
+    """Return code for a function that returns this expression."""
     return f"import weave\n\n@weave.op\ndef m({head}):\n    return {value}\n"
 
 
 def native(result: Any, summary: Any) -> list[dict[str, Any]]:
-    """The stored form of a result."""
+    """Return a result as Weave stores it."""
     return [{"result": result, "summary": summary}]
 
 
