@@ -25,7 +25,7 @@ from evaluator_host.engine.sandbox.docker.environment_images import (
 )
 from evaluator_host.engine.sandbox.docker.image.package_tree import tar_stream
 from evaluator_host.types.errors import SandboxUnavailable
-from evaluator_host.types.evaluator import Environment, Language, SandboxSpec
+from evaluator_host.types.evaluator import DataFolder, Environment, Language, SandboxSpec
 from tests import engines, package_sets
 from tests.package_sets import NATIVE, RUNTIME_IMAGE, Set, answer, backend_at, client_at, labels_of, layers_of
 
@@ -183,9 +183,9 @@ async def test_an_image_that_goes_between_look_up_and_start_is_made_again(
 ) -> None:
     look_up, looked_up = EnvironmentImages.image_for, 0
 
-    async def look_up_and_lose(layers: EnvironmentImages, environment: Environment) -> str:
+    async def look_up_and_lose(layers: EnvironmentImages, environment: Environment, data: DataFolder | None) -> str:
         nonlocal looked_up
-        tag = await look_up(layers, environment)
+        tag = await look_up(layers, environment, data)
         looked_up += 1
         if looked_up == 1:
             await backend.prune_environments([])
