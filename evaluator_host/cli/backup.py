@@ -22,7 +22,7 @@ from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, plain
 from evaluator_host.types.errors import InvalidRequest, Misconfigured
 
-_FOLDERS: Final = ("data", "datasets", "filesets")  # copied last, with each file that the database refers to
+_FOLDERS: Final = ("data", "datasets", "filesets")  # copied last, together with each file that the database refers to
 _KEYS: Final = "secrets.key"
 _DATABASE: Final = "database"
 _MANIFEST: Final = "manifest.json"
@@ -115,11 +115,11 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
 
 
 def _file_or_folder(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
-    """Accept only the files and folders that `backup` writes: a link could lead to files of the host."""
+    """Return the entry if `backup` could have written it, else None: a link could lead to files of the host."""
     if not (member.isfile() or member.isdir()):
         raise tarfile.SpecialFileError(member)
     accepted = tarfile.data_filter(member, folder)
-    if member.isdir():  # the filter leaves folders open to all users of the machine
+    if member.isdir():  # the filter would leave folders open to all users of the machine
         return accepted.replace(mode=member.mode & 0o755 | 0o700)
     return accepted
 
@@ -138,7 +138,7 @@ def _manifest(folder: Path, file: Path) -> dict[str, Any]:
 def _move(source: Path, target: Path) -> None:
     if source.exists():
         with suppress(FileNotFoundError, NotADirectoryError):
-            target.rmdir()  # the empty folder that a host makes at its start
+            target.rmdir()  # an empty folder, which a host makes at its start
         source.rename(target)
 
 

@@ -123,7 +123,7 @@ def _table(report: CheckReport) -> Text:
 
 
 def _class(found: EvaluatorClass) -> str:
-    """Return the name and the id of an evaluator class, or its fault."""
+    """Return the name and the id of an evaluator class, or what is wrong with it."""
     told = f"{found.name} ({found.id})" if found.id else found.name
     return told if found.error is None else f"{told}: {found.error.message}"
 

@@ -24,7 +24,7 @@ from evaluator_host.types.errors import InvalidRequest
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """A test case of an evaluator; `problem` says how its result differs from the expected one, None if it does not."""
+    """A test case of an evaluator; `problem` says how its result differs from the expected one; None if it does not."""
 
     evaluator: str
     case: str
@@ -64,7 +64,7 @@ def run_cases(
 
 
 def _pairs(path: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield each evaluator at a path with the file of its cases."""
+    """Yield each evaluator at a path, together with the file of its cases."""
     files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.suffix in SUFFIXES)
     if not path.exists():
         raise InvalidRequest(f"there is no file or folder {path}; check its spelling")

@@ -1,4 +1,4 @@
-"""`doctor`: what works on this machine, and how to fix the rest. `setup` and `images build` prepare what is missing."""
+"""`doctor` reports what works on this machine, and how to fix the rest. `setup` and `images build` prepare things."""
 
 import asyncio
 import contextlib
@@ -43,11 +43,11 @@ from evaluator_host.types.errors import (
 
 _WIRES: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.platform.wires.routes:wire_findings")
 _NOT_WORKING: Final = 3
-_NEEDED: Final = ("data directory", "database", "open files")  # checks without which no host starts
+_NEEDED: Final = ("data directory", "database", "open files")  # checks that must succeed, or no host starts
 _PARTS: Final = ("toolchain", "environments", "datasets", "filesets", "databases", "backups")
 _ADD_USER: Final = "systemd-sysusers --inline 'u evaluator-host -'"
 _TRIED_BYTES: Final = 1 << 20
-_ANSWERS_S: Final = 30.0  # seconds to wait for `/readyz`, for which a host may start a sandbox
+_ANSWERS_S: Final = 30.0  # seconds to wait for `/readyz`, because a host may first have to start a sandbox
 app = typer.Typer(name="images", no_args_is_help=True)
 
 
@@ -86,13 +86,13 @@ async def examine(settings: Settings) -> dict[str, list[Finding]]:
 
 
 def is_working(findings: Iterable[Finding]) -> bool:
-    """Return whether a backend started a sandbox of each kind. Its other findings make it weaker, not useless."""
+    """Return whether a backend started a sandbox of each kind. Its other findings do not make it useless."""
     tried = [finding.ok for finding in findings if finding.name.endswith(TRIED)]
     return bool(tried) and all(tried)
 
 
 def _checked(name: str, check: Callable[[], str]) -> Finding:
-    """Run a check, and return its finding: the text that it returned, or the error that it raised."""
+    """Run a check, and return a finding with the text that it returned, or with the error that it raised."""
     try:
         return Finding(name, ok=True, detail=check())
     except Misconfigured as error:
@@ -111,7 +111,7 @@ async def _tools(settings: Settings) -> list[Finding]:
 
 
 async def _prepare_tools(settings: Settings) -> dict[str, str]:
-    """Install missing tools of sandboxes; return the path of each tool."""
+    """Install the tools of sandboxes that are missing; return the path of each tool."""
     node, runner = toolchain.node_path(), await toolchain.ensure_javascript_runner(settings.data_dir)
     return {
         "node": str(node),

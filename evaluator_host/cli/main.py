@@ -1,7 +1,7 @@
 """The `evaluator-host` command: its subcommands, imported by name when they are asked for, and the options before them.
 
-The help and shell completion list commands by the summaries in `help.toml`, here and in the folders of resources, and
-import none.
+The help and the shell completion take the list of commands from `help.toml`, here and in the folders of resources, and
+import no command.
 """
 
 import gc
@@ -22,7 +22,7 @@ from evaluator_host.platform.terminal.command import cli_state
 from evaluator_host.platform.terminal.console import print_found
 from evaluator_host.types.names import nearest_name
 
-# Module of each command, and its function where that has another name.
+# The module of each command, and the command's function if that has another name.
 _COMMANDS: Final = {
     "version": "cli.main",
     "serve": "cli.serve",
@@ -45,7 +45,7 @@ _COMMANDS: Final = {
 }
 # Other words that people type for a command.
 _ALIASES: Final = {"evaluate": ("run",), "eval": ("run",), "environments": ("packages",)}
-# Other words that people type in a group, each for the first of these verbs that the group has.
+# Other words that people type in a group of commands; each stands for the first of these verbs that the group has.
 _VERBS: Final = {
     **dict.fromkeys(("remove", "rm"), ("delete", "revoke")),
     **dict.fromkeys(("add", "new", "create"), ("create", "upload", "build", "set")),
@@ -63,7 +63,7 @@ _GROUPS: Final = {"images": "evaluator_host.cli.doctor"}  # command groups that 
 
 
 class _Commands(Mapping[str, Any]):
-    """The commands by name; one is imported and built when it is looked up."""
+    """The commands by name; each is imported and built when it is looked up."""
 
     def __init__(self) -> None:
         self._built: dict[str, Any] = {}
@@ -72,7 +72,7 @@ class _Commands(Mapping[str, Any]):
         return iter((*_COMMANDS, *_groups()))
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)  # `len([*self])` would ask for this length again
+        return sum(1 for _ in self)  # not `len([*self])`, which would ask for this length again
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._built:
@@ -89,12 +89,12 @@ class _Completion(NamedTuple):
 
 
 class _Group(TyperGroup):
-    """A group of commands that also takes aliases of their names, and suggests the nearest name for a misspelt one."""
+    """A group of commands that also accepts aliases, and suggests the nearest name for a misspelt one."""
 
     aliases: Mapping[str, tuple[str, ...]] = _VERBS
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command of a name or an alias; None if there is none."""
+        """Return the command with a name or an alias; None if there is none."""
         group, name = _ELSEWHERE.get(f"{self.name} {cmd_name}", ("", ""))
         if group in _groups():
             return _built(group).commands[name]
@@ -112,7 +112,7 @@ class _Group(TyperGroup):
 
 
 class _CommandLine(_Group):
-    """A group whose help lists its commands in sections. Listing them imports none."""
+    """A group whose help lists its commands in sections, without importing them."""
 
     aliases = _ALIASES
 
@@ -124,14 +124,14 @@ class _CommandLine(_Group):
         return [*self.commands]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer's signature
-        """Write the commands by section."""
+        """Write the commands, by section."""
         summaries = help_texts()["summaries"]
         for title, names in help_texts()["sections"].items():
             with formatter.section(title):
                 formatter.write_dl([(name, summaries[name]) for name in names])
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Return the commands, and the names of options, that begin with a text."""
+        """Return the commands and the options that begin with a string."""
         found = [
             _Completion(name, said) for name, said in help_texts()["summaries"].items() if name.startswith(incomplete)
         ]
@@ -140,7 +140,7 @@ class _CommandLine(_Group):
 
 @cache
 def help_texts() -> dict[str, Any]:
-    """Return the texts of the help: sections, summaries and examples of commands, here and of resources."""
+    """Return the help texts of this folder and of the resources: sections, summaries and examples of commands."""
     found = tomllib.loads(Path(__file__).with_name("help.toml").read_text("utf-8"))
     for name, texts in _resources().items():
         found["sections"][texts["section"]].append(name)
@@ -151,7 +151,7 @@ def help_texts() -> dict[str, Any]:
 
 @cache
 def _resources() -> dict[str, dict[str, Any]]:
-    """Return the texts of the resources that have commands, from the `help.toml` in their folders."""
+    """Return the help texts of the resources that have commands, from the `help.toml` in their folders."""
     from evaluator_host.platform.folders import resource_folders  # noqa: PLC0415 - reads the folders of all packages
 
     files = {one.name: one.path / "help.toml" for one in resource_folders()}
@@ -160,7 +160,7 @@ def _resources() -> dict[str, dict[str, Any]]:
 
 @cache
 def _groups() -> dict[str, str]:
-    """Return the modules of the groups of commands by name."""
+    """Return the modules of the groups of commands, by name."""
     from evaluator_host.platform.folders import resource_folders  # noqa: PLC0415 - as above
 
     found = {one.name: one.package for one in resource_folders() if one.name in _resources()}
@@ -188,7 +188,7 @@ def command_line() -> typer.Typer:
 
 
 def _built(name: str) -> Any:
-    """Import a command, or a group of commands, and return it as typer runs it.
+    """Import a command or a group of commands, and return it in the form that typer runs.
 
     Raises:
       KeyError: there is no such command.
@@ -240,7 +240,7 @@ def _before(
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    # all modules of the command are imported by now and are never freed, so the collector need not look at them
+    # all modules of the command are imported by now and are never freed, so the garbage collector can skip them
     gc.freeze()
     gc.enable()
     cli_state.debug = debug

@@ -26,7 +26,7 @@ _read_result: Final = Adapter(EvaluationResult).read
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The results of one shard: what its closing line says, and where the line of each row begins."""
+    """The results of one shard: its closing line, and where the line of each row begins."""
 
     path: Path
     shard: Shard
@@ -78,7 +78,7 @@ def _read_part(path: Path) -> _Part:
     """Return where the results of a shard are.
 
     Raises:
-      InvalidRequest: the file cannot be read, is not of a shard, or is incomplete.
+      InvalidRequest: the file cannot be read, does not come from a shard, or is incomplete.
     """
     places: dict[int, int] = {}
     closing: dict[str, Any] | None = None
@@ -112,7 +112,7 @@ def _entry(path: Path, number: int, line: bytes) -> dict[str, Any]:
 
 
 def _require_all(parts: list[_Part]) -> None:
-    """Check that the parts are all shards of one run, each once and whole.
+    """Check that the parts are all shards of one run, each complete and given once.
 
     Raises:
       InvalidRequest: a shard is missing, repeated or incomplete; the message names the shards to run.
@@ -140,10 +140,10 @@ def _require_all(parts: list[_Part]) -> None:
 
 
 def _require_same_evaluator(digests: dict[str, int], digest: str, parts: list[_Part], index: int) -> None:
-    """Add the evaluator of a row to those of the rows before.
+    """Add the digest of a row's evaluator to those of the rows before, with which it must agree.
 
     Raises:
-      InvalidRequest: it is another one.
+      InvalidRequest: the row has another evaluator.
     """
     if digest in digests:
         return
@@ -158,7 +158,7 @@ def _require_same_evaluator(digests: dict[str, int], digest: str, parts: list[_P
 
 
 def _lines(parts: list[_Part], opened: dict[int, BinaryIO]) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Yield the line of each row, decoded and as it is, in the rows' order."""
+    """Yield the line of each row, decoded and in its original form, in the rows' order."""
     shards = len(parts)
     places = array("Q", [_NONE]) * parts[0].rows
     for part in parts:

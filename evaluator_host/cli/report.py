@@ -1,4 +1,4 @@
-"""Reports of a run for other programs: JUnit XML for CI systems, Markdown with the change against an earlier run.
+"""Reports of a run for other programs: JUnit XML for CI systems, Markdown with the changes since an earlier run.
 
 Both read the file that `run --out` writes, so they need only a few numbers in memory for each row.
 """
@@ -46,13 +46,13 @@ class Report:
 
     @property
     def mean(self) -> float | None:
-        """Mean score; None if no row has one."""
+        """Return the mean score; None if no row has a score."""
         scores = [row.score for row in self.rows if row.score is not None]
         return math.fsum(scores) / len(scores) if scores else None
 
     @property
     def pass_rate(self) -> float | None:
-        """Fraction of rows that passed, among those with a verdict."""
+        """Return the fraction of rows that passed, among those with a verdict."""
         verdicts = [row.passed for row in self.rows if row.passed is not None]
         return sum(verdicts) / len(verdicts) if verdicts else None
 
@@ -62,13 +62,13 @@ class Report:
 
     @property
     def has_ids(self) -> bool:
-        """Return whether each row has an id that no other one has."""
+        """Return whether each row has an id that no other row has."""
         return len({row.id for row in self.rows if row.id is not None}) == len(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class SameRows:
-    """The rows of two reports that have a value in both: only their means can be compared."""
+    """The rows that have a value in both of two reports; only means over the same rows can be compared."""
 
     now: Report
     before: Report
@@ -77,7 +77,7 @@ class SameRows:
 
     @classmethod
     def of(cls, report: Report, baseline: Report, name: str) -> "SameRows":
-        """Return the rows that have a `score` in both, or a verdict (`passed`)."""
+        """Return the rows that have a `score`, or a verdict (`passed`), in both reports."""
         now, before = (
             {key: row for key, row in rows.items() if getattr(row, name) is not None}
             for rows in _keyed(report, baseline)
@@ -89,16 +89,16 @@ class SameRows:
 
     @property
     def every(self) -> bool:
-        """Return whether no row has the value on one side alone."""
+        """Return whether no row has the value in only one report."""
         return not (self.only_now or self.only_before)
 
     @property
     def drop(self) -> float:
-        """By how much the mean score is lower in the later report; 0 when no row has a score in both."""
+        """Return by how much the mean score is lower in the later report; 0 if no row has a score in both."""
         return 0.0 if self.now.mean is None or self.before.mean is None else self.before.mean - self.now.mean
 
     def told(self, file: Path) -> str:
-        """Return the change of the mean in words."""
+        """Return a sentence on how the mean has changed."""
         if not self.now.rows:
             return f"the mean is not compared: no row has a score both here and in {file}"
         change = f"{abs(self.drop):.4g} {'lower' if self.drop > 0 else 'higher'} than" if self.drop else "the same as"
@@ -108,7 +108,7 @@ class SameRows:
 
 
 def _keyed(*reports: Report) -> list[dict[str | int, ReportedRow]]:
-    """Return the rows of each report by their ids; by their places in the data where not all have ids."""
+    """Return the rows of each report by their ids, or by their places in the data if not all rows have ids."""
     by_id = all(report.has_ids for report in reports)
     return [{row.index if row.id is None or not by_id else row.id: row for row in one.rows} for one in reports]
 
@@ -118,10 +118,10 @@ class ReportFiles:
     """The report files that a command's options ask for, written at the end of a run."""
 
     junit: Path | None = None  # file for JUnit XML
-    markdown: Path | None = None  # file that Markdown is added to, as CI systems' summaries want it
+    markdown: Path | None = None  # file to which Markdown is added, as summaries of CI systems require
     baseline: Path | None = None  # results of an earlier run
     max_drop: float | None = None  # by how much the mean may be lower than in the baseline
-    _before: Report | None = field(init=False, default=None)  # the baseline, before the run replaces it
+    _before: Report | None = field(init=False, default=None)  # the baseline, read before the run replaces the file
 
     def __post_init__(self) -> None:
         if self.max_drop is not None and self.baseline is None:
@@ -135,7 +135,7 @@ class ReportFiles:
         return any((self.junit, self.markdown, self.baseline))
 
     def write(self, results: Path, name: str) -> int:
-        """Write reports on a `run --out` file, titled `name`; return 1 if the mean fell by over `max_drop`, else 0.
+        """Write reports on a `run --out` file, titled `name`; return 1 if the mean fell more than `max_drop`, else 0.
 
         Raises:
           InvalidRequest: a file cannot be read or written.
@@ -160,7 +160,7 @@ def read_report(file: Path, name: str) -> Report:
     """Return the report on a file of results that `run --out` wrote; `name` is the report's title.
 
     Raises:
-      InvalidRequest: the file cannot be read, or has other contents.
+      InvalidRequest: the file cannot be read, or is not such a file.
     """
     with reading(file), file.open("rb") as lines:
         return Report(name, tuple(sorted(_rows(lines, file), key=lambda row: row.index)))
@@ -186,7 +186,7 @@ def _rows(lines: Any, file: Path) -> Iterator[ReportedRow]:
 
 
 def junit(report: Report) -> bytes:
-    """Return a report as JUnit XML: a row is a test case, a failure if it did not pass, an error if it failed."""
+    """Return a report as JUnit XML: each row is a test case: a failure if it did not pass, an error if it failed."""
     suite = ET.Element("testsuite", name=report.name, tests=str(len(report.rows)))
     suite.set("failures", str(sum(row.passed is False for row in report.rows)))
     suite.set("errors", str(report.count(Status.FAILED)))
@@ -208,7 +208,7 @@ def junit(report: Report) -> bytes:
 
 
 def markdown(report: Report, baseline: Report | None = None) -> str:
-    """Return a report as Markdown, with the change against an earlier one: figures, new failures, the lowest rows."""
+    """Return a report as Markdown, with changes since an earlier one: results, new failures, and the lowest scores."""
     lines = [f"### {_cell(report.name)}", ""]
     head = ["", "now"] if baseline is None else ["", "now", "baseline", "change"]
     lines += [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
@@ -241,7 +241,7 @@ def _first(rows: list[ReportedRow]) -> str:
 
 
 def _lines(name: str, form: str, figure: Figure, report: Report, baseline: Report | None) -> list[str]:
-    """Return the lines of a figure; if some rows are only in one report, a second line compares the others."""
+    """Return the lines for one result; if some rows are in only one report, a second line compares the others."""
     if baseline is None:
         now = figure(report)
         return [] if now is None else [f"| {name} | {_number(now, form)} |"]
@@ -272,7 +272,7 @@ def _table(rows: list[ReportedRow]) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    """Escape a text for a cell of a Markdown table: texts of a caller's code are not markup."""
+    """Escape a string for a cell of a Markdown table, because it may come from a caller's code."""
     plain = " ".join(text.split()).replace("\\", "\\\\")
     return "".join(f"\\{sign}" if sign in "|`*_<>[]#!&~" else sign for sign in plain)
 
@@ -288,4 +288,4 @@ _FIGURES: Final[tuple[tuple[str, str, Figure], ...]] = (
     ("mean", ".4g", lambda report: report.mean),
     ("passed", ".1%", lambda report: report.pass_rate),
 )
-_VALUES: Final = {"mean": "score", "passed": "passed"}  # value of a row, by the mean over it
+_VALUES: Final = {"mean": "score", "passed": "passed"}  # the value of a row over which each mean is taken

@@ -40,8 +40,8 @@ from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import EvaluationResult, Status
 
 _BAD_LINES_SHOWN: Final = 20
-_WAITING_BYTES: Final = 64 << 20  # bytes of results that wait for a slower row before them
-_OTHER_FORMATS: Final = (".csv", ".tsv", ".parquet", ".xlsx")  # suffixes that results cannot have
+_WAITING_BYTES: Final = 64 << 20  # how many bytes of results may wait for a slower row before them
+_OTHER_FORMATS: Final = (".csv", ".tsv", ".parquet", ".xlsx")  # suffixes that a file of results cannot have
 
 
 def run(
@@ -192,7 +192,7 @@ def run(
 
 
 class OrderedLines:
-    """Writes lines in the order of their numbers, from 0 on, while at most 64 MB wait for an earlier line."""
+    """Writes lines in the order of their numbers, from 0 on; at most 64 MB wait for an earlier line."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -201,7 +201,7 @@ class OrderedLines:
         self._waiting_bytes = 0
 
     def write(self, number: int, line: bytes) -> None:
-        """Write a line, now or after those before it."""
+        """Write a line, now or after the lines before it."""
         if number < self._next:
             self._file.write(line)
             return
@@ -215,7 +215,7 @@ class OrderedLines:
             self.flush()
 
     def flush(self) -> None:
-        """Write all waiting lines, even before earlier ones."""
+        """Write all waiting lines, even if earlier lines are missing."""
         for number, line in sorted(self._waiting.items()):
             self._file.write(line)
             self._next = number + 1
@@ -243,7 +243,7 @@ class ScoredRows:
         """Return the corpus scores over all rows that scored; None for an evaluator without corpus scores.
 
         Raises:
-          InvalidRequest: the rows went to a host in several requests, so that it cannot compute them.
+          InvalidRequest: the rows went to a host in several requests, so that the host cannot compute these scores.
         """
         if not self._has_corpus_scores:
             return None
@@ -279,8 +279,8 @@ class Run:
     as_json: bool
     url: str | None
     _rows: RowFile = field(init=False)
-    _told: set[str] = field(init=False, default_factory=set)  # messages about bad lines that were printed
-    _waiting: dict[int, FileRow] = field(init=False, default_factory=dict)  # rows read that have no result yet
+    _told: set[str] = field(init=False, default_factory=set)  # messages about bad lines that were printed already
+    _waiting: dict[int, FileRow] = field(init=False, default_factory=dict)  # rows that were read and have no result yet
     _summary: Summary = field(init=False, default_factory=Summary)
     _groups: Groups = field(init=False, default_factory=Groups)
     _scored: ScoredRows = field(init=False, default_factory=ScoredRows)
@@ -330,7 +330,7 @@ class Run:
         return self._exit_code()
 
     async def _require_first_rows(self, target: EvaluationService) -> None:
-        """Refuse a mapping of columns that the file lacks, and code that reads outputs if the rows have none."""
+        """Refuse a mapping to columns that the file lacks, and code that reads outputs if the rows have none."""
         bytes_ = self.settings.body_mb << 20
         first = first_rows_of_file(self.data, self.mapping, max_row_bytes=bytes_, format_=self.format_)
         if first is not None:
@@ -367,9 +367,9 @@ class Run:
                     progress.advance(self._rows.position, self._summary)
 
     async def _score_together(self, target: EvaluationService) -> None:
-        if self.shard is not None:  # a shard does not have all rows
+        if self.shard is not None:  # a shard does not have all rows, so it has no corpus scores
             return
-        rows = self._open_rows(lambda _line, _message: None)  # bad lines were reported at the first reading
+        rows = self._open_rows(lambda _line, _message: None)  # bad lines were reported when the file was read first
         try:
             self._summary.together = await self._scored.score_corpus(target, self.given.evaluator, rows)
         except InvalidRequest as error:
@@ -379,7 +379,8 @@ class Run:
         for index, source in enumerate(self._rows):
             self._waiting[index] = source
             if self.by is not None:
-                self._groups.open(value_in(source.record, self.by))  # in the order of rows, in which they do not end
+                # in the order of the rows, because they end in another order
+                self._groups.open(value_in(source.record, self.by))
             yield source.row
 
     def _line(self, source: FileRow, result: EvaluationResult) -> bytes:

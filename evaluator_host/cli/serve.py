@@ -1,4 +1,7 @@
-"""`serve`: runs the host as an HTTP server. Listening on an address that other machines reach requires a key."""
+"""`serve`: runs the host as an HTTP server.
+
+To listen on an address that other machines can reach, there must be a key.
+"""
 
 import atexit
 import errno
@@ -18,8 +21,9 @@ from evaluator_host.platform.terminal.console import out
 from evaluator_host.types.errors import Misconfigured
 
 _BACKLOG: Final = 2048
-_FEWEST_DESCRIPTORS: Final = 64  # about as many as an idle host and one sandbox have open
-_STOP_S: Final = 4.8  # seconds after the grace: to answer the calls under way, store results, end sandboxes
+_FEWEST_DESCRIPTORS: Final = 64  # about as many descriptors as an idle host and one sandbox have open
+# seconds after the grace period in which running calls are answered, results stored, and sandboxes ended
+_STOP_S: Final = 4.8
 
 
 def serve(
@@ -38,22 +42,22 @@ def serve(
     """Serve the API and the pages until SIGINT, SIGTERM or SIGHUP. Options override EVALUATOR_HOST_* variables."""
     require_descriptors()
     settings = load_settings(host=host, port=port, data_dir=data_dir, sandbox=sandbox, workers=workers)
-    gc.disable()  # no search for garbage during imports: it would take a tenth of the start
+    gc.disable()  # a search for garbage during imports would take a tenth of the start
     from evaluator_host.platform.http.error_log import log_to_stderr  # noqa: PLC0415
     from evaluator_host.server.server import require_key, serve_http  # noqa: PLC0415 - FastAPI, which `run` never needs
     from evaluator_host.server.workers import open_workers  # noqa: PLC0415
 
     gc.freeze()
     gc.enable()
-    forker = Forker()  # created before anything starts a thread
+    forker = Forker()  # created before anything starts a thread, because it forks
     log_to_stderr(debug=cli_state.debug)
     if not _is_loopback(settings.host):
         run_async(lambda: require_key(settings))
-    faulthandler.enable()  # a crash of native code is in the log, too
-    atexit.register(_only_free_memory)  # registered first, so that it is called last
+    faulthandler.enable()  # a crash in native code is logged, too
+    atexit.register(_only_free_memory)  # what is registered first is called last
 
     def end_in_time() -> None:
-        """End the process after its grace, even if a thread still computes or a system call does not return."""
+        """End the process after its grace period, even if a thread still computes or a system call does not return."""
         faulthandler.dump_traceback_later(settings.stop_grace_s + _STOP_S, exit=True)
 
     with (
@@ -64,13 +68,13 @@ def serve(
 
 
 def _only_free_memory() -> None:
-    """Lift the time limit while the interpreter ends: everything is stored, and only memory is left to free."""
+    """Lift the time limit while the interpreter ends: everything is stored by now, and only memory is left to free."""
     faulthandler.cancel_dump_traceback_later()
     gc.freeze()
 
 
 def require_descriptors() -> str:
-    """Check the limit of open files, which includes connections; return it as text for a message.
+    """Check the limit of open files, which includes connections; return it as a string for a message.
 
     Raises:
       Misconfigured: the limit is too low for a host.
@@ -96,7 +100,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address, port))
-        # set after `bind`, so that a second host cannot have the same port
+        # set only after `bind`, so that a second host cannot take the same port
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.listen(_BACKLOG)
     except OSError as error:

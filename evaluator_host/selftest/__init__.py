@@ -2,7 +2,7 @@
 
 An *attack* is a short user program, the exact outcome that it must have, and the guards that give it that outcome. One
 catalogue serves `evaluator-host selftest` (an operator's settings and backend) and `tests/attacks/` (every backend, and
-backends with a guard taken away, where the attack must be reported as getting through).
+backends without one guard, where the report must say that the attack got through).
 
     attacks/        the catalogue: programs and one TOML file per group; its README.md says how to write an attack
     attack.py       Attack, Expected, Guard, Group: the format

@@ -8,10 +8,11 @@ from evaluator_host.types.evaluator import Isolation, Language, Limits
 from evaluator_host.types.outcome import ErrorCode, Status
 
 CALM_SCORE: Final = 0.25
-"""Score of an attack's program for a calm row (`inputs["calm"]` is true), before and after its attack."""
+"""The score that an attack's program gives a harmless row (`inputs["calm"]` is true), before and after the attack."""
 
 SMALL: Final = Limits(timeout_s=20.0, memory_mb=128, processes=32, disk_mb=16)
-"""Limits of an attack that names none. Sandboxes of equal limits are interchangeable, so few kinds keep a run short."""
+"""Limits of an attack that names none. Sandboxes with equal limits are interchangeable, so a run with few kinds is
+short."""
 
 
 class Group(StrEnum):
@@ -28,46 +29,46 @@ class Group(StrEnum):
     CPU = "cpu"
     SOURCE = "source"
     NEIGHBOURS = "neighbours"
-    GATEWAY = "gateway"  # a granted model
-    ESCAPE = "escape"  # escape from a language's own confinement: contexts of V8
-    HOST = "host"  # the host's own API, by requests: `host.py`
+    GATEWAY = "gateway"  # the models that an evaluator was granted
+    ESCAPE = "escape"  # escape from the confinement that the language itself has: contexts of V8
+    HOST = "host"  # the host's own API, by requests (`host.py`)
 
 
 class Guard(StrEnum):
     """One protection of the sandbox, the runner or the host; `tests/attacks/weakened.py` can switch each off."""
 
     NETWORK = "network"  # a network namespace with nothing in it
-    ROOT = "root"  # a root that has only the runtime, and no files of the host
-    READ_ONLY = "read-only"  # a root that cannot be written to
-    SCRATCH = "scratch"  # a /tmp of its own
-    PROC = "proc"  # a process namespace, with a /proc that shows no others
-    IPC = "ipc"  # an IPC namespace of its own
+    ROOT = "root"  # a root folder that has only the runtime, and no files of the host
+    READ_ONLY = "read-only"  # a root folder that cannot be written to
+    SCRATCH = "scratch"  # its own /tmp
+    PROC = "proc"  # a process namespace, whose /proc shows no other processes
+    IPC = "ipc"  # its own IPC namespace
     SECCOMP = "seccomp"
     # no capabilities, an unprivileged user, no new privileges, no further user namespaces
     CAPABILITIES = "capabilities"
-    ENVIRONMENT = "environment"  # a cleared environment
+    ENVIRONMENT = "environment"  # no environment variables of the host
     MEMORY = "memory"
     PROCESSES = "processes"
     DISK = "disk"  # a /tmp of limited size
     TIMEOUT = "timeout"
-    LOGS = "logs"  # the runner keeps at most `log_kb` of a stream
+    LOGS = "logs"  # the runner keeps at most `log_kb` of each stream
     RESULT = "result"  # the runner sends at most `result_kb` of a result
-    ROWS = "rows"  # a process (Python) or context (JavaScript) for each row
+    ROWS = "rows"  # a process (Python) or context (JavaScript) of its own for each row
     CLEANING = "cleaning"  # the runner removes processes and files between rows
     CHANNEL = "channel"  # a row cannot reach the runner's descriptors and memory
     PRISTINE = "pristine"  # the runner uses no name that user code can replace
     ENCODING = "encoding"  # the runner encodes a returned value without trusting the value's own methods
     VERDICT = "verdict"  # a row that ends without an answer counts as failed
-    STREAMS = "streams"  # the runner reads a row's output all the time, and trusts none of its streams
+    STREAMS = "streams"  # the runner keeps reading a row's output, and trusts none of its streams
     ANSWERS = "answers"  # the runner checks the form of each answer that a row's process sends
     SOURCE = "source"  # the host cleans pasted code
-    GATE = "gate"  # the host serves granted models to the row that runs, within its budget, and keeps their keys
-    HOST = "host"  # the host treats all that a sandbox sends as data, and its end or silence as a failure
+    GATE = "gate"  # the host serves granted models only to the row that runs, within its budget, and keeps their keys
+    HOST = "host"  # the host treats everything that a sandbox sends as data, and its end or silence as a failure
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One outcome that counts as stopped. An attack lists several where the outcome depends on the machine.
+    """One outcome that counts as stopped. An attack lists several if the outcome depends on the machine.
 
     Attributes:
       status: Status of the result; None when the host refuses the evaluator (InvalidRequest, before any sandbox).
@@ -87,7 +88,7 @@ class Expected:
 
 
 NOTHING: Final = Expected(Status.SCORED, 0.0)
-"""The program ran to its end and got hold of nothing."""
+"""The program ran to its end, and reached nothing that it should not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,18 +99,18 @@ class Attack:
       name: Unique; lower-case words joined by hyphens. Begins with `javascript-` for languages other than Python.
       group: The part of the system that it targets.
       code: The whole program.
-      why: The guard that stops it, in one sentence.
+      why: A sentence on the guard that stops it.
       expected: Outcomes, each of which means that the attack was stopped.
-      without: Guards without which the attack gets through. Empty if no guard can be switched off on its own; `seen`
-        then says how the attack was seen to get through.
-      seen: How the attack was seen to get through, if `without` is empty.
+      without: Guards without which the attack gets through. Empty if no guard can be switched off alone; `seen` then
+        says how somebody saw the attack get through.
+      seen: How somebody saw the attack get through, if `without` is empty.
       like: Numbers of public flaws in other sandboxes (`CVE-…`) that the attack tries here.
-      witness: A program of another workspace that runs while this attack's sandbox still lives and looks for what the
-        attack left or holds; must get hold of nothing.
-      calm: Whether the program scores `CALM_SCORE` for a calm row, with which it is asked again after the attack. False
+      witness: A program of another workspace that runs while this attack's sandbox still lives. It looks for what the
+        attack left or holds, and must find nothing.
+      calm: Whether the program scores `CALM_SCORE` for a harmless row, which it gets after the attack. False
         for code that fails to load: the hostile row then runs a second time and must have the same outcome.
       data: Paths of data files of the attack and its witness; each file has `inputs["mark"]`.
-      isolation: `batch` sends the hostile row and then a calm one to the same process.
+      isolation: `batch` sends the hostile row and then a harmless one to the same process.
       safe: Whether `selftest` runs it. False for an attack that is costly and proves nothing about a deployment.
     """
 

@@ -1,4 +1,4 @@
-"""Places listeners and a file with a secret on the host. An attack that reaches one was not stopped."""
+"""Places listeners and a file with a secret on the host. An attack that reaches one of them was not stopped."""
 
 import asyncio
 import hashlib
@@ -29,11 +29,11 @@ ENGINE_SOCKETS: Final = (
     "/var/run/crio/crio.sock",
 )
 MODEL: Final = "canary"
-SLOW: Final = "*.slow.invalid:80"  # names that exist nowhere (RFC 2606), so the machine is not asked for them
+SLOW: Final = "*.slow.invalid:80"  # names that exist nowhere (RFC 2606), so this machine is never asked for them
 _SILENT_S: Final = 4.0
 _PREFIX: Final = "selftest-"
 _SLOW_S: Final = 1.5
-_MARK_BYTES: Final = 6  # random bytes: their hex digits and two letters fit into the name of a process
+_MARK_BYTES: Final = 6  # number of random bytes: their hex digits and two letters fit into the name of a process
 
 
 @dataclass(slots=True)
@@ -42,8 +42,8 @@ class Canaries:
 
     Attributes:
       inputs: The part of an attack's `inputs` that says where they are.
-      secret: Content of the file; must never be in a result.
-      visits: For each connection that was made to a listener, its name.
+      secret: Content of the file, which must never be in a result.
+      visits: The listener's name for each connection that was made to one.
       model_url: Base URL of a model whose key is the secret; it answers with that key, and with how often it was asked.
     """
 
@@ -146,14 +146,14 @@ def _counting(
 async def _unix_server(canaries: Canaries, path: Path) -> list[asyncio.Server]:
     try:
         server = await asyncio.start_unix_server(_counting(canaries, "socket"), path)
-    except OSError:  # the data directory's path is longer than a socket's name may be
+    except OSError:  # the path of the data directory is longer than the path of a socket may be
         return []
     _open_to_all(path)
     return [server]
 
 
 def _model(canaries: Canaries) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]:
-    """Play a provider. `count X` asks how often X was asked; `wait X` is answered after a second and a half."""
+    """Play a provider of models. `count X` asks how often X was asked; `wait X` gets its answer after 1.5 seconds."""
     questions: Counter[str] = Counter()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -182,6 +182,6 @@ def _addresses() -> list[str]:
     found = []
     for family, elsewhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((elsewhere, 9))  # an address for examples; the kernel picks a route, and sends nothing
+            probe.connect((elsewhere, 9))  # an address for examples, to which the kernel finds a route; nothing is sent
             found.append(probe.getsockname()[0])
     return found

@@ -50,7 +50,7 @@ async function evaluate(inputs, outputs, trace) {
 
 
 class _Outcome(BaseModel):
-    """An expected outcome, as a table of the TOML file."""
+    """An expected outcome, given as a table in the TOML file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -62,13 +62,13 @@ class _Outcome(BaseModel):
     log: str | None = None
 
     def expected(self) -> Expected:
-        """Return the outcome in the form that attacks store; a refused evaluator has no result, and so no status."""
+        """Return the outcome in the form that attacks have; a refused evaluator has no result, and so no status."""
         status = None if self.status == "refused" else self.status
         return Expected(**{**dict(self), "status": status})
 
 
 class _Table(BaseModel):
-    """The table of one attack, completed by the group's `[defaults]`."""
+    """The TOML table of one attack, completed with the group's `[defaults]`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -108,7 +108,7 @@ def program_of(language: Language, body: str) -> str:
 
 
 def _group_folders(folder: Path) -> list[Path]:
-    """Return the folders of a language's groups, in the order of `Group`."""
+    """Return the folders of a language's groups of attacks, in the order of `Group`."""
     found = {path.name for path in folder.iterdir() if path.is_dir()}
     for name in sorted(found - {*Group, _INCLUDES, "__pycache__"}):
         raise ValueError(f"{folder / name}: there is no group of that name; Group in attack.py lists them")
@@ -146,7 +146,7 @@ def _attacks(folder: Path) -> Iterator[Attack]:
 
 
 def _details(table: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of an `Attack` that its table gives."""
+    """Return the fields of an `Attack` that its table sets."""
     details = dict(_Table.model_validate(table))
     details["expected"] = tuple(one.expected() for one in details["expected"])
     details["limits"] = replace(SMALL, **details["limits"])
@@ -165,7 +165,7 @@ def _read_tables(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def _problems(error: TypeError | ValidationError) -> str:
-    if isinstance(error, TypeError):  # `replace` got a limit that does not exist
+    if isinstance(error, TypeError):  # the table has a limit that does not exist
         return f"limits: {error}"
     return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
 
@@ -188,7 +188,7 @@ def _program_file(folder: Path, name: str) -> tuple[Path, Language]:
 
 
 def _text(program: Path) -> str:
-    """Return a program with its includes."""
+    """Return a program with the files that it includes."""
 
     def included(match: re.Match[str]) -> str:
         file = program.parents[1] / _INCLUDES / match[1]
@@ -200,7 +200,7 @@ def _text(program: Path) -> str:
 
 
 def expand(text: str) -> str:
-    """Return a text in which each `{{'x' * 100}}` is replaced by `x` a hundred times."""
+    """Return the text with each `{{'x' * 100}}` replaced by a hundred `x`."""
     return _REPEATED.sub(_repeated, text)
 
 

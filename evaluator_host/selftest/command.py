@@ -97,7 +97,7 @@ def _chosen(groups: Sequence[Group] | None, languages: Sequence[Language] | None
 
 async def _attacked(settings: Settings, attacks: Sequence[Attack]) -> Report:
     done = 0
-    with err.status(f"{len(attacks)} attacks") as status:  # the status is shown only on a terminal
+    with err.status(f"{len(attacks)} attacks") as status:  # shown on terminals only
 
         def progress(result: AttackResult) -> None:
             nonlocal done
@@ -108,12 +108,12 @@ async def _attacked(settings: Settings, attacks: Sequence[Attack]) -> Report:
 
 
 def _at_once() -> int:
-    """Return how many attacks run at a time: most of them only wait, and a serving host needs the machine too."""
+    """Return how many attacks run at a time: most of them only wait, but a host that serves needs the machine too."""
     return max(2, min(8, 2 * (os.cpu_count() or 1)))
 
 
 def _advice(attack: Attack) -> str:
-    """Return what the operator should do when this attack got through, by the guard that should have stopped it."""
+    """Return what the operator should do if this attack got through, by the guard that should have stopped it."""
     known = [_ADVICE[guard] for guard in sorted(attack.without) if guard in _ADVICE]
     return "; ".join([known[0] if known else _RENEW_RUNNER, _ALWAYS])
 

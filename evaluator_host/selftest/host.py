@@ -1,8 +1,7 @@
-"""Attacks on the host's own API: what one caller sends must neither stop the host nor change another caller's answers.
+"""Attacks the host's own API: no caller's requests may stop the host or change another caller's answers.
 
-A second host with the settings of the deployment runs in processes of its own, as many as `serve` starts, with a
-database, a data folder and a port of its own. While an attack's requests run, another workspace asks `/healthz` and
-evaluates.
+A second host with the settings of the deployment runs in separate processes, as many as `serve` starts, with its own
+database, data folder and port. While an attack's requests run, another workspace asks `/healthz` and evaluates rows.
 """
 
 import asyncio
@@ -37,8 +36,8 @@ from evaluator_host.types.errors import SandboxUnavailable
 ATTACKERS: Final = "selftest-attacker"
 NEIGHBOURS: Final = "selftest-neighbour"
 _FOLDERS: Final = "selftest-"
-_ANSWER_S: Final = 5.0  # seconds of the host's processor time for `/healthz`; a sound host takes milliseconds
-_LONGEST_S: Final = 120.0  # seconds of wall-clock time, for a machine that gives the host no processor
+_ANSWER_S: Final = 5.0  # processor seconds that the host may use for `/healthz`; a sound host takes milliseconds
+_LONGEST_S: Final = 120.0  # seconds on the clock, for a machine that gives the host no processor
 _ATTACK_S: Final = 30.0  # seconds for all requests of an attack
 _START_S: Final = 60.0
 _STOP_S: Final = 20.0
@@ -53,12 +52,12 @@ class Request(BaseModel):
     """One request of an attack.
 
     Attributes:
-      path: `{job}` stands for the job that a request before it made.
+      path: Path of the route; `{job}` stands for the job that an earlier request made.
       body: The body; `{{'x' * 100}}` in it stands for `x` a hundred times.
       file: Name of a body in `hostile_files.FILES`, in place of `body`.
-      times: How often it is sent.
+      times: How often the request is sent.
       streams: Number of event streams to open at once and hold for a second, in place of `times` requests.
-      follow: Whether to wait for the job that it makes.
+      follow: Whether to wait for the job that the request makes.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -74,7 +73,7 @@ class Request(BaseModel):
     follow: bool = False
 
     def encoded(self) -> tuple[bytes, dict[str, str]]:
-        """Return the body of the request as it is sent, and its headers."""
+        """Return the body of the request in the form in which it is sent, and its headers."""
         content = FILES[self.file]() if self.file else expand(self.body).encode()
         headers = {"Content-Type": self.type}
         return (gzip.compress(content), {**headers, "Content-Encoding": "gzip"}) if self.gzip else (content, headers)
@@ -109,10 +108,10 @@ def _tables() -> dict[str, _Table]:
 async def attack_host(
     settings: Settings, attacks: Sequence[Attack], *, progress: Callable[[AttackResult], None]
 ) -> tuple[tuple[AttackResult, ...], tuple[str, ...]]:
-    """Start a host, run the attacks on its API one after the other, and stop it.
+    """Start a host, run the attacks on its API one after another, and stop the host.
 
     Returns:
-      The results, and each problem of the host after all of them.
+      The results, and each problem that the host has after all attacks.
 
     Raises:
       SandboxUnavailable: the host does not start.
@@ -132,7 +131,7 @@ class _Host:
     """The host under attack, as its two workspaces see it."""
 
     def __init__(self, process: Any, attacker: httpx.AsyncClient, neighbour: httpx.AsyncClient) -> None:
-        self.peak_memory_mb = 0.0  # highest memory of any process of the host
+        self.peak_memory_mb = 0.0  # highest memory use of any process of the host
         self._process = process
         self._attacker = attacker
         self._neighbour = neighbour
@@ -151,7 +150,7 @@ class _Host:
             await asyncio.sleep(_PAUSE_S)
 
     async def attacked(self, attack: Attack, table: _Table) -> AttackResult:
-        """Send an attack's requests, watch the neighbour meanwhile, and ask it once more afterwards."""
+        """Send an attack's requests, watch the other workspace meanwhile, and ask it once more afterwards."""
         started = time.monotonic()
         sending = asyncio.create_task(self._send(table.requests))
         problems: list[str] = []
@@ -178,7 +177,7 @@ class _Host:
             yield f"another workspace had no answer: {error!r}"
 
     async def _ask_health(self, patience_s: float) -> None:
-        """Ask `/healthz`; raise when the host, not the machine, takes longer than `patience_s`."""
+        """Ask `/healthz`; raise if the host, not the machine, takes longer than `patience_s`."""
         began, before_s = time.monotonic(), self._used_s()
         while True:
             try:
@@ -201,7 +200,7 @@ class _Host:
 
     async def _send(self, requests: Sequence[Request]) -> list[str]:
         problems: list[str] = []
-        with suppress(TimeoutError):  # only the attacker may time out, not the neighbour
+        with suppress(TimeoutError):  # only the attacker may time out, not the other workspace
             async with asyncio.timeout(_ATTACK_S):
                 for request in requests:
                     for _ in range(request.times):
@@ -285,7 +284,7 @@ def _prepared_folder(folder: Path, settings: Settings) -> Path:
 
 
 def _client(address: str, token: str) -> httpx.AsyncClient:
-    """Return a client that opens a connection for each request: an idle one may close while a request is sent."""
+    """Return a client that opens a connection for each request, since an idle one may close as a request is sent."""
     limits = httpx.Limits(max_keepalive_connections=0)
     headers = {"Authorization": f"Bearer {token}"}
     return httpx.AsyncClient(base_url=address, headers=headers, trust_env=False, limits=limits)

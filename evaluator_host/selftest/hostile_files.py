@@ -1,4 +1,4 @@
-"""Files that unfold or nest, for the attacks on the host: a Parquet file, and a package on an index of its own."""
+"""Makes files that unpack or nest, for attacks on the host: a Parquet file, and a package on its own index."""
 
 import io
 import zipfile

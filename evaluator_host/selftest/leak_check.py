@@ -14,9 +14,10 @@ from evaluator_host.engine.sandbox.linux.instance import this_instance
 from evaluator_host.engine.system.tree import walk
 
 _PROC: Final = Path("/proc")
-_MOST_BYTES: Final = 1 << 20  # most bytes read of a command line, of which one argument has at most 128 KB
+# maximum number of bytes to read of a command line, of which one argument has at most 128 KB
+_MOST_BYTES: Final = 1 << 20
 _SPARE_DESCRIPTORS: Final = 8
-# Descriptors that are opened once and kept, such as a resolver's socket; a real leak grows with every sandbox.
+# Descriptors that are opened once and kept, such as a resolver's socket. A real leak grows with every sandbox.
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def leaks(before: Snapshot, after: Snapshot) -> list[str]:
 
 
 def marked_processes(marks: Iterable[str]) -> dict[str, list[int]]:
-    """Return the processes of this machine with a mark in their name or command line, by mark."""
+    """Return the ids of this machine's processes that have a mark in their name or command line, by mark."""
     wanted = [(mark, mark.encode()) for mark in marks]
     found: dict[str, list[int]] = {}
     for entry in os.listdir(_PROC):  # noqa: PTH208 - many times a second
@@ -73,7 +74,7 @@ def marked_processes(marks: Iterable[str]) -> dict[str, list[int]]:
 
 
 def marked_files(mark: str, data_dir: Path) -> list[str]:
-    """Return the host's files with a mark in their name, in the folders where a program could write one."""
+    """Return the host's files with a mark in their names, in the folders where a program could write one."""
     folders = {Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), data_dir}  # noqa: S108
     found: list[str] = []
     for folder in folders:
@@ -125,7 +126,7 @@ def _memory_mb(pid: int) -> float:
 
 
 def _read_quickly(path: str) -> bytes:
-    """Return the start of a file; each attack reads two of every process of the machine."""
+    """Return the start of a file, quickly: for each attack, two files of every process on the machine are read."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

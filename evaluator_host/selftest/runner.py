@@ -20,13 +20,15 @@ from evaluator_host.selftest.trial import AttackResult, Verdict, neighbour_probl
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
 _ENGINE: Final = "unix:///var/run/docker.sock"  # the address that docker-py uses by default
-# MB by which the host may grow: buffers of frames, of at most 64 MiB each. A guest's gigabyte would exceed it.
+# MB by which the host may grow: buffers of frames, of at most 64 MiB each. If it read a guest's gigabyte, it would grow
+# more.
 _MORE_MEMORY_MB: Final = 192.0
-_LOAD_TIMEOUT_S: Final = 2.0  # seconds to load: some attacks hang there, honest programs take milliseconds
-_IDLE_TTL_S: Final = 5.0  # seconds that a sandbox stays idle: none is reused, and each slows the search for processes
-_SETTLED_S: Final = 10.0  # an engine under load takes seconds to remove a container
+_LOAD_TIMEOUT_S: Final = 2.0  # seconds to load code: some attacks hang there, and honest programs take milliseconds
+# seconds that a sandbox stays idle: none is reused, and each slows down the search for processes
+_IDLE_TTL_S: Final = 5.0
+_SETTLED_S: Final = 10.0  # seconds to wait, because an engine under load takes some to remove a container
 _POLL_S: Final = 0.2
-_TIMES_ALONE: Final = 2  # runs alone for an attack that ran out of time while others kept the machine busy
+_TIMES_ALONE: Final = 2  # how often an attack runs alone if it ran out of time while others kept the machine busy
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,8 @@ class Report:
 
     Attributes:
       backend: Name of the sandbox backend.
-      results: In the catalogue's order.
-      host: Each problem of the host after all attacks.
+      results: The results, in the catalogue's order.
+      host: Each problem that the host has after all attacks.
     """
 
     backend: str
@@ -63,7 +65,7 @@ async def attack_deployment(
     Args:
       settings: Settings of the deployment.
       attacks: Attacks to run.
-      at_once: Attacks that run at the same time.
+      at_once: Number of attacks that run at the same time.
       progress: Called with each result as it comes.
       again: How often an attack that only ran out of time is run once more, alone.
 
@@ -115,7 +117,7 @@ async def run_attacks(
     progress: Callable[[AttackResult], None],
     again: int,
 ) -> tuple[AttackResult, ...]:
-    """Run attacks on a service; arguments and exceptions as for `attack_deployment`."""
+    """Run attacks on a service; arguments and exceptions are those of `attack_deployment`."""
     turn = asyncio.Semaphore(at_once)
 
     async def one(attack: Attack) -> AttackResult:
@@ -136,14 +138,14 @@ async def run_attacks(
         return result
 
     for language in dict.fromkeys(attack.language for attack in attacks):
-        for problem in await neighbour_problems(service, language):  # checked before any attack
+        for problem in await neighbour_problems(service, language):  # the neighbour must be fine before any attack
             raise SandboxUnavailable(f"a harmless evaluator does not run as it should: {problem}")
     together = await asyncio.gather(*(one(attack) for attack in attacks))
     return tuple([await alone(result) for result in together])
 
 
 async def _host_problems(service: Service, canaries: Canaries, before: Snapshot) -> AsyncIterator[str]:
-    """Yield each problem of the host while it still runs."""
+    """Yield each problem that the host has while it still runs."""
     for name in sorted(set(canaries.visits)):
         yield f"{canaries.visits.count(name)} connections reached the host's listener {name!r}"
     if service.pool.waiting:

@@ -1,4 +1,4 @@
-"""Runs one attack against a deployment, and checks its result, leaks and the next evaluator.
+"""Runs one attack on a deployment, and checks its result, leaks and the next evaluator.
 
 The outcome must be an expected one, the same evaluator and one of another workspace must still answer correctly, and no
 process or file may be left.
@@ -23,12 +23,12 @@ from evaluator_host.types.evaluator import Evaluator, Isolation, Language, Limit
 from evaluator_host.types.outcome import HOST_FAULTS, ErrorCode, EvaluationResult, Status
 
 NEIGHBOUR: Final = "selftest-neighbour"
-"""The workspace of another tenant."""
+"""Name of the workspace of another tenant."""
 _ATTACKER: Final = "selftest"
-_GONE_S: Final = 5.0  # seconds until a row's processes are gone: its sandbox ends them before the next row
+_GONE_S: Final = 5.0  # seconds until a row's processes must be gone: its sandbox ends them before the next row
 _POLL_S: Final = 0.05
 _LONGEST_POLL_S: Final = 0.4  # longest pause between two searches, each of which reads all of /proc
-_ASKED: Final = 2  # requests to the model that a row may make
+_ASKED: Final = 2  # number of requests to the model that a row may make
 _CALM: Final = Expected(Status.SCORED, CALM_SCORE, log="")
 _NEIGHBOURLY: Final = {
     Language.PYTHON: "def evaluate(inputs, outputs, trace):\n    return inputs['x'] / 1000\n",
@@ -68,7 +68,7 @@ class AttackResult:
 
     @property
     def only_timed_out(self) -> bool:
-        """Return whether a time-out was the only problem, so that the attack is tried again alone."""
+        """Return whether a time-out was the only problem; if so, the attack is tried again alone."""
         return bool(self.problems) and all(isinstance(problem, TimedOut) for problem in self.problems)
 
 
@@ -85,7 +85,7 @@ async def run_attack(attack: Attack, service: Service, canaries: Canaries) -> At
 
 
 def differences(result: EvaluationResult, allowed: tuple[Expected, ...]) -> list[str]:
-    """Return how a result differs from every allowed outcome; empty when it equals one of them."""
+    """Return how a result differs from every allowed outcome; empty if it equals one of them."""
     if any(not list(_against(result, expected)) for expected in allowed):
         return []
     found = "; ".join(next(_against(result, expected)) for expected in allowed)
@@ -173,7 +173,7 @@ class _Trial:
         return replace(expected, mentions=expected.mentions.replace("{load_timeout_s}", load_timeout_s))
 
     async def _results(self, evaluator: Evaluator) -> list[EvaluationResult]:
-        """Return the hostile row's result and a calm one's after it."""
+        """Return the result of the hostile row, and that of the harmless row after it."""
         rows = [self._row(calm=False), self._row(calm=True)]
         if self._attack.isolation is Isolation.BATCH:
             return await self._service.evaluate_batch(
@@ -182,7 +182,7 @@ class _Trial:
         return [await self._service.evaluate(evaluator, row, caller=Caller(_ATTACKER)) for row in rows]
 
     def _excesses(self, results: list[EvaluationResult]) -> Iterator[str]:
-        """Yield a message for each thing that no result may contain, whatever the outcome."""
+        """Yield a message for each thing in a result that no result may contain, whatever the outcome."""
         for result in results:
             text = f"{result.reason} {result.logs} {result.error} {result.value}"
             if self._canaries.secret in text:
@@ -229,7 +229,7 @@ async def _once(content: bytes) -> AsyncIterator[bytes]:
 
 
 async def neighbour_problems(service: Service, language: Language) -> list[str]:
-    """Return how another workspace's evaluator was disturbed; empty when its result is right."""
+    """Return how another workspace's evaluator was disturbed; empty if its result is right."""
     x = time.monotonic_ns() % 1000
     evaluator = Evaluator(_NEIGHBOURLY[language], language=language)
     result = await service.evaluate(evaluator, Row(inputs={"x": x}), caller=Caller(NEIGHBOUR))

@@ -1,1 +1,1 @@
-"""Creates a running host from settings; the only package that chooses concrete classes."""
+"""Builds and runs a host from its settings; this is the only package that chooses concrete classes."""

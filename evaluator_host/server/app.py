@@ -24,7 +24,7 @@ from evaluator_host.types.entry_point import EntryPoint
 from evaluator_host.types.evaluation import HostInfo
 from evaluator_host.web.workbench import Workbench, shows_page
 
-_READ_AT_ONCE: Final = 2  # large bodies read at once, in threads
+_READ_AT_ONCE: Final = 2  # number of large bodies that are read at once, in threads
 _DESCRIPTION = "Runs pasted Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score."
 _MIGRATION: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.migrate.host.routes:migration_routes")
 
@@ -55,7 +55,7 @@ def describe_app(settings: Settings) -> FastAPI:
 
 
 def described_host(settings: Settings) -> tuple[Host, Access]:
-    """Return a host and its access without services behind them: enough to list and describe routes."""
+    """Return a host and its access without services behind them; that is enough to list and describe routes."""
     nothing: Any = _Nothing()
     nothing.settings = settings
     host = Host(nothing, nothing)
@@ -74,7 +74,7 @@ def create_calls_app(service: Service, settings: Settings, access: Access, evalu
 
 def _app_with_routes(host: Host, access: Access) -> FastAPI:
     app = _new_app(host.service, host.settings)
-    # The routes are moved, not included: `include_router` would build every route and its schemas again.
+    # The routes are moved here, because `include_router` would build every route and its schemas again.
     app.router.routes += api(host, access).routes
     for name, resource in host.resources.items():
         app.add_resource(name, resource.routes(access))
@@ -91,7 +91,7 @@ def _new_app(service: Service, settings: Settings) -> DescribedApi:
         version=__version__,
         description=_DESCRIPTION,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
-        docs_url=None,  # the workbench serves a /docs page that loads nothing from other sites
+        docs_url=None,  # the workbench serves another /docs page, which loads nothing from other sites
         redoc_url=None,
     )
     app.state.max_rows = settings.max_rows_per_batch
@@ -102,7 +102,7 @@ def _new_app(service: Service, settings: Settings) -> DescribedApi:
 
 
 def _guard(app: FastAPI, service: Service, settings: Settings, access: Access | None) -> None:
-    """Put the checks of keys, hosts and sizes around an application."""
+    """Wrap an application in the checks of keys, hosts and sizes."""
     app.add_middleware(
         AccessMiddleware,
         access=access,

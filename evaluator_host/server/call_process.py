@@ -1,4 +1,4 @@
-"""The further processes of a host that answer calls (evaluations), and the routes between its processes.
+"""The further processes of a host that answer calls (evaluations), and the connections between its processes.
 
 A call is routed by its evaluator's code to the process in which that evaluator is loaded. All other requests go to the
 first process.
@@ -35,17 +35,18 @@ from evaluator_host.types.errors import HostError, SandboxUnavailable
 from evaluator_host.types.evaluator import EncodedRow, Evaluator, Row
 from evaluator_host.types.outcome import EvaluationResult
 
-_CALLS_AHEAD: Final = 4  # calls of one evaluator to send to its process, for each sandbox that it may have there
+# number of calls of one evaluator that are sent to its process for each sandbox that it may have there
+_CALLS_AHEAD: Final = 4
 _CALLS: Final = frozenset({"/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/healthz"})
-_PART_BYTES: Final = 1 << 16  # bytes of an answer to pass on at once
+_PART_BYTES: Final = 1 << 16  # number of bytes of an answer that are passed on at once
 _OF_CONNECTIONS: Final = frozenset({b"connection", b"keep-alive", b"expect"})
 
 
 class CallProcess(Part):
-    """The services of a further process of a host: it answers calls, and passes other requests on to the first one.
+    """The services of a further process of a host: it answers calls, and passes other requests on to the first process.
 
-    `number` is that of this process (the first has 0), `folder` has the processes' Unix sockets, and `inner` is the
-    first process's port for requests that are passed on.
+    `number` is the number of this process (the first has 0), `folder` has the processes' Unix sockets, and `inner` is
+    the first process's port for requests that are passed on.
     """
 
     def __init__(self, settings: Settings, backend: SandboxChoice, number: int, folder: str, inner: int) -> None:
@@ -65,7 +66,7 @@ class CallProcess(Part):
         self._ending.add_done_callback(lambda _: self.stopping.set())
 
     async def leave(self, refusal: str | None) -> None:
-        """Tell the first process that this one ends as planned, or why it cannot work (`refusal`)."""
+        """Tell the first process that this process ends as planned, or why it cannot work (`refusal`)."""
         with suppress(ChannelClosed):
             if refusal is not None:
                 await self._channel.call("refuse", refusal)
@@ -111,7 +112,7 @@ class CallOwners(Peers):
     def __init__(self, settings: Settings, folder: str, number: int) -> None:
         self._folder, self._number, self._count = folder, number, settings.workers
         self._sockets = Path(folder)
-        self._channels: dict[int, Channel] = {}  # channels to other processes, by number
+        self._channels: dict[int, Channel] = {}  # channels to the other processes, by number
         self._under_way: Counter[int] = Counter()
         self._most = _CALLS_AHEAD * settings.max_sandboxes_per_evaluator
 
@@ -126,7 +127,7 @@ class CallOwners(Peers):
             channel = await self._channel_to(owner)
             headers = spans.carrier() if (spans := recorder()) is not None else None
             result: EvaluationResult = await channel.call("evaluate", headers, evaluator, row, caller)
-        except (OSError, ChannelClosed, RecursionError):  # the process does not run, or the values nest too deeply
+        except (OSError, ChannelClosed, RecursionError):  # the process is not running, or the values nest too deeply
             return None
         else:
             return result
@@ -139,7 +140,7 @@ class CallOwners(Peers):
         if (known := self._channels.get(owner)) is None or known.ended.is_set():
             path = str(self._sockets / str(owner))
             _, made = await asyncio.get_running_loop().create_unix_connection(lambda: Channel(_nothing), path)
-            if self._channels.get(owner) is known:  # a faster call may have connected meanwhile
+            if self._channels.get(owner) is known:  # another call may have connected meanwhile
                 self._channels[owner] = made
             else:
                 made.close()
@@ -149,9 +150,9 @@ class CallOwners(Peers):
     async def answering(self, service: Service) -> AsyncIterator[None]:
         """Answer the calls that other processes send to this one during the block."""
         opened = os.open(self._folder, os.O_PATH | os.O_DIRECTORY)
-        self._sockets = Path(f"/proc/self/fd/{opened}")  # a short name: paths of sockets have at most 107 bytes
+        self._sockets = Path(f"/proc/self/fd/{opened}")  # a short name, because paths of sockets have at most 107 bytes
         served, path = _OwnCalls(service), self._sockets / str(self._number)
-        path.unlink(missing_ok=True)  # the socket of a process that died
+        path.unlink(missing_ok=True)  # a process that died may have left its socket
         server = await asyncio.get_running_loop().create_unix_server(served.accept, str(path))
         try:
             yield
@@ -164,7 +165,7 @@ class CallOwners(Peers):
 
 
 async def _nothing(name: str, _: tuple[Any, ...]) -> None:
-    """Refuse every call: the owner of an evaluator never calls the process that called it."""
+    """Refuse every call, because the owner of an evaluator never calls the process that called it."""
     raise HostError(f"this process of the host does not answer calls of {name!r}")
 
 
@@ -194,7 +195,7 @@ class _OwnCalls:
 class _PassedOn:
     """ASGI application that answers calls here, and has the first process of the host answer everything else.
 
-    Requests are passed on unchanged, so that the checks there see them as if there were no other process.
+    Requests are passed on unchanged, so that the checks there see them as if they had arrived there.
     """
 
     def __init__(self, app: ASGIApp, inner: int) -> None:
@@ -238,7 +239,7 @@ async def _pass_request(scope: Scope, receive: Receive, writer: asyncio.StreamWr
 
 
 class _PassedAnswer:
-    """The parts of an answer to pass on, as a parser finds them."""
+    """The parts of an answer to pass on, collected from a parser's callbacks."""
 
     def __init__(self) -> None:
         self.headers: list[tuple[bytes, bytes]] = []
@@ -249,7 +250,7 @@ class _PassedAnswer:
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Note that the head has ended."""
+        """Note that the head of the answer has ended."""
         self.has_head = True
 
     def on_body(self, part: bytes) -> None:
@@ -261,7 +262,7 @@ class _PassedAnswer:
 
 
 async def _pass_answer(reader: asyncio.StreamReader, send: Send, *, has_body: bool) -> bool:
-    """Send an answer on while it arrives; return whether there was one.
+    """Send an answer on while it arrives; return whether there was an answer.
 
     Raises:
       CutOff: the answer broke off.

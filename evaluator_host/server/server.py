@@ -1,7 +1,7 @@
 """Serves a service over HTTP with uvicorn, from the first sandbox to a clean shutdown.
 
-When the host stops, new calls get 503, and running ones have a while to finish before they get 503 too: every call
-gets exactly one response. A program can embed a host: `serve_http(settings, listener)` needs a listening socket and no
+When the host stops, new calls get 503, and running ones have a while to finish before they get 503 too: every call gets
+exactly one response. A program can embed a host: `serve_http(settings, listener)` needs only a listening socket, and no
 command line.
 """
 
@@ -51,15 +51,15 @@ from evaluator_host.server.app import create_app
 from evaluator_host.types.entry_point import EntryPoint
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
-_OWN_DESCRIPTORS: Final = 224  # descriptors for sixteen sandboxes of six each, logs, database, engine, builds
+_OWN_DESCRIPTORS: Final = 224  # descriptors for sixteen sandboxes (six each), logs, database, engine and builds
 _FEWEST_CONNECTIONS: Final = 64
-_THREAD_TURN_S: Final = 0.0005  # seconds for which a thread keeps the interpreter: a tenth of the default
-_CUT_S: Final = 2.0  # seconds to answer the calls under way with 503 and stop their rows
+_THREAD_TURN_S: Final = 0.0005  # seconds for which a thread keeps the interpreter, a tenth of Python's default
+_CUT_S: Final = 2.0  # seconds to answer running calls with 503 and stop their rows
 _FLUSH_S: Final = 1  # seconds to send the last responses
 _WIRES: Final[EntryPoint[Callable[..., ASGIApp]]] = EntryPoint("evaluator_host.platform.wires.routes:mount_wires")
 Traced: TypeAlias = Callable[[ASGIApp], ASGIApp]
 Application: TypeAlias = tuple[ASGIApp, Callable[[ASGIApp, Traced], ASGIApp]]
-"""An application, and a function that wraps it for serving, with draining and tracing."""
+"""An application, and a function that wraps it with draining and tracing before it is served."""
 _TELEMETRY: Final[EntryPoint[Callable[[str, Metrics | None], AbstractAsyncContextManager[Traced]]]] = EntryPoint(
     "evaluator_host.server.telemetry:open_telemetry"
 )
@@ -68,10 +68,10 @@ _ALWAYS: Final = frozenset({"/healthz", "/metrics"})  # paths that a host answer
 
 
 class Part:
-    """The services that one process of a host runs: all of them. Subclasses run some, for hosts of several processes.
+    """The services that a process of a host runs, here all. Subclasses run some, for hosts with several processes.
 
     Attributes:
-      count: Number of processes that answer calls; they divide the limits of sandboxes and rates equally.
+      count: Number of processes that answer calls; they share the limits of sandboxes and rates equally.
       backend: The sandbox backend, if another process has tested it already; None to choose one.
       listeners: More sockets to listen on.
       process: Name of the process in traces; the first process exports the metrics of all.
@@ -100,14 +100,14 @@ class Part:
         return open_host(service, store)
 
     def stop(self) -> None:
-        """Called when the process begins to stop."""
+        """Stop what this process started; called when the process begins to stop."""
 
 
 ALL: Final = Part()
 
 
 class Drain:
-    """ASGI middleware that refuses or ends requests at shutdown; outermost, so that it sees every request."""
+    """ASGI middleware that refuses or ends requests at shutdown; it is outermost, so that it sees every request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -122,7 +122,7 @@ class Drain:
         self._refusing = True
 
     def cut(self) -> None:
-        """End every running call with a 503, or cut off its response if that has begun."""
+        """End every running call with a 503, or cut off its response if the response has begun."""
         self._refusing = self._cutting = True
         for call in self._calls:
             call.cancel()
@@ -154,7 +154,7 @@ class Drain:
             if not self._cutting:
                 raise
             task.uncancel()
-            if not answering:  # a response that has begun is cut off, because the server closes its connection
+            if not answering:  # a response that has begun is cut off when the server closes its connection
                 await _refuse(scope, receive, send)
         finally:
             self._calls.discard(task)
@@ -170,22 +170,22 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 class _State(ServerState):
-    """The state of a server without a clock: computes the date of a response when it is needed."""
+    """The state of a server without a clock; the date of a response is computed when it is needed."""
 
     @property
     def default_headers(self) -> list[tuple[bytes, bytes]]:
-        """The headers of every response."""
+        """Return the headers of every response."""
         return [(b"date", formatdate(usegmt=True).encode())]
 
     @default_headers.setter
     def default_headers(self, _: list[tuple[bytes, bytes]]) -> None:
-        """Ignore headers of the configuration."""
+        """Ignore the headers of the configuration."""
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that prints a greeting, stops in two steps, and never wakes while it is idle.
+    """A uvicorn server that prints a greeting, stops in two steps, and never wakes up while it is idle.
 
-    The first signal refuses new calls and gives those under way some time; a second one ends them immediately.
+    The first signal makes it refuse new calls and give running calls some time; a second signal ends them immediately.
     Uvicorn's own handlers would end the process before the sandboxes.
     """
 
@@ -259,10 +259,10 @@ class _Server(uvicorn.Server):
 
 async def serve_http(
     settings: Settings,  # the operator's settings
-    listener: socket.socket,  # A bound TCP socket, which may listen already. It is closed at the end.
+    listener: socket.socket,  # a bound TCP socket, which may be listening already; it is closed at the end
     *,
     greet: Callable[[str], object] | None = None,  # called with each line of the greeting, once requests are accepted
-    # event that stops the host like the first signal: calls under way get `settings.stop_grace_s` to end
+    # event that stops the host like the first signal: running calls get `settings.stop_grace_s` to end
     stop: asyncio.Event | None = None,
     on_stop: Callable[[], object] = lambda: None,
     part: Part = ALL,
@@ -344,7 +344,7 @@ def telemetry_of(settings: Settings, process: str) -> Callable[[Metrics | None],
     """Return `open_telemetry` for this process if the settings ask for it, else a context that exports nothing.
 
     Raises:
-      Misconfigured: the settings ask for it, and the extra is not installed or an `OTEL_` variable is invalid.
+      Misconfigured: the settings ask for it, but the extra is not installed or an `OTEL_` variable is invalid.
     """
     if not settings.otel:
         return lambda _: nullcontext(lambda app: app)
@@ -354,7 +354,7 @@ def telemetry_of(settings: Settings, process: str) -> Callable[[Metrics | None],
 
 
 async def require_key(settings: Settings) -> None:
-    """Check that a usable key exists. Without one, anyone who reaches the host could run code on it.
+    """Check that a usable key exists. Without a key, anyone who reaches the host could run code on it.
 
     Raises:
       Misconfigured: there is no usable key.
@@ -377,7 +377,7 @@ def base_url(listener: socket.socket) -> str:
 
 
 def greeting(url: str, backend: str, access: Access) -> tuple[str, ...]:
-    """Return the lines to print once a host listens: its address, its backend, a call to try."""
+    """Return the lines to print once a host listens: its address, its backend, and a call to try."""
     body = {
         # double quotes, because a single one would end the argument in the shell
         "evaluator": {"code": EXACT_MATCH.replace("'", '"')},
@@ -396,7 +396,7 @@ def room_for_connections(sandboxes: int) -> int:
     """Raise this process's limit of descriptors, and return how many are left for connections beside its sandboxes.
 
     The limit is usually 1,024, and the process may raise it; a thousand callers at once and their sandboxes need more.
-    `sandboxes` is the most that this process may have.
+    `sandboxes` is the maximum number of sandboxes that this process may have.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     ceiling = most_descriptors()

@@ -1,7 +1,8 @@
 """Exports the spans and the metrics of a host by OTLP, with OpenTelemetry's own SDK (the extra `otel`).
 
-Imported only when the operator asks for it. The variables `OTEL_*` are read by the SDK. The metrics are those of
-`/metrics`, exported by the first process for all. Each process exports its own spans: its SDK starts after the fork.
+The module is imported only if the operator asks for telemetry. The SDK reads the variables `OTEL_*`. The metrics are
+those of `/metrics`; the first process exports them for all. Each process exports its own spans, because its SDK starts
+after the fork.
 """
 
 import asyncio
@@ -48,7 +49,7 @@ from evaluator_host.types.errors import HostError, Misconfigured
 _SCOPE: Final = "evaluator_host"
 _PROTOCOL: Final = "http/protobuf"
 _PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})  # paths that are requested every few seconds
-_LAST_S: Final = 2.0  # seconds for the last export
+_LAST_S: Final = 2.0  # seconds that the last export may take
 _NS: Final = 1_000_000_000
 _CUMULATIVE: Final = AggregationTemporality.CUMULATIVE
 
@@ -59,7 +60,8 @@ _log = logging.getLogger(__name__)
 async def open_telemetry(process: str, metrics: Metrics | None) -> AsyncIterator[Callable[[ASGIApp], ASGIApp]]:
     """Export spans and metrics during the block; yield a function that wraps an application to record its requests.
 
-    `process` is the name of this process in traces. `metrics` is None in processes whose metrics another one exports.
+    `process` is the name of this process in traces. `metrics` is None if another process exports the metrics of this
+    one.
 
     Raises:
       Misconfigured: an `OTEL_` variable asks for an exporter that this host does not have.
@@ -95,10 +97,10 @@ async def open_telemetry(process: str, metrics: Metrics | None) -> AsyncIterator
 
 
 def _exported(signal: str) -> bool:
-    """Return whether the variables of OpenTelemetry want a signal exported.
+    """Return whether the variables of OpenTelemetry ask for the export of a signal.
 
     Raises:
-      Misconfigured: they name an exporter or a protocol that this host does not have.
+      Misconfigured: the variables name an exporter or a protocol that this host does not have.
     """
     if otel_variable("OTEL_SDK_DISABLED", "false").lower() == "true":
         return False
@@ -129,7 +131,7 @@ def _resource(process: str) -> Resource:
 
 
 async def _in_thread(work: Callable[[], object]) -> None:
-    """Call `work` in a thread, and wait for it; the thread does not keep the process from ending."""
+    """Call `work` in a thread, and wait for it; the process can end while the thread still runs."""
     loop, done = asyncio.get_running_loop(), asyncio.Event()
 
     def run() -> None:
@@ -151,7 +153,7 @@ class _Recorder:
 
     @contextmanager
     def span(self, name: str, attributes: Attributes, carrier: Mapping[str, str] | None = None) -> Iterator[Attributes]:
-        """Record the block as a child of the span in `carrier` or of the open one; yield a dict for more attributes."""
+        """Record the block as a child of the span in `carrier` or the open span; yield a dict for more attributes."""
         with self._open(name, attributes, carrier, SpanKind.INTERNAL) as (_, noted):
             yield noted
 
@@ -170,7 +172,7 @@ class _Recorder:
         return headers
 
     def traced(self, app: ASGIApp) -> ASGIApp:
-        """Return an application whose requests have spans, named by method and route: a path may hold keys."""
+        """Return an application whose requests are spans, named by method and route, since paths may hold keys."""
 
         async def traced(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http" or scope["path"] in _PROBES:
@@ -207,7 +209,7 @@ class _Recorder:
             context,
             kind,
             attributes,
-            record_exception=False,  # an exception's message may quote a user's data
+            record_exception=False,  # the message of an exception may quote a user's data
             set_status_on_exception=False,
         ) as span:
             try:
@@ -224,7 +226,7 @@ class _Recorder:
 async def _export_metrics(
     metrics: Metrics, exporter: OTLPMetricExporter, resource: Resource, *, stop: asyncio.Event, every_s: float
 ) -> None:
-    """Export the metrics of all processes of the host again and again, and once more at the stop."""
+    """Export the metrics of all processes of the host at intervals, and once more when the host stops."""
     since_ns = time.time_ns()
     while not stop.is_set():
         with suppress(TimeoutError):
@@ -238,7 +240,7 @@ def metrics_data(text: bytes, resource: Resource, since_ns: int) -> MetricsData:
 
     Args:
       text: Response of `/metrics`.
-      resource: OpenTelemetry resource that they describe.
+      resource: OpenTelemetry resource that the metrics describe.
       since_ns: Unix time in nanoseconds at which counters were 0.
     """
     found, now_ns = [], time.time_ns()
@@ -271,7 +273,7 @@ def _distributions(family: Family, since_ns: int, now_ns: int) -> list[Histogram
     for labels, kind in kinds.items():
         bounds, counts = zip(*sorted(kind["up_to"]), strict=True)
         each = [count - below for count, below in zip(counts, (0, *counts), strict=False)]
-        unknown = cast("float", None)  # Prometheus keeps neither the smallest nor the largest value
+        unknown = cast("float", None)  # none, because Prometheus keeps neither the smallest nor the largest value
         points.append(
             HistogramDataPoint(
                 dict(labels), since_ns, now_ns, counts[-1], kind["sum"], each, bounds[:-1], unknown, unknown

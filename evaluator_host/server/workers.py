@@ -1,7 +1,7 @@
-"""The processes of a host besides its first: one that runs its jobs while there are any, and more that answer calls.
+"""The processes of a host besides its first: one that runs jobs while there are any, and others that answer calls.
 
-Each process has its own sandboxes, a part of the host's limits, and its own connections to the database. A process
-that dies is started again; its jobs continue after the results that were stored last.
+Each process has its own sandboxes, a part of the host's limits, and its own connections to the database. A process that
+dies is started again, and its jobs continue from the results that were stored last.
 """
 
 import asyncio
@@ -45,9 +45,9 @@ from evaluator_host.types.errors import HostError, MachineExhausted, StoreUnavai
 from evaluator_host.types.evaluator import EncodedRow, Evaluator, Row
 from evaluator_host.types.outcome import EvaluationResult
 
-_NICE: Final = 5  # nice value of the process of jobs: calls go first
+_NICE: Final = 5  # nice value of the process of jobs, so that calls go first
 _IDLE_S: Final = 60.0  # seconds without a job after which the process that runs jobs ends
-_JOB_PARTS: Final = 2  # parts of the host's sandboxes and memory while jobs run: one for calls, one for jobs
+_JOB_PARTS: Final = 2  # number of parts of the host's sandboxes and memory while jobs run: one for calls, one for jobs
 _CHORES_S: Final = 1.0
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
@@ -65,9 +65,9 @@ class _Worker:
 
     def __init__(self) -> None:
         self.channel = Channel(self._take)
-        self.metrics = b""  # metrics that the process sent last
-        self.left = False  # whether the process ended as it should
-        self.refusal = ""  # reason why the process could not work
+        self.metrics = b""  # the metrics that the process sent last
+        self.left = False  # whether the process has ended as it should
+        self.refusal = ""  # why the process could not work
 
     async def ask(self, within_s: float, name: str, *args: object) -> Any:
         """Return the process's answer, or None if there is none in time."""
@@ -77,12 +77,12 @@ class _Worker:
         return None
 
     async def update_metrics(self) -> bytes:
-        """Return the process's metrics: the last known when it does not answer in time."""
+        """Return the process's metrics; if it does not answer in time, its last known metrics."""
         self.metrics = await self.ask(_METRICS_S, "metrics") or self.metrics
         return self.metrics
 
     async def _take(self, name: str, args: tuple[Any, ...]) -> None:
-        """Take the last message of the process."""
+        """Store what the process said in its last message."""
         if name == "leave":
             (self.metrics,) = args
             self.left = True
@@ -95,11 +95,11 @@ class _Others(Peers):
 
     def __init__(self, owners: Peers) -> None:
         self._workers: dict[int, _Worker] = {}  # processes by number; 0 is the process that runs jobs
-        self._ended = b""  # metrics of processes that have ended
+        self._ended = b""  # the metrics of processes that have ended
         self._owners = owners
 
     async def evaluate(self, evaluator: Evaluator, row: Row | EncodedRow, caller: Caller) -> EvaluationResult | None:
-        """Evaluate a row in the process that has its evaluator; None if this process has to evaluate it."""
+        """Evaluate a row in the process that has its evaluator; return None if this process has to evaluate the row."""
         return await self._owners.evaluate(evaluator, row, caller)
 
     async def add_metrics(self, own: bytes) -> bytes:
@@ -112,12 +112,12 @@ class _Others(Peers):
         await asyncio.gather(*(one.ask(_RELEASE_S, "release", digest) for one in self._all()))
 
     def tell_jobs(self, name: str, *args: Any) -> None:
-        """Tell the process of jobs, if there is one."""
+        """Call the process of jobs, if there is one, without waiting for an answer."""
         if (jobs := self._workers.get(0)) is not None:
             jobs.channel.tell(name, *args)
 
     def tell_calls(self, name: str, *args: Any) -> None:
-        """Tell every process that answers calls."""
+        """Call every process that answers calls, without waiting for an answer."""
         for number, worker in self._workers.items():
             if number:
                 worker.channel.tell(name, *args)
@@ -147,7 +147,7 @@ class _Processes:
         self._debug = debug
 
     async def keep(self, what: str, number: int, stop_s: float, work: Callable[..., None], *args: Any) -> None:
-        """Run a process, again and again with pauses that grow, until it ends as it should."""
+        """Run a process, and start it again after growing pauses, until it ends as it should."""
         pause_s = _PAUSE_S
         while True:
             began = time.monotonic()
@@ -191,7 +191,7 @@ class _Processes:
 
 
 class _JobProcess:
-    """Runs jobs in a process of their own while there are any; a `JobRunner`."""
+    """A `JobRunner` that runs jobs in a separate process while there are any."""
 
     def __init__(self, processes: _Processes, others: _Others, service: Service, store: Store, count: int) -> None:
         self._processes = processes
@@ -200,7 +200,7 @@ class _JobProcess:
         self._store = store
         self._count = count
         self._wake = asyncio.Event()
-        self._mark: tuple[Any, ...] | None = None  # mark of a SQLite file in which there were no jobs
+        self._mark: tuple[Any, ...] | None = None  # mark of the SQLite file when it had no jobs
 
     def wake(self) -> None:
         """Check for queued jobs now, not only at the next regular check."""
@@ -233,7 +233,7 @@ class _JobProcess:
 
     async def _has_jobs(self) -> bool:
         if (mark := self._store.database.mark()) is not None and mark == self._mark:
-            return False  # nobody has written to the file since
+            return False  # nobody has written to the file since it had no jobs
         queue = JobQueue(self._store.database)
         found = bool(await queue.waiting(each=1) or await queue.running())
         self._mark = None if found else mark
@@ -262,7 +262,7 @@ class Workers(Part):
         self._stopping = False
         self._owners = CallOwners(settings, self._folder, 0)
         self.peers = self._others = _Others(self._owners if self.count > 1 else Peers())
-        if self.count > 1:  # port for the requests that other processes pass on
+        if self.count > 1:  # the port to which other processes pass requests on
             self.listeners = (socket.create_server(("127.0.0.1", 0)),)
 
     @asynccontextmanager
@@ -283,7 +283,7 @@ class Workers(Part):
             yield await stack.enter_async_context(open_host(service, store, jobs))
 
     def stop(self) -> None:
-        """Tell the other processes to stop; called when this one begins to stop."""
+        """Tell the other processes to stop; called when this process begins to stop."""
         self._stopping = True
         self._others.tell_jobs("drain")
         self._others.tell_calls("drain")
@@ -297,7 +297,7 @@ class Workers(Part):
 
 @contextmanager
 def open_workers(settings: Settings, listener: socket.socket, *, forker: Forker, debug: bool) -> Iterator[Workers]:
-    """Yield the `Workers` of a host. Several have a folder for their sockets, which is removed at the end."""
+    """Yield the `Workers` of a host. Several processes get a folder for their sockets, which is removed at the end."""
     remove_abandoned(_FOLDERS)
     with instance_folder(_FOLDERS) if settings.workers > 1 else nullcontext(Path()) as folder:
         yield Workers(forker, settings, listener, folder, debug=debug)
@@ -322,9 +322,10 @@ def run_calls(
     async def serve() -> None:
         part = CallProcess(settings, backend, *place)
         await part.connect(channel)
-        # A socket of its own, opened with the service: of a shared socket, one process would take most connections.
+        # Each process opens its own socket with the service; if they shared one, a single process would take most
+        # connections.
         with socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET) as listener:
-            for option in (socket.SO_REUSEPORT, socket.SO_REUSEADDR):  # the second option also holds for connections
+            for option in (socket.SO_REUSEPORT, socket.SO_REUSEADDR):  # connections inherit the second option too
                 listener.setsockopt(socket.SOL_SOCKET, option, 1)
             listener.bind(address)
             await part.leave(await _refusal_of(serve_http(settings, listener, stop=part.stopping, part=part)))
@@ -349,7 +350,7 @@ async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoi
     jobs = _Jobs(settings, backend)
     channel = await Channel(jobs.answer).over(end)
     ending = asyncio.create_task(channel.ended.wait())
-    # The host was killed. Jobs must not be given back now, because one of them may have caused it.
+    # The host was killed. The jobs must not be given to others now, because one of them may be the cause.
     ending.add_done_callback(lambda task: None if task.cancelled() else os._exit(1))
     told = await _refusal_of(jobs.run())
     with suppress(ChannelClosed):
@@ -359,7 +360,7 @@ async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoi
 
 
 async def _refusal_of(work: Coroutine[Any, Any, None]) -> str | None:
-    """Return why a process could not do its work; the host logs it, and starts the process again."""
+    """Return why a process could not do its work; the host will log that, and start the process again."""
     try:
         await work
     except HostError as error:

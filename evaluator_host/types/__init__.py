@@ -1,1 +1,1 @@
-"""Types that every package shares: evaluators, rows, outcomes, errors. No I/O, no policy."""
+"""Types that every package shares: evaluators, rows, outcomes, errors. They do no I/O and decide nothing."""

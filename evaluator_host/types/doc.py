@@ -9,7 +9,7 @@ from typing import Any
 class Doc:
     """The meaning of a field, its shape and its unit; the OpenAPI document has it as the field's description.
 
-    The limits hold in requests (`fields_of`), with the names that pydantic's `Field` has for them.
+    Requests are checked against the limits (`fields_of`), which have the names that pydantic's `Field` uses.
     """
 
     text: str
@@ -23,7 +23,7 @@ class Doc:
 
     @property
     def limits(self) -> dict[str, Any]:
-        """The limits that the field has."""
+        """Return the limits of the field."""
         found = {name: getattr(self, name) for name in ("ge", "gt", "le", "min_length", "max_length", "pattern")}
         return {name: limit for name, limit in found.items() if limit is not None}
 

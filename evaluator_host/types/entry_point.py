@@ -9,7 +9,7 @@ _Part = TypeVar("_Part")
 
 @dataclass(frozen=True, slots=True)
 class EntryPoint(Generic[_Part]):
-    """A part that is imported when first used, so that what names it stays cheap to import.
+    """A part that is imported when it is first used, so that naming it costs almost nothing.
 
     Attributes:
       path: `package.module:name`, or `package.module` for the module itself.

@@ -1,6 +1,6 @@
 """Exceptions of the host: failures of the host itself, and requests that it cannot accept.
 
-What a guest does (raise, hang, flood, die) is never an exception: it is a value, see `model.Outcome`.
+What a guest does (raise, hang, flood, die) is never an exception; it is a value (`outcome.Outcome`).
 
     HostError
     ├── InvalidRequest        422  the request is not valid
@@ -65,7 +65,7 @@ _TO_DO: Final = {
 
 
 def refusal_of(error: Exception, *, named: bool = True) -> str:
-    """Return what the operating system refused, with the path if `named`, and what to do; another error as it is."""
+    """Return what the operating system refused, with the path if `named`, and what to do; else the error's message."""
     if not isinstance(error, OSError):
         return str(error) or type(error).__name__
     path = f" ({error.filename})" if named and error.filename else ""
@@ -107,7 +107,7 @@ class HostError(Exception):
         self.problems = problems
 
     def for_callers(self) -> "HostError":
-        """Return the error that an answer over HTTP shows: this one, or one without what only the operator may read."""
+        """Return the error to show in an HTTP answer: this error, or one without what only the operator may read."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

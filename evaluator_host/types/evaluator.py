@@ -14,7 +14,7 @@ Json: TypeAlias = Any
 
 
 AUTO_PACKAGES: Final = "auto"
-"""Used in place of a pin: the host chooses packages for the imports that the other pins do not provide."""
+"""Stands in place of a pin: the host then chooses packages for imports that the other pins do not provide."""
 
 
 class Language(StrEnum):
@@ -26,14 +26,14 @@ class Language(StrEnum):
 
     @property
     def runner(self) -> str:
-        """Folder under `runtimes/` of the program that runs this language; TypeScript uses JavaScript's."""
+        """Return the folder in `runtimes/` of the program that runs this language; TypeScript has JavaScript's."""
         return "python" if self is Language.PYTHON else "javascript"
 
 
 class Contract(StrEnum):
     """The interface of an evaluator: how it is called and what it may return. Each member but `auto` names a dialect.
 
-    The host's own are listed; further members are those of plugins, such as `Contract("acme")` of a folder `acme`.
+    The host's own contracts are listed here; plugins add members, such as `Contract("acme")` for a folder `acme`.
     """
 
     AUTO = "auto"  # the sandbox decides which contract applies
@@ -42,12 +42,12 @@ class Contract(StrEnum):
     MAIN = "main"
     FUNCTION = "function"
     SCRIPT = "script"
-    JUDGE = "judge"  # code that is made of a form
+    JUDGE = "judge"  # code that is generated from a form
     vars().update((name.upper().replace("-", "_"), name) for name in contracts_of_plugins())
 
     @classmethod
     def _missing_(cls, value: object) -> "Contract | None":
-        """Return a member of this name in the client alone, whose hosts may have any plugin; else None."""
+        """Return a new member in the client, whose hosts may have any plugin; None in a host."""
         if not (IS_CLIENT and isinstance(value, str)):
             return None
         member = str.__new__(cls, value)
@@ -61,7 +61,7 @@ class StandIn:
 
     Attributes:
       folder: The folder of the modules, below the Python runner's own.
-      preimport: The module that a waiting sandbox imports before an evaluator comes.
+      preimport: The module that a waiting sandbox imports before it gets an evaluator.
     """
 
     folder: str
@@ -155,13 +155,14 @@ class Evaluator:
 
     Attributes:
       models: Names of the registered models that the code may ask, or `name-in-the-code=registered-name`.
-      budget: What one row may use of them.
+      budget: What one row may use of these models.
       network: Other hosts that the code may reach, `api.example.com:443` or `*.example.com:443`.
       secrets: Names of workspace secrets, each by the environment variable in which the code gets its value.
       judge: The definition of a judge from which the code was generated (`evaluators.judges`); None for other code.
       python: Minor version of Python to run on, `3.13`; None for the host's own.
-      files: Texts of further files that the code imports or reads, by path from their common root: `helpers/text.py`.
-      path: Where the code itself lies among them; None for `evaluator.py` (`.js`, `.ts`) in their root.
+      files: Contents of further files that the code imports or reads, by path from their common root:
+        `helpers/text.py`.
+      path: Path of the code itself among these files; None for `evaluator.py` (`.js`, `.ts`) in their root.
       data: Digests of stored data files that the code reads, by path from the folder that it runs in.
     """
 
@@ -192,14 +193,14 @@ class Evaluator:
 
     @property
     def grants(self) -> tuple[str, ...]:
-        """Grants as results show them: `model:judge-small`, `network:HOST:443`, `secret:VARIABLE=NAME`."""
+        """Return the grants as results show them: `model:judge-small`, `network:HOST:443`, `secret:VARIABLE=NAME`."""
         models = (f"model:{one}" for one in self.models)
         hosts = (f"network:{one}" for one in self.network)
         return (*models, *hosts, *(f"secret:{variable}={name}" for variable, name in self.secrets.items()))
 
     @property
     def characters(self) -> int:
-        """Length of the code and its files together."""
+        """Return the length of the code and its files together."""
         return len(self.code) + sum(map(len, self.files.values()))
 
 
@@ -212,12 +213,12 @@ class Row:
     """The arguments of one call, before a contract shapes them. `variables` is None when the caller gave none.
 
     Attributes:
-      index: Position in a data set; None for that among the rows of one call.
-      response: The whole response of the job's model that wrote `outputs`; None where no model did.
+      index: Position in a data set; None if the position among the rows of the call counts.
+      response: The whole response of the job's model that wrote `outputs`; None if no model did.
       answers: Answers of models to the requests that the evaluator made for this row, by the name of each request.
       requests: These requests with their responses, `{"request": {…}, "response": {…}}`, in the order of the answers.
-      messages: A conversation, `{"role", "content", "tool_calls"?}` each. They are also `inputs["messages"]`, and the
-        text of the assistant's last one is `outputs` where there are none.
+      messages: A conversation of messages `{"role", "content", "tool_calls"?}`. They are also `inputs["messages"]`, and
+        if the row has no outputs, `outputs` is the text of the assistant's last message.
     """
 
     inputs: dict[str, Json] = field(default_factory=dict)
@@ -233,7 +234,7 @@ class Row:
 
     @property
     def fields(self) -> dict[str, Json]:
-        """All fields but the position, and the requests to models with their answers."""
+        """Return all fields except the position, and the requests to models with their answers."""
         return {name: getattr(self, name) for name in (*ROW_FIELDS, "response")}
 
     @property
@@ -262,11 +263,11 @@ def last_answer(messages: list[Json]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class EncodedRow:
-    """A large row, kept as JSON: the host does not decode it; a child process does, for the calls that need its values.
+    """A large row, kept as JSON. The host does not decode it; a child process does, for calls that need its values.
 
     Attributes:
       fields: Fields of `Row` as JSON, by name; fields that are left out have their defaults.
-      index: Position in a data set; None for that among the rows of one call.
+      index: Position in a data set; None if the position among the rows of the call counts.
       answers: Answers of models to the evaluator's requests for this row, by name, as in `Row`.
       requests: These requests with their responses, as in `Row`.
     """
@@ -278,11 +279,11 @@ class EncodedRow:
 
     @property
     def body(self) -> bytes:
-        """The fields as one JSON object."""
+        """Return the fields as one JSON object."""
         return b"{%b}" % b",".join(b"".join((f'"{name}":'.encode(), text)) for name, text in self.fields.items())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the texts, which may be parts of a longer one."""
+        """Pickle the fields as bytes, because they may be views of parts of a longer text."""
         texts = {name: bytes(text) for name, text in self.fields.items()}
         return EncodedRow, (texts, self.index, self.answers, self.requests)
 
@@ -314,14 +315,14 @@ class Environment:
 
     @property
     def python(self) -> str | None:
-        """Minor version of Python that the environment is for, `3.13`; None when any version works."""
+        """Return the minor version of Python for which the environment was built, `3.13`; None if any version works."""
         name, _, version = self.runtime.partition(" ")
         return ".".join(version.split(".")[:2]) if name == "python" and version else None
 
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:
-    """A folder of data files that a sandbox finds read-only; equal digests have equal files."""
+    """A folder of data files that a sandbox can only read; folders with equal digests have equal files."""
 
     digest: str
     path: Path
@@ -329,12 +330,14 @@ class DataFolder:
 
 @dataclass(frozen=True, slots=True)
 class SandboxSpec:
-    """Everything fixed when a sandbox starts; sandboxes of equal specs are interchangeable until one loads code.
+    """Everything that is fixed when a sandbox starts.
+
+    Sandboxes with equal specs are interchangeable until they load code.
 
     Attributes:
-      data: Files of the evaluator's, which every row finds in its folder.
+      data: Data files of the evaluator, which every row finds in its folder.
       stand_in: Light modules that evaluators may import; modules of the environment come first.
-      network: The sandbox has this machine's network. Only a command that runs the user's own agent asks for that.
+      network: Whether the sandbox has this machine's network, which only a command for the user's own agent asks for.
     """
 
     language: Language

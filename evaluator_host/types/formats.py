@@ -19,7 +19,7 @@ class Format(StrEnum):
 
     @property
     def media_type(self) -> str:
-        """Content-Type of the format."""
+        """Return the Content-Type of the format."""
         return next(media_type for media_type, format_ in _MEDIA_TYPES.items() if format_ is self)
 
     @classmethod

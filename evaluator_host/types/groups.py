@@ -1,4 +1,4 @@
-"""Results of rows by the value that a column of theirs has: counts and mean scores, in memory for a bounded number."""
+"""Groups results by the value that their rows have in a column: counts and mean scores, for a limited number."""
 
 import math
 from collections import Counter
@@ -11,19 +11,19 @@ from .json_values import encode_json, value_at
 from .outcome import Status
 from .results import ColumnFigures, GroupFigures
 
-GROUPS: Final = 200  # most values that have figures of their own
-_VALUE_CHARS: Final = 200  # most characters of such a value, as JSON
+GROUPS: Final = 200  # maximum number of values that have a group of their own
+_VALUE_CHARS: Final = 200  # maximum number of characters in such a value, as JSON
 _UNIT: Final = 1 << 1074  # every float is a whole number of 1 / _UNIT
 
 
 class Numbers:
-    """Mean, minimum and maximum of numbers as they come in, whatever their order."""
+    """Computes mean, minimum and maximum of numbers as they arrive; their order makes no difference."""
 
     def __init__(self) -> None:
         self.count = 0
         self.min = math.inf
         self.max = -math.inf
-        self._sum = 0  # an exact sum, in units of 1 / _UNIT
+        self._sum = 0  # the exact sum, in units of 1 / _UNIT
 
     def add(self, value: float) -> None:
         """Add one number."""
@@ -34,7 +34,7 @@ class Numbers:
 
     @property
     def mean(self) -> float | None:
-        """Mean of the numbers; None without any."""
+        """Return the mean of the numbers; None if there are none."""
         return self._sum / (self.count * _UNIT) if self.count else None
 
 
@@ -45,22 +45,25 @@ class Counts:
     scored: int
     failed: int
     skipped: int
-    judged: int  # rows with a verdict, `passed` true or false
+    judged: int  # number of rows with a verdict, `passed` true or false
     passed: int
-    scores: int  # rows with a score
+    scores: int  # number of rows with a score
     mean: float  # mean of these scores; 0 if there are none
 
     def mean_score(self, *, failures_are_zero: bool) -> float | None:
-        """Return the mean score, None when no row has one; failed rows are left out, or count as 0."""
+        """Return the mean score; None if no row has one. Failed rows are left out, or count as 0."""
         count = self.mean_rows(failures_are_zero=failures_are_zero)
         return float(f"{self.mean * (self.scores / count):.12g}") if count else None
 
     def mean_rows(self, *, failures_are_zero: bool) -> int:
-        """Return the number of rows that the mean is over."""
+        """Return the number of rows over which the mean is taken."""
         return self.scores + (self.failed if failures_are_zero else 0)
 
     def pass_rate(self, *, failures_are_zero: bool) -> float | None:
-        """Return the share of judged rows that passed, None without any; failed rows are left out, or did not pass."""
+        """Return the share of judged rows that passed; None if there are none.
+
+        Failed rows are left out, or count as not passed.
+        """
         return self.passed / (self.judged + (self.failed if failures_are_zero else 0)) if self.judged else None
 
 
@@ -106,7 +109,7 @@ class _Group:
 class Groups:
     """Gathers the results of an evaluator by a value of their rows.
 
-    The first 200 values have a group each; results of others are counted together.
+    Each of the first 200 values has a group of its own; all other results are counted together.
     """
 
     def __init__(self) -> None:
@@ -114,7 +117,7 @@ class Groups:
         self._others = _Group()
 
     def open(self, value: Json) -> _Group:
-        """Return the group of a value: a new one for a value that is new and not too long, while there is room."""
+        """Return the group of a value; if there is room, a value that is new and not too long gets a new group."""
         key = _key(value)
         if (found := self._by_key.get(key)) is not None:
             return found
@@ -127,7 +130,10 @@ class Groups:
         self.open(value).add(status, score, passed=passed)
 
     def figures(self, evaluator: str, *, zero: bool = False) -> ColumnFigures:
-        """Return figures in the order of values; `zero`: a failed row counts as a score of 0 that did not pass."""
+        """Return the results in the order of values.
+
+        With `zero`, a failed row counts as a score of 0 that did not pass.
+        """
         groups = tuple(
             one.figures(zero=zero) for one in sorted(self._by_key.values(), key=lambda one: _order(one.value))
         )
@@ -135,7 +141,7 @@ class Groups:
 
 
 def value_in(record: Any, column: str) -> Json:
-    """Return the value that a record has in a column, also in one of its inputs; None where there is none."""
+    """Return the value that a record has in a column, or in one of its inputs; None if it has none."""
     if not isinstance(record, dict):
         return None
     places: Iterable[Any] = (record, record.get("inputs"), record.get("variables"))
@@ -150,7 +156,7 @@ def _key(value: Json) -> str:
 
 
 def _order(value: Json) -> tuple[int, float, str]:
-    """Order numbers before text, and rows without a value last."""
+    """Return a key that sorts numbers before text, and rows without a value last."""
     if isinstance(value, int | float):
         return 0, value, ""
     return (2, 0.0, "") if value is None else (1, 0.0, value if isinstance(value, str) else _key(value))

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
 Path: TypeAlias = "tuple[Path, str | int] | None"
-"""The path to the value around a place, and the step from there; None for the whole value."""
+"""The path to the value that contains a place, and the last step to the place; None for the whole value."""
 
 _CHARS: Final = 200
 _KEY_CHARS: Final = 100
 
 
 def places(value: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield every value within a value, itself first, in the order of its text; does not recurse."""
+    """Yield a value and all values within it, in the order of their JSON, without recursion."""
     rest: list[tuple[Path, Any]] = [(None, value)]
     while rest:
         place = path, one = rest.pop()
@@ -33,7 +33,7 @@ def steps_of(path: Path) -> list[str | int]:
 
 
 def render_path(path: Path) -> str:
-    """Return a path as text; of a long one, its beginning."""
+    """Return a path as a string; for a long path, only its beginning."""
     text = "$" + "".join(map(_step, steps_of(path)))
     return text if len(text) <= _CHARS else text[:_CHARS] + "…"
 

@@ -14,26 +14,27 @@ import orjson
 
 from .json_paths import places, render_path
 
-VALUE_DEPTH: Final = 64  # most levels that a returned value may have (runtimes/PROTOCOL.md)
-LARGE_BYTES: Final = 256 << 10  # most bytes of JSON to work on in the event loop; a thread works on more
-# bytes in memory of a dict, a list, an entry of a dict, an element of a list
+VALUE_DEPTH: Final = 64  # maximum number of levels in a returned value (runtimes/PROTOCOL.md)
+LARGE_BYTES: Final = 256 << 10  # maximum number of bytes of JSON to work on in the event loop; a thread works on more
+# bytes of memory that a dict, a list, an entry of a dict and an element of a list take
 _DICT, _LIST, _ENTRY, _ELEMENT = 64, 56, 110, 56
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))
-_LONG_NUMBER: Final = b"0" * 19  # digits, each replaced by 0, that may be over 64 bits: orjson returns a float
-# step between looked-at bytes in the first look: of 19 digits in a row it sees six, wherever they begin
+# this many digits, each replaced by 0, may be over 64 bits, for which orjson returns a float
+_LONG_NUMBER: Final = b"0" * 19
+# distance between the bytes of the first look: of 19 digits in a row it sees six, wherever they begin
 _STEP: Final = 3
 _STEPPED: Final = b"0" * (len(_LONG_NUMBER) // _STEP)
-_MOST_WEIGHT: Final = 1 + _ENTRY  # greatest weight of one byte
+_MOST_WEIGHT: Final = 1 + _ENTRY  # the largest weight of one byte
 _KINDS: Final = bytes(
     ord("0") if chr(byte) in "0123456789" else ord("e") if chr(byte) in "eE+" else ord(" ") for byte in range(256)
 )
-_HUGE_KIND, _HUGE_PLUS_KIND = b"0e000", b"0ee000"  # an exponent of three digits, which hexadecimal ids have too
-_HUGE: Final = re.compile(rb"[0-9][eE]\+?[0-9]{3,}(?:[,\]}\s]|\Z)")  # an exponent at the end of a number
-_MOST_DIGITS: Final = b"0" * 309  # digits of the greatest double
+_HUGE_KIND, _HUGE_PLUS_KIND = b"0e000", b"0ee000"  # an exponent of three digits, which hexadecimal ids may also contain
+_HUGE: Final = re.compile(rb"[0-9][eE]\+?[0-9]{3,}(?:[,\]}\s]|\Z)")  # a long exponent at the end of a number
+_MOST_DIGITS: Final = b"0" * 309  # as many digits as the largest double has
 
-_CONTAINERS: Final = (dict, list)  # a constant, because a union would be made anew for each value
+_CONTAINERS: Final = (dict, list)  # a constant, because a union would be built again for each value
 
-_LONE_SURROGATE: Final = re.compile(  # an escaped half of a pair; `re` finds a constant beginning fast
+_LONE_SURROGATE: Final = re.compile(  # matches an escaped half of a pair; `re` finds a constant beginning fast
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD])[c-fC-F])"
 )
 
@@ -62,11 +63,11 @@ def _decoded(data: bytes, *, long_number: bool) -> Any:
 
 
 def decode_given(data: bytes) -> Any:
-    """Decode JSON that a caller gave as `decode_json`, but refuse a text or a number that would become another one.
+    """Decode JSON from a caller as `decode_json` does, but refuse strings and numbers that would be changed.
 
     Raises:
-      InvalidJson: the data is not JSON, a text has half of a surrogate pair, which no UTF-8 and no database can hold,
-        or a number is beyond a double's range; the message has the path.
+      InvalidJson: the data is not JSON, a string has half of a surrogate pair, which neither UTF-8 nor a database can
+        hold, or a number is beyond a double's range; the message has the path.
     """
     long_number = _has_long_number(data)
     value = _decoded(data, long_number=long_number)
@@ -83,7 +84,7 @@ def decode_given(data: bytes) -> Any:
 
 
 def may_have_lone_surrogate(data: bytes | memoryview) -> bool:
-    """Return whether JSON may have an escaped half of a surrogate pair; a text about escapes may look so too."""
+    """Return whether JSON may have an escaped half of a surrogate pair; JSON about escapes may look like that, too."""
     return _LONE_SURROGATE.search(data) is not None
 
 
@@ -95,7 +96,7 @@ def _with_surrogates(data: bytes) -> Any:
 
 
 def _lone_surrogate(value: Any) -> str | None:
-    """Return the path of a text or key with half of a surrogate pair, None where there is none."""
+    """Return the path of a string or key that has half of a surrogate pair; None if there is none."""
     for path, one in places(value):
         if isinstance(one, str) and _has_surrogate(one):
             return render_path(path)
@@ -109,7 +110,7 @@ def _has_surrogate(text: str) -> bool:
 
 
 def _may_be_infinite(data: bytes, *, long_number: bool) -> bool:
-    """Return whether a number may be beyond a double's range, by the look of its text; quick where none is."""
+    """Return whether a number may be beyond a double's range, judged by its digits; quick if none is."""
     kinds = data.translate(_KINDS)
     if long_number and _MOST_DIGITS in kinds:
         return True
@@ -118,8 +119,8 @@ def _may_be_infinite(data: bytes, *, long_number: bool) -> bool:
 
 
 def not_finite(value: Any) -> str | None:
-    """Return the path of a number that is NaN or infinite, which JSON does not have; None where there is none."""
-    if not _has_not_finite(value):  # takes a third of the time of the search below
+    """Return the path of a number that is NaN or infinite, which JSON does not have; None if there is none."""
+    if not _has_not_finite(value):  # this takes a third of the time of the search below
         return None
     found = (path for path, one in places(value) if isinstance(one, float) and not math.isfinite(one))
     return next(map(render_path, found), None)
@@ -140,7 +141,7 @@ def _has_not_finite(value: Any) -> bool:
 
 
 def require_finite(value: Any, *, advice: str = "send null or text in its place") -> None:
-    """Refuse a value with NaN or an infinity, which would become null.
+    """Refuse a value that contains NaN or an infinity, which would become null.
 
     Raises:
       InvalidJson: the value has one; the message has the path.
@@ -150,8 +151,8 @@ def require_finite(value: Any, *, advice: str = "send null or text in its place"
 
 
 def repeated_key(data: bytes, again: bytes) -> str | None:
-    """Return the path of a key that an object has twice, None where none has; `again` is the decoded data, encoded."""
-    if data.count(b":") == again.count(b":"):  # nearly always equal, and quick to compare
+    """Return the path of a key that an object has twice, or None; `again` is the decoded data, encoded again."""
+    if data.count(b":") == again.count(b":"):  # nearly always equal, and compared quickly
         return None
     found = ((path, one) for path, one in places(json.loads(data, object_pairs_hook=_pairs)) if isinstance(one, _Twice))
     return next((render_path((path, one.key)) for path, one in found), None)
@@ -173,18 +174,18 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def require_single_keys(data: bytes, value: Any) -> None:
-    """Refuse JSON with a key that an object has twice, since all but the last value would be lost.
+    """Refuse JSON with a key that an object has twice, since only the last value would survive.
 
     Raises:
       InvalidJson: the message has the path.
     """
-    with suppress(RecursionError):  # values that nest so deeply are refused when they are decoded
+    with suppress(RecursionError):  # such deep values are refused when they are decoded
         if (path := repeated_key(data, encode_json(value))) is not None:
             raise InvalidJson(f"the key at {path} is there twice, and only the last would count; send it once")
 
 
 def _has_long_number(data: bytes) -> bool:
-    """Return whether 19 digits follow each other; for most texts a look at every third byte is enough."""
+    """Return whether 19 digits follow each other; for most JSON, a look at every third byte is enough."""
     return _STEPPED in data[::_STEP].translate(_DIGITS) and _LONG_NUMBER in data.translate(_DIGITS)
 
 
@@ -201,12 +202,12 @@ def value_at(record: dict[str, Any], column: str, missing: Any = None) -> Any:
 
 
 async def decode_large(data: bytes) -> Any:
-    """Decode untrusted JSON as `decode_json`; in a thread when decoding would keep the event loop busy."""
+    """Decode untrusted JSON as `decode_json` does, in a thread if that would keep the event loop busy."""
     return decode_json(data) if len(data) <= LARGE_BYTES else await asyncio.to_thread(decode_json, data)
 
 
 def _decode_exactly(text: str) -> Any:
-    """Decode by the standard library, which keeps long integers; half an emoji becomes a question mark."""
+    """Decode with the standard library, which keeps long integers; half an emoji becomes a question mark."""
     value = json.loads(text, parse_constant=_refuse_constant)
     if "\\ud" not in text and "\\uD" not in text:
         return value
@@ -223,7 +224,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def memory_bytes(data: bytes) -> int:
-    """Return about how many bytes of memory JSON takes once decoded: a small object takes sixty times its text."""
+    """Return about how many bytes JSON takes in memory once decoded; a small object takes 60 times as many."""
     count = data.count
     return len(data) + _DICT * count(b"{") + _LIST * count(b"[") + _ENTRY * count(b":") + _ELEMENT * count(b",")
 
@@ -241,7 +242,7 @@ def encode_json(value: Any) -> bytes:
         plain = json.dumps(value, default=_plain, ensure_ascii=False, separators=(",", ":"))
         try:
             return plain.encode()
-        except UnicodeEncodeError:  # half of a surrogate pair, which JSON has as an escape
+        except UnicodeEncodeError:  # half of a surrogate pair, which JSON writes as an escape
             return json.dumps(value, default=_plain, separators=(",", ":")).encode()
 
 

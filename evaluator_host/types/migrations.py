@@ -12,10 +12,10 @@ class MigrationStatus(StrEnum):
 
     MIGRATED = "migrated"
     ADAPTED = "adapted"  # the old code stays under another name, and a new function calls it
-    CURRENT = "current"  # code that has the new signature already
-    AS_PASTED = "as_pasted"  # code for another contract, under which it runs as it is
-    REFUSED = "refused"  # code that cannot be rewritten safely and stays as it was
-    NO_EVALUATOR = "no_evaluator"  # code that defines no function of that name
+    CURRENT = "current"  # the code has the new signature already
+    AS_PASTED = "as_pasted"  # the code fits another contract, under which it runs as it is
+    REFUSED = "refused"  # the code cannot be rewritten safely, and stays as it was
+    NO_EVALUATOR = "no_evaluator"  # the code defines no function with that name
 
 
 @dataclass(frozen=True, slots=True)

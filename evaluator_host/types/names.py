@@ -6,9 +6,9 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Final
 
-_LOOKED_AT: Final = 1000  # most names to compare, which takes some milliseconds
-_LETTERS: Final = 80  # most characters of a name to compare
-_LONGEST: Final = 63  # most characters in the name of a stored object
+_LOOKED_AT: Final = 1000  # maximum number of names to compare, which takes some milliseconds
+_LETTERS: Final = 80  # maximum number of characters of a name to compare
+_LONGEST: Final = 63  # maximum number of characters in the name of a stored object
 _NOT_OF_NAMES: Final = re.compile(r"[^A-Za-z0-9._]+")
 
 
@@ -20,11 +20,11 @@ def nearest_name(given: str, known: Iterable[str]) -> str | None:
 
 
 def what_was_meant(given: str, known: Iterable[str], *, otherwise: str) -> str:
-    """Return advice on a name that does not exist: `did you mean support?`, or else where the names are."""
+    """Return advice on a name that does not exist: `did you mean support?`, or else `otherwise`."""
     meant = nearest_name(given, known)
     return otherwise if meant is None else f"did you mean {meant}?"
 
 
 def usable_name(given: str) -> str:
-    """Return a text, such as the stem of a file, as the name of a stored object: `my data (v1)` → `my-data-v1`."""
+    """Turn a string, such as the stem of a file, into the name of a stored object: `my data (v1)` → `my-data-v1`."""
     return _NOT_OF_NAMES.sub("-", given).strip("-._")[:_LONGEST].rstrip("-._") or "data"

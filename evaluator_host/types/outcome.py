@@ -1,4 +1,4 @@
-"""Frozen types of the outcome of an evaluation: the returned value, the error, the result. No I/O, no policy."""
+"""Frozen types for the outcome of an evaluation: the returned value, the error, the result."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -42,7 +42,7 @@ class ErrorCode(StrEnum):
 
 
 HOST_FAULTS: Final = frozenset({ErrorCode.SANDBOX_LOST, ErrorCode.HOST_BUSY})
-"""Errors of rows that say nothing about the code: the host could not do its part."""
+"""Errors of rows that say nothing about the code, because the host could not do its part."""
 
 
 class Kind(StrEnum):
@@ -68,7 +68,7 @@ class Note:
 
     @property
     def text(self) -> str:
-        """What happened, and what to do about it."""
+        """Return what happened, and what to do about it."""
         return f"{self.message}; {self.remedy}" if self.remedy else self.message
 
 
@@ -116,7 +116,7 @@ class EvaluationError:
 
     @property
     def typed_message(self) -> str:
-        """The message after the type of the user's exception: `ValueError: too long`."""
+        """Return the message after the type of the user's exception: `ValueError: too long`."""
         return f"{self.type}: {self.message}" if self.type else self.message
 
 
@@ -339,7 +339,7 @@ class ModelUsage:
     network_bytes: Annotated[int, Doc("Bytes that these connections carried, both ways.")] = 0
 
     def __add__(self, other: "ModelUsage") -> "ModelUsage":
-        """Return both together; the cost is None where one of them has none."""
+        """Return both together; the cost is None if one of them has none."""
         counts = {name: getattr(self, name) + getattr(other, name) for name in _USAGE_COUNTS}
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost
         return ModelUsage(**counts, cost=cost, wait_ms=self.wait_ms + other.wait_ms)

@@ -1,7 +1,7 @@
-"""Finds plugins by name: the host's own by their folders, and packages of others by entry point. Imports none.
+"""Finds plugins by name without importing them: the host's own by folder, other packages by entry point.
 
-A plugin is a package that has `dialect.py` (`DIALECT`, a way to write evaluators), `plugin.py` (`PLUGIN`, whatever else
-it brings), or both.
+A plugin is a package that has `dialect.py` (`DIALECT`, a way to write evaluators), `plugin.py` (`PLUGIN`, everything
+else that it brings), or both.
 """
 
 import os
@@ -18,7 +18,7 @@ OWN_CONTRACTS: Final = ("evaluate", "evaluate-v1", "main", "function", "script",
 
 _HOST: Final = Path(__file__).parents[1]
 IS_CLIENT: Final = not (_HOST / "vendors").is_dir()
-"""Whether this is the client alone, which knows no plugins, while the hosts that it calls may have any."""
+"""Whether only the client is installed, which knows no plugins, although the hosts that it calls may have any."""
 
 _CONTRACTS: Final = "evaluator_host.engine.contracts"
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
@@ -29,7 +29,7 @@ class PluginFolder:
     """A package that brings a dialect or other parts of a host.
 
     Attributes:
-      name: Its name in requests and on the command line, that of its contract: `acme-scores`.
+      name: Its name in requests and on the command line, which is also that of its contract: `acme-scores`.
       package: Name by which to import the plugin.
       path: Its folder.
     """
@@ -72,7 +72,7 @@ def plugin_folders() -> Mapping[str, PluginFolder]:
 
 
 def contract_folder(name: str) -> PluginFolder:
-    """Return the folder of the dialect that has a contract's name: one of the host's own, or a plugin's."""
+    """Return the folder of the dialect with a contract's name: one of the host's own, or a plugin's."""
     if name in OWN_CONTRACTS:
         module = name.replace("-", "_")
         return PluginFolder(name, f"{_CONTRACTS}.{module}", _HOST / "engine" / "contracts" / module)
@@ -103,7 +103,7 @@ def _folder_of(package: str) -> Path:
 
 
 def _entry_points(folders: Iterable[str]) -> set[tuple[str, str]]:
-    """Return name and package of each entry point of the group; `importlib.metadata` takes twenty times as long."""
+    """Return name and package of each entry point in the group; `importlib.metadata` takes twenty times as long."""
     found: set[tuple[str, str]] = set()
     for folder in folders:
         try:

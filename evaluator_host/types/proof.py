@@ -47,7 +47,7 @@ class Proof:
 
     @property
     def text(self) -> str:
-        """The result of the proof in one line."""
+        """Return the result of the proof in one line."""
         made = " generated" if self.generated else ""
         match self.verdict:
             case Verdict.PROVEN:

@@ -1,4 +1,4 @@
-"""Masks secrets in texts and values that a caller may see."""
+"""Masks secrets in strings and values that a caller may see."""
 
 import base64
 import dataclasses
@@ -7,11 +7,11 @@ from typing import Any, Final
 from urllib.parse import quote
 
 MASKED: Final = "[masked]"
-SHORTEST: Final = 8  # fewest characters of a secret to mask; a shorter one would mask ordinary words
+SHORTEST: Final = 8  # minimum length of a secret to mask; masking shorter ones would mask ordinary words
 
 
 class Redactor:
-    """Replaces secrets by `[masked]` in every form that an endpoint may echo, except those shorter than `SHORTEST`."""
+    """Replaces secrets with `[masked]` in every form that an endpoint may echo, except secrets below `SHORTEST`."""
 
     def __init__(self, *secrets: str | None) -> None:
         known = {form for secret in secrets if secret and len(secret) >= SHORTEST for form in _forms(secret)}
@@ -22,14 +22,14 @@ class Redactor:
         return bool(self._forms)
 
     def text(self, text: str) -> str:
-        """Return a text with the secrets masked."""
+        """Return a string with the secrets masked."""
         for form in self._forms:
             if form in text:
                 text = text.replace(form, MASKED)
         return text
 
     def value(self, value: Any) -> Any:
-        """Return a JSON value, or a dataclass of such, with the secrets masked, in names and in values."""
+        """Return a JSON value, or a dataclass of JSON values, with secrets masked in names and in values."""
         match value:
             case str():
                 return self.text(value)
@@ -47,5 +47,5 @@ class Redactor:
 def _forms(secret: str) -> set[str]:
     encoded = {base64.b64encode(text.encode()).decode().rstrip("=") for text in (secret, f"Bearer {secret}")}
     quoted = json.dumps(secret)[1:-1]
-    twice = json.dumps(quoted)[1:-1]  # as JSON within a text of JSON, such as a tool's arguments
+    twice = json.dumps(quoted)[1:-1]  # JSON inside a JSON string, such as a tool's arguments
     return {secret, quote(secret, safe=""), quote(secret), quoted, twice, *encoded}

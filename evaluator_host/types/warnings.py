@@ -1,6 +1,6 @@
 """The catalogue of warnings: what each code of a `Note` means, and whether it makes a score doubtful.
 
-docs/api.md lists these codes. Codes that only evaluators of one dialect get are with the dialect (`Dialect.warnings`).
+docs/api.md lists these codes. A dialect has its own codes in `Dialect.warnings`.
 `WarningTally` counts the warnings of many rows, and `doubt` says when none of their scores can be relied on.
 """
 
@@ -13,8 +13,8 @@ from typing import Annotated, Final
 from .doc import Doc
 from .outcome import EvaluationResult, Note
 
-MOST_CODES: Final = 40  # most codes that a tally counts, because a sandbox may send any
-ROWS: Final = 5  # most rows that a count names
+MOST_CODES: Final = 40  # maximum number of codes that a tally counts, because a sandbox may send any
+ROWS: Final = 5  # maximum number of rows that a count names
 _CODE_CHARS: Final = 100
 _TEXT_CHARS: Final = 600
 
@@ -168,14 +168,15 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         "no_network": WarningKind("the code imports a client of models or of HTTP, and was not granted any"),
     }
 )
-"""Warnings by code. The first ones make a score doubtful; the others say how it came about. Dialects add their own."""
+"""Warnings by code. The first ones make a score doubtful; the others say how the score came about. Dialects add their
+own."""
 
 DOUBTFUL: Final = frozenset(code for code, kind in WARNINGS.items() if kind.doubtful)
 """Codes of warnings that make a score doubtful."""
 
 
 def remedy_of(code: str) -> str | None:
-    """Return what to do about a warning of this code in general; None where nothing needs to be done."""
+    """Return what to do about a warning of this code in general; None if nothing needs to be done."""
     kind = WARNINGS.get(code)
     return None if kind is None else kind.remedy
 
@@ -197,7 +198,7 @@ class WarningCount:
 
     @property
     def text(self) -> str:
-        """How many rows have it, what happened, and what to do about it."""
+        """Return how many rows have it, what happened, and what to do about it."""
         where = f"{self.count} row{'s' if self.count > 1 else ''}"
         example = f"for example row {self.rows[0]}: " if self.varies else ""
         return f"{self.code} ({where}): {example}{self.message}" + (f"; {self.remedy}" if self.remedy else "")
@@ -207,7 +208,7 @@ class WarningTally:
     """Counts the warnings of rows by code, in memory that does not grow with the rows.
 
     Args:
-      known: Counts from before, to which it adds.
+      known: Earlier counts, to which the tally adds.
     """
 
     def __init__(self, known: Iterable[WarningCount] = ()) -> None:
@@ -219,7 +220,8 @@ class WarningTally:
             found = self._counts.get(code)
             if found is not None:
                 rows = tuple(sorted({*found.rows, row}))[:ROWS]
-                is_earlier = rows[0] < min(found.rows, default=row)  # rows end in any order
+                # rows end in any order, so a later result may be of an earlier row
+                is_earlier = rows[0] < min(found.rows, default=row)
                 this = _first(code, note, row)
                 varies = found.varies or this.message != found.message
                 shown = this if is_earlier else found
@@ -261,7 +263,7 @@ def doubt(*, rows: int, failed: int, numbers: int, doubted: int, warnings: Seque
 
 
 def failed_together(together: EvaluationResult | None) -> str | None:
-    """Return why an evaluator's score over all rows is missing; None where it has one, or is not meant to."""
+    """Return why an evaluator's score over all rows is missing; None if it is not missing, or not expected."""
     error = None if together is None else together.error
     return None if error is None else f"the score over all rows together failed: {error.code.value}: {error.message}"
 
@@ -291,7 +293,7 @@ class RowWarnings:
         self._tally.add(row, result.warnings)
 
     def counts(self) -> tuple[WarningCount, ...]:
-        """Return the warnings, as `WarningTally.counts`."""
+        """Return the warnings in the order of `WarningTally.counts`."""
         return self._tally.counts()
 
     def doubt(self) -> str | None:

@@ -28,10 +28,10 @@ PAGES: Final = frozenset((
     "", "migrate", "evaluators", "datasets", "jobs", "labels", "schedules", "compare", "environments", "models",
     "judge", "help",
 ))  # fmt: skip
-"""First parts of the paths of pages; src/routes.ts has the rest."""
+"""The first parts of the paths of pages; src/routes.ts has the rest of each path."""
 
 _ASSETS: Final = "/assets/"
-_FOREVER: Final = "public, max-age=31536000, immutable"  # the names contain a hash of the content
+_FOREVER: Final = "public, max-age=31536000, immutable"  # for ever, because file names contain a hash of the content
 _MEDIA_TYPES: Final = {
     "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml", "txt": "text/plain", "wasm": "application/wasm",
 }  # fmt: skip
@@ -42,10 +42,10 @@ _NOT_BUILT: Final = (
 )
 _POLICY: Final = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'{scripts}; connect-src 'self'; font-src 'self'; "
-    "style-src 'self' 'nonce-{nonce}'; "  # styles of the frame, and those of the editor
+    "style-src 'self' 'nonce-{nonce}'; "  # for styles of the frame and the editor
     "img-src 'self' data: blob:; "  # `data:` for the editor's squiggles, `blob:` for the download of a plot
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types worker"  # for the address of TypeScript's worker alone
+    "require-trusted-types-for 'script'; trusted-types worker"  # only for the address of TypeScript's worker
 )
 
 
@@ -155,7 +155,7 @@ def _takes_gzip(request: Request) -> bool:
 
 
 def _read(dist: Path, before: _Built | None) -> _Built | None:
-    """Return the current build, None when there is none. The page and its assets come from the same build."""
+    """Return the current build, or None. The page and its assets come from the same build."""
     try:
         stamp = (dist / "index.html").stat().st_mtime_ns
         if before is not None and before.stamp == stamp:

@@ -1,7 +1,7 @@
-"""Records imports of an evaluator that nothing provides, so that the host also learns of those that the code catches.
+"""Records an evaluator's imports that nothing provides, so that the host also learns of those that the code catches.
 
-A finder after all others learns of each import that fails. It keeps the imports of the evaluator's own code, not those
-that packages try, and none for which the code binds another module to the same name.
+A finder after all others learns of each import that fails. The finder keeps only imports in the evaluator's own code,
+not those that packages try, and leaves out those for which the code binds another module to the same name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _standard = sys.stdlib_module_names
 _own: dict[str, str] = {}
 _packages: dict[str, str] = {}
 failed_imports: dict[tuple[str, str, int], bool] = {}
-"""Entries since the last `take`: name, file and line, and whether a module was looked for there."""
+"""What has been recorded since the last `take`: name, file and line, and whether a module was looked for there."""
 
 
 class Finder:
@@ -40,7 +40,7 @@ class Finder:
 
 
 def install(code: str, package: str) -> None:
-    """Record from now on the failed imports of `code` and its files; relative imports of `code` begin in `package`."""
+    """From now on, record the failed imports in `code` and its files; relative imports in `code` begin in `package`."""
     _own[tracebacks.FILENAME] = code
     _packages[tracebacks.FILENAME] = package
     sys.meta_path.append(Finder())
@@ -51,7 +51,7 @@ def record(name: str, *, looked_for: bool = False) -> None:
     frame: FrameType | None = _frame(1)
     while frame is not None and _is_passing(frame.f_code.co_filename):
         if frame.f_code.co_name in _LOADING and frame.f_code.co_filename.startswith("<frozen"):
-            return  # an extension module, which has no frame of its own, imports while it is loaded
+            return  # an extension module, which has no frame of its own, imports something while it is loaded
         frame = frame.f_back
     if frame is None or len(failed_imports) >= _RECORDED:
         return
@@ -77,7 +77,7 @@ def forget(node: Any) -> None:
 def take() -> list[dict[str, Any]]:
     """Return `{"module", "line"}` of each recorded import, with `file` for one in another file, and forget them.
 
-    `optional` is set where the line only calls an extension module, which then looks for the absent one.
+    `optional` is set if the line only calls an extension module, which then looks for the absent module.
     """
     if not failed_imports:
         return []
@@ -130,13 +130,13 @@ def _parsed(file: str) -> Any:
 
 
 def _as_written(tree: Any, name: str, line: int, package: str) -> tuple[str, str]:
-    """Return the module that a statement imports, for the part of its name that was not found, and a name from it."""
+    """Return the module that a statement imports, given the part of its name that was not found, and a name from it."""
     written = [(module, imported) for module, at, imported in imports.imports_in(tree, package) if at == line]
     return next((one for one in written if one[0] == name or one[0].startswith(f"{name}.")), (name, ""))
 
 
 def _is_written(tree: Any, line: int) -> bool:
-    """Return whether a line of the code itself imports something, or asks whether it could."""
+    """Return whether a line of the code itself imports something, or asks whether it can be imported."""
     for node in _nodes(tree):
         if type(node).__name__ in {"Import", "ImportFrom"} and _covers([node], line):
             return True
@@ -147,7 +147,7 @@ def _is_written(tree: Any, line: int) -> bool:
 
 
 def _has_other(tree: Any, line: int, package: str) -> bool:
-    """Return whether the code binds the names of a failed import to another module, which is installed."""
+    """Return whether the code binds the names of a failed import to another module that is installed."""
     for node in _nodes(tree):
         kind = type(node).__name__
         if kind in {"Try", "TryStar"} and _covers(node.body, line):
@@ -180,7 +180,7 @@ def _bound(nodes: list[Any], package: str) -> list[tuple[str, str]]:
 
 
 def _names_of(node: Any, package: str) -> list[tuple[str, str]]:
-    """Return the names that an import binds, each with the shortest name of the module that it comes from."""
+    """Return the names that an import binds, each with the shortest name of the module from which it comes."""
     kind = type(node).__name__
     if kind == "Import":
         return [(one.asname or one.name.partition(".")[0], imports.own_name(one.name)) for one in node.names]

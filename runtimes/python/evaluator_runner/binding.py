@@ -1,4 +1,4 @@
-"""Binds a row's variables to the parameters of `main`; keys of JSON objects in them can be read as attributes too."""
+"""Binds a row's variables to the parameters of `main`; code can read the keys of JSON objects as attributes, too."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class AttributeDict(dict):  # type: ignore[type-arg]
 
 
 def called(call: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> Any:
-    """Return what a function returns. It is called as if no event loop ran, so that it may use `asyncio.run`."""
+    """Return what a function returns. Hide the running event loop, so that the function may use `asyncio.run`."""
     events = sys.modules.get("asyncio.events")
     loop = events and events._get_running_loop()  # noqa: SLF001 - asyncio has no public way
     if events is None or loop is None:

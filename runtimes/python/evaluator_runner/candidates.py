@@ -1,4 +1,4 @@
-"""Tells which functions and classes of a file may be the evaluator, by how the code itself uses them."""
+"""Finds the functions and classes of a file that may be the evaluator, by how the code itself uses them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _PARAMETERS = 8
 
 
 def public(outline: Outline) -> list[str]:
-    """Return the public functions and classes of a module that others use only in lists: they may be evaluators."""
+    """Return the public functions and classes that the module uses only in lists, if at all: they may be evaluators."""
     used = helpers(outline)
     own = {**outline.functions, **outline.classes}
     return [name for name in outline.binds_in_order if name in own and name[:1] != "_" and name not in used]
 
 
 def helpers(outline: Outline) -> set[str]:
-    """Return the names that functions and classes of a module use, but for those in lists of evaluators."""
+    """Return the names that functions and classes of a module use, except those in lists of evaluators."""
     return names_used_by_others(outline) - _Uses(outline).in_lists if outline.parsed else set()
 
 
@@ -49,7 +49,7 @@ def outline_of(namespace: dict[str, Any]) -> Outline:
 
 
 def meant(outline: Outline, names: list[str]) -> list[str]:
-    """Return the names that may be the evaluator, out of several, in their order.
+    """Return the names that may be the evaluator, among several, in their order.
 
     If the code has a list of evaluators (`evaluators=[correct]`), these are the names in the list; otherwise they are
     the names that none of the others uses, public before private ones.
@@ -120,7 +120,7 @@ def _shown(outline: Outline, name: str) -> str:
 
 
 class _Uses:
-    """The names that each name of module level uses, and the lists that the code makes of its functions and classes."""
+    """The names that each name at module level uses, and the lists of functions and classes that the code makes."""
 
     def __init__(self, outline: Outline) -> None:
         self._direct: dict[str, set[str]] = {}
@@ -129,7 +129,7 @@ class _Uses:
             return
         for node in statements_of(outline.tree):
             if type(node).__name__ in {"If", "For", "While", "With", "Try"}:
-                continue  # the statements inside it come next
+                continue  # the statements inside it are visited later
             bound = bound_by(node)
             for one in bound:
                 self._direct.setdefault(one, set()).update(names_loaded(node))
@@ -137,7 +137,7 @@ class _Uses:
 
     @property
     def in_lists(self) -> set[str]:
-        """All names in lists."""
+        """Return all names in lists."""
         return {one for _, listed in self._lists for one in listed}
 
     def by(self, name: str) -> set[str]:
@@ -151,7 +151,7 @@ class _Uses:
         return found
 
     def listed(self, names: list[str]) -> set[str]:
-        """Return the names that are in lists, leaving out lists that one of these names makes or uses."""
+        """Return the names that are in lists, except in lists that one of these names makes or uses."""
         own = {*names, *(used for one in names for used in self.by(one))}
         return {one for bound, listed in self._lists if not own.intersection(bound) for one in listed} & set(names)
 
@@ -176,7 +176,7 @@ def _lists_in(node: Any, own: set[str]) -> Iterator[list[str]]:
 
 
 def _members(value: Any) -> Iterator[str]:
-    """Yield the names in a list, the names of functions called in it, and of functions called with its members."""
+    """Yield the names in a list, and the names of functions that are called in it or with its members."""
     kind = type(value).__name__
     if kind == "Name":
         yield value.id

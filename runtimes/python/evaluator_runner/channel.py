@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 HEADER_BYTES = 2 * 1024 * 1024
 BODY_BYTES = 64 * 1024 * 1024
-_READ_BYTES = 64 * 1024  # malloc would map a larger buffer anew for every read
-_JOIN_BYTES = 64 * 1024  # most bytes of a piece to join with others, so that many small frames take one system call
-_LARGE_BYTES = 256 * 1024  # a larger call is passed to its row while it arrives
+_READ_BYTES = 64 * 1024  # for a larger buffer, malloc would map new memory at every read
+# maximum size of a piece that is joined with others, so that many small frames take one system call
+_JOIN_BYTES = 64 * 1024
+_LARGE_BYTES = 256 * 1024  # size from which a call is passed to its row while it is still arriving
 _SPLICE_F_NONBLOCK = 2
 _splice = getattr(os, "splice", None)
 
@@ -26,11 +27,11 @@ class BrokenChannel(Exception):
 
 
 class Arriving:
-    """The body of a large call, of which a part is still in the channel. It can be taken once.
+    """The body of a large call, of which a part is still in the channel. The body can be taken once.
 
     Attributes:
-      left: Bytes that are still in the channel, or to come.
-      late: Whether the host or the row took too long; from then on the bytes of the body are read as they come.
+      left: Number of bytes that are still in the channel, or have not arrived.
+      late: Whether the host or the row took too long; if so, the rest of the body is read as it comes.
     """
 
     __slots__ = ("_chunks", "_fd", "_size", "late", "left")
@@ -58,7 +59,7 @@ class Arriving:
         return bool(data)
 
     def move(self, fd: int) -> int:
-        """Move the next bytes to a socket, without reading them where the kernel can; return how many.
+        """Move the next bytes to a socket, if possible without reading them; return how many.
 
         Raises:
           BlockingIOError: the socket is full.
@@ -110,7 +111,7 @@ class Outgoing:
             self._pieces.append(head + body)
 
     def flush(self) -> None:
-        """Write as many queued bytes as the descriptor takes now.
+        """Write as many queued bytes as the descriptor accepts now.
 
         Raises:
           OSError: the reading end is closed.
@@ -173,7 +174,7 @@ class Channel:
 
     @property
     def arriving(self) -> Arriving | None:
-        """The body of the last call that `read` returned, while a part of it is in the channel."""
+        """Return the body of the last call that `read` returned, while a part of it is in the channel."""
         return self._arriving if self._arriving is not None and self._arriving.left else None
 
     def read(self) -> list[tuple[dict[str, Any], bytes | memoryview | Arriving]] | None:
@@ -218,10 +219,10 @@ class Channel:
         return frames
 
     def _begin(self, start: int, middle: int, size: int) -> list[tuple[dict[str, Any], Arriving]]:
-        """Return the frame whose body has just begun, if it is a call for a process of its own."""
+        """Return the frame whose body has just begun, if it is a call to a row process."""
         try:
             header = _decode_header(self._buffer[start:middle])
-        except BrokenChannel:  # such a frame is refused once it is whole
+        except BrokenChannel:  # such a frame is refused once it has arrived
             return []
         if header.get("type") != "call" or header.get("share") is not None:
             return []
@@ -230,15 +231,15 @@ class Channel:
         return [(header, self._arriving)]
 
     def _body(self, start: int, end: int) -> bytes | memoryview:
-        """Return a part of the buffer; a large part at its end is not copied, but takes the buffer along."""
+        """Return a part of the buffer; a large part at the end is not copied, but keeps the buffer."""
         if end == len(self._buffer) and end - start > _JOIN_BYTES:
             whole, self._buffer = self._buffer, bytearray()
             return memoryview(whole)[start:end]
-        with memoryview(self._buffer) as view:  # avoids a copy, which a slice of the buffer itself would be
+        with memoryview(self._buffer) as view:  # a slice of the buffer itself would copy the bytes
             return bytes(view[start:end])
 
     def send(self, header: str, body: bytes = b"") -> None:
-        """Queue a frame; `header` is JSON text. `outgoing.flush` sends it."""
+        """Queue a frame, which `outgoing.flush` sends; `header` is JSON text."""
         raw = header.encode()
         self.outgoing.add(len(raw).to_bytes(4, "big") + len(body).to_bytes(4, "big") + raw, body)
 

@@ -1,11 +1,12 @@
-"""Lets a Python that user code starts import as the evaluator does: packages, own modules, and the evaluator itself.
+"""Lets a Python process that user code starts import what the evaluator can import, and the evaluator itself.
 
 The variables of `environment` lead a child to `children/sitecustomize.py`, which extends its import path. The child of
 a process pool (`multiprocessing`'s spawn and forkserver, joblib) unpickles functions of module `evaluator`, so it loads
-the evaluator again from a file that holds its load frame. Only processes that imported a module of `_POOLS` write it.
+the evaluator again from a file that holds its load frame. Only processes that have imported a module in `_POOLS` write
+this file.
 
-A subinterpreter begins with the standard library alone, as one of a Python that was started with `-I -S`; it runs the
-same `sitecustomize.py` before anything else.
+A subinterpreter begins with only the standard library, because its Python was started with `-I -S`; it runs the same
+`sitecustomize.py` before anything else.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ else:
     Loader = object  # importlib.abc takes long to import
 
 FILE = ".evaluator"
-_SUBINTERPRETERS = ("_interpreters", "_xxsubinterpreters")  # the second until Python 3.12
+_SUBINTERPRETERS = ("_interpreters", "_xxsubinterpreters")  # the second is the module's name until Python 3.12
 _POOLS = frozenset(
     ("multiprocessing.spawn", "joblib.externals.loky.backend.spawn", "loky.backend.spawn", *_SUBINTERPRETERS)
 )
@@ -50,7 +51,7 @@ class _Flags:
                 setattr(self, name, 0 if name in _UNUSED else getattr(sys.flags, name))
 
     def __repr__(self) -> str:
-        """Return the text that `sys.flags` has, without the object's address."""
+        """Return the `repr` of `sys.flags`, which has no address of an object."""
         return f"sys.flags({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
 
@@ -70,12 +71,12 @@ def start_plainly() -> None:
 
 
 def watch(job: Job) -> None:
-    """Let user code that is about to load start children: processes of a pool, and interpreters."""
+    """Let user code that is about to load start children: processes in a pool, and interpreters."""
     for name in _SUBINTERPRETERS:
         if name in sys.modules:
             _furnish_subinterpreters(sys.modules[name])
     sys.meta_path.insert(0, _Watch(job))
-    if not _POOLS.isdisjoint(sys.modules):  # a package that was imported in advance may have imported a pool
+    if not _POOLS.isdisjoint(sys.modules):  # a package that was imported in advance may have imported a process pool
         _write(job)
 
 
@@ -94,7 +95,7 @@ def interpreters_left() -> bool:
 
 
 def content(header: dict[str, Any], body: bytes) -> bytes:
-    """Return the content of the file: a load without secrets, because a child inherits those as variables."""
+    """Return the content of the file: a load without its secrets, which a child inherits as variables."""
     head = jsontext.encode({name: header[name] for name in _HEADER}).encode()
     return len(head).to_bytes(4, "big") + head + body
 
@@ -103,12 +104,13 @@ def _write(job: Job) -> None:
     try:
         with open(f"{job.home}/{FILE}", "xb") as file:
             file.write(content(job.header, job.body))
-    except OSError:  # the file is there already, or the disk is full; then a child reports the missing module
+    # the file is there already, or the disk is full; in that case a child will report the missing module
+    except OSError:
         pass
 
 
 def _furnish_subinterpreters(module: ModuleType) -> None:
-    """Have each interpreter that this module creates find the imports that a child finds."""
+    """Let each interpreter that this module creates import what a child process can import."""
     create, run = module.create, getattr(module, "exec", None) or module.run_string
     _listings.append(module.list_all)
 
@@ -121,13 +123,13 @@ def _furnish_subinterpreters(module: ModuleType) -> None:
 
 
 class _Watch:
-    """A finder that sees imports of process pools and of subinterpreters, and finds only modules of the latter."""
+    """A finder that notices imports of process pools and subinterpreters, and finds only modules of subinterpreters."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Write the file if the module starts children; return a spec for a module of subinterpreters, else None."""
+        """Write the evaluator's file if the module starts children; return a spec for subinterpreters, else None."""
         if name not in _POOLS:
             return None
         _write(self._job)
@@ -151,7 +153,7 @@ class _Subinterpreters(Loader):
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the module; then let the interpreters that it creates find more than the standard library."""
+        """Run the module; then let the interpreters that it creates import more than the standard library."""
         self._loader.exec_module(module)
         _furnish_subinterpreters(module)
 
@@ -173,7 +175,7 @@ class _Evaluator(Loader):
         """Return None, so that the interpreter creates the module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the evaluator as its runner did."""
+        """Run the evaluator in the way in which its runner ran it."""
         from evaluator_runner import program
         from evaluator_runner.options import Options
 

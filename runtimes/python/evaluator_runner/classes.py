@@ -13,7 +13,7 @@ _ONLY_AST = 0x400
 
 
 def lines(namespace: dict[str, Any]) -> dict[str, int]:
-    """Return the line of each class's last definition (in the namespace a name keeps its first place)."""
+    """Return the line of each class's last definition, by the name of the class."""
     code = namespace["__loader__"].get_source("evaluator")
     found: dict[str, int] = {}
     left = [compile(code, FILENAME, "exec", _ONLY_AST, dont_inherit=True)]

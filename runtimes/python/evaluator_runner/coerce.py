@@ -27,7 +27,7 @@ class NoForm(Exception):
 
 
 class Coerced:
-    """A value after one step of conversion; `taken_as` describes the step for the author, None for an obvious step."""
+    """A value after one step of conversion; `taken_as` describes the step for the author; None for an obvious step."""
 
     __slots__ = ("plain", "taken_as")
 
@@ -37,7 +37,7 @@ class Coerced:
 
 
 def type_name(kind: type) -> str:
-    """Return the name of a type as code would write it, with its module when that is not built in."""
+    """Return the name of a type as code would write it, with its module unless it is built in."""
     module: object = kind.__module__  # user code can set `__module__` to any object
     name = kind.__qualname__
     if not isinstance(module, str) or module in {"builtins", "evaluator", "evaluator_runner.binding"}:
@@ -46,7 +46,7 @@ def type_name(kind: type) -> str:
 
 
 def coerce(value: Any, *, whole: bool) -> Coerced:
-    """Convert a value that is not plain JSON by one step towards JSON; `whole`: it is the result, not a part of one.
+    """Convert a value by one step towards plain JSON; `whole` says that it is the whole result, not a part of it.
 
     Raises:
       NoForm: the value has no obvious JSON form.
@@ -93,7 +93,7 @@ def _from_array(value: Any) -> Coerced:
 def _from_decimal(value: Any) -> Coerced:
     try:
         return Coerced(float(_modules["decimal"].Decimal.__float__(value)), "a number")
-    except (ValueError, OverflowError):  # a signalling NaN
+    except (ValueError, OverflowError):  # a signalling NaN raises this
         return Coerced(float("nan"), "a number")
 
 
@@ -171,7 +171,8 @@ _WHOLE_RULES: Rules = (
     (_is_a("re", "Match"), lambda _: Coerced(plain=True, taken_as=_MATCHED)),
     (lambda kind: issubclass(kind, tuple), lambda value: _from_tuple(value, None)),
 )
-_PART_RULES: Rules = (  # rules for parts of a result; as the whole result these would be a label, or scores in no order
+# rules for parts of a result; the whole result would mean a label with them, or scores in no order
+_PART_RULES: Rules = (
     *_RULES,
     (lambda kind: issubclass(kind, tuple), lambda value: _from_tuple(value, "a list")),
     (_is_a("datetime", "date"), lambda value: Coerced(str.__str__(value.isoformat()), "text")),

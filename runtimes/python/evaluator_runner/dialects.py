@@ -3,30 +3,30 @@
 Each is a module or a package in the folder `dialects` beside this package, and has:
 
 - `CONTRACT`: the dialect's name in the protocol.
-- `WORDS`, optional, on a line of its own beside it: words; every evaluator of the dialect has at least one. Both
-  lines are read before the module is imported.
+- `WORDS`, optional, on the next line: words of which every evaluator of the dialect contains at least one. Both lines
+  are read before the module is imported.
 - `PREBOUND`: whether code may use the modules of `prebound.NAMES` without importing them.
 - `find(namespace, *, name, config)`: returns the `Entry`, or raises a `Failure`.
 - `describe(namespace, lines)`, optional: returns the description of each evaluator class, for a check.
 
-A dialect is recognised either after the code has run, or before. After it, by
+A dialect is recognised either after the code has run, or before. Afterwards, it is recognised by
 
 - `applies(namespace, name)`: returns whether the code is written in this dialect; `name` is the entry that the caller
   asked for, or None.
 - `is_plain(compiled)`, optional: returns whether code that has not run yet can only be of this dialect.
 
-Before it, from the source, where it has `WORDS`, by
+If the dialect has `WORDS`, it is recognised beforehand, from the source, by
 
 - `sign(outline, name)`: returns a pair, or None when the code is not of this dialect. The pair is the step of the sign
-  (`DECORATED` … `PARAMETERS`; the lowest step of all dialects wins, two dialects at one step are an error) and the sign
-  itself, as text for people.
-- `source(code)`, optional: returns the code to run in its place, with the same lines.
+  (`DECORATED` … `BY_NAME`; the lowest step of all dialects wins, and two dialects at one step are an error) and the
+  sign itself, as text for people.
+- `source(code)`, optional: returns the code to run in place of the given code, with the same lines.
 - `names()`, optional: returns what the code may use without importing it, by name.
 - `MODULES`, optional: modules that the code may use without importing them if they are installed, by the name it uses.
 - `IMPORTS`, optional: objects of the platform's package that code may use without importing them, `module:name` each.
 
-Dialects of the second kind are imported before user code runs and only when one of their words occurs in it; sandboxes
-without them pay nothing. All others are imported when the runner starts. User code cannot change either.
+Dialects of the second kind are imported before user code runs, and only if the code contains one of their words; other
+sandboxes pay nothing for them. All others are imported when the runner starts. User code cannot change either.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ if TYPE_CHECKING:
 
 __path__ = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "dialects")]
 
-_OWN = ("evaluate_v1", "evaluate", "main")  # the host's own contracts, after all others and in this order
-_HEAD_BYTES = 4096  # bytes at the beginning of a dialect's module that hold its constants
+_OWN = ("evaluate_v1", "evaluate", "main")  # the host's own contracts, which come after all others and in this order
+_HEAD_BYTES = 4096  # number of bytes at the beginning of a dialect's module that contain its constants
 
 DECORATED, NAMED, PARAMETERS, SHAPED, ANY_NAME, BY_NAME = range(1, 7)
-"""Steps of signs: a base or a decorator from the dialect's package; the name of the function; the names of its
+"""The steps of signs: a base or a decorator from the dialect's package; the name of the function; the names of its
 parameters; the shape of the whole code; parameters of a function of any name; such parameters without a platform."""
 
 
 def _found(folder: str) -> dict[str, tuple[str, ...] | None]:
-    """Return the words of each dialect in a folder, by the name of its module; None if a dialect has none."""
+    """Return the words of each dialect in a folder, by the name of its module; None if a dialect has no words."""
     found: dict[str, tuple[str, ...] | None] = {}
     for name in sorted(os.listdir(folder)):
         module = name.removesuffix(".py")
@@ -77,13 +77,13 @@ _AFTER = (*(name for name, words in _FOUND.items() if words is None and name not
 _WORDS = {name: words for name, words in _FOUND.items() if words is not None}
 
 CONTRACTS: dict[str, str] = {name.replace("_", "-"): name for name in (*_AFTER, *_WORDS)}
-"""Names of modules by contract."""
+"""The names of the dialects' modules, by contract."""
 
 _loaded: dict[str, Any] = {}
 
 
 def dialect_of(contract: str) -> Any:
-    """Return the module of a contract."""
+    """Return the module of the dialect that has a contract."""
     name = CONTRACTS[contract]
     if name not in _loaded:
         _loaded[name] = __import__(f"{__name__}.{name}", fromlist=["CONTRACT"])
@@ -121,13 +121,13 @@ class Recognised:
 
     @property
     def modules(self) -> dict[str, str]:
-        """The modules that the code may use without importing them, by the name that it uses."""
+        """Return the modules that the code may use without importing them, by the name that it uses."""
         own = {name: name for name in NAMES} if self.dialect.PREBOUND else {}
         return {**own, **getattr(self.dialect, "MODULES", {})}
 
     @property
     def imports(self) -> dict[str, str]:
-        """Names of the platform's own package that the code may use without an import: `module:name` by name."""
+        """Return the parts of the platform's package that the code may use without an import: `module:name` by name."""
         imports: dict[str, str] = getattr(self.dialect, "IMPORTS", {})
         return imports
 
@@ -147,7 +147,7 @@ def recognise(code: str, *, contract: str, name: str | None) -> Recognised | Non
 
 
 def _of_every(possible: list[str], outline: Outline) -> Recognised | None:
-    """Return the dialect of all evaluators in a file; the most certain one, should there be several."""
+    """Return the dialect of all evaluators in a file; if there are several, the most certain one."""
     from evaluator_runner.candidates import public
 
     if outline.has_own_entry:
@@ -178,7 +178,7 @@ def _possible(code: str) -> list[str]:
 
 def _told(possible: list[str], outline: Outline, name: str | None) -> Recognised | None:
     if name is None and outline.has_evaluate:
-        return None  # classes and functions beside it are its helpers
+        return None  # other classes and functions in the file are helpers of this evaluator
     dialects = [dialect_of(one.replace("_", "-")) for one in possible]
     if name is None and outline.parsed:
         outline = _without_private_helpers(outline)
@@ -207,7 +207,7 @@ def _without_private_helpers(outline: Outline) -> Outline:
 
 
 def _without_helpers(outline: Outline, equal: list[Recognised]) -> Outline:
-    """Return an outline without functions that some dialects recognise, and that the code itself does not mean."""
+    """Return an outline without functions that some dialects recognise although the code uses them only as helpers."""
     from evaluator_runner.candidates import meant
 
     names = [name for name in outline.functions if any(one.dialect.sign(outline, name) for one in equal)]
@@ -287,7 +287,7 @@ def _find_equal(
     recognised: Recognised | None,
     several: Failure,
 ) -> Entry:
-    """Return one entry that calls all evaluators in a file, if their platform would call them all."""
+    """Return one entry that calls all evaluators in a file, if their platform would call all of them."""
     from evaluator_runner.every import find_every
 
     def one(name: str) -> Entry:
@@ -306,7 +306,7 @@ def describe(namespace: dict[str, Any], lines: list[str]) -> list[dict[str, Any]
 
 
 def may_use_prebound(contract: str, name: str | None, compiled: CodeType) -> bool:
-    """Return whether this code, before it runs, should be given modules that it does not import."""
+    """Return whether this code, before it runs, should get modules that it does not import."""
     if contract != "auto":
         return bool(dialect_of(contract).PREBOUND)
     plain = [module for module in _MODULES if hasattr(module, "is_plain") and module.is_plain(compiled)]

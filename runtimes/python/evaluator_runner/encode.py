@@ -1,4 +1,4 @@
-"""Encodes a returned value as the protocol's `result` body, from its contents and not from its methods.
+"""Encodes a returned value as the protocol's `result` body, from the value's contents and not through its methods.
 
 Subclasses of built-in types are read by the methods of the built-in type. User code runs only where it produces a
 value (`item`, `model_dump`, `__float__` of a Fraction).
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _LEVELS = 64
 _NONFINITE = 8
-_NOTES = 15  # most notes to keep; one more counts the rest
+_NOTES = 15  # maximum number of notes to keep; one more note counts the rest
 _PATH_CHARS = 200
 _INT_LIMIT = 10**309
 _FLOAT_LIMIT = float("inf")
-_STEPS = 4  # most conversions of one value; an Enum of a numpy scalar takes two, the rest is reserve
+_STEPS = 4  # maximum number of conversions of one value; an Enum of a numpy scalar takes two, the others are a reserve
 _EXACT = frozenset((str, float, bool, int, type(None), dict, list))
 _TAIL = ',"nonfinite":[],"unsupported":null,"notes":[]}'
 _quote = jsontext.quote
@@ -95,7 +95,7 @@ class _Encoding:
         self._parts.append(text)
 
     def _write(self, value: Any, path: Path, level: int) -> str:
-        """Append the JSON of the value and return its kind."""
+        """Append the value as JSON, and return its kind."""
         kind = type(value)
         if kind is str:
             return self._text(value, path)

@@ -1,4 +1,4 @@
-"""Defines the entry of an evaluator; finds plain functions and tells their contracts apart by their parameters."""
+"""Defines the entry of an evaluator, and finds plain functions, whose parameters tell their contract."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 EVALUATE = ("inputs", "outputs", "trace")
 EVALUATE_V1 = ("app_params", "inputs", "output", "correct_answer")
-"""Arguments by position."""
+"""The arguments of legacy evaluators, by position."""
 
-_READ_CHARS = 20_000  # most characters to read of a text that may be code
+_READ_CHARS = 20_000  # maximum number of characters to read from a string that may contain code
 _LEGACY_FIRST = "app_params"
 _LEGACY_FOURTH = {"correct_answer", "datapoint"}
 SCORING = {"grade", "grader", "metric", "reward", "rewards", "score", "scorer"}
-"""Words in the name of a function that say that it scores."""
+"""Words in the name of a function which say that the function scores."""
 _LIKELY = SCORING | {"accuracy", "check", "correct", "correctness", "eval", "evaluate", "evaluator", "f1", "judge", "match", "precision", "quality", "recall", "results", "verify"}  # fmt: skip  # noqa: E501
-"""Words in the names of functions that are shown first: they may score."""
+"""Words in the names of functions that may score, and so are shown first."""
 _METHODS = ("evaluate", "score", "measure", "__call__")
 _EXPECTED = (
     "define `def evaluate(inputs, outputs, trace)`, the legacy `def evaluate(app_params, inputs, output, "
@@ -38,12 +38,13 @@ class Entry:
       source: `declared` or `inferred`.
       reason: Why this contract applies, as text for people.
       decode: Function that decodes the body of a row.
-      bind: Takes the decoded arguments of a row, returns positional and keyword arguments; None: they are used as is.
-      convert: Takes the returned (and awaited) value, returns the value to encode; None when it is encoded as is.
+      bind: Takes the decoded arguments of a row, returns positional and keyword arguments; None to use them as they
+        are.
+      convert: Takes the returned (and awaited) value, returns the value to encode; None to encode it as it is.
       name: Name under which the function was found.
       signature: Parameters of the function; None when they cannot be read.
       notes: Remarks for the author.
-      places: Names of the arguments of a positional call, in order; empty when it is called otherwise.
+      places: Names of the arguments of a positional call, in order; empty for any other call.
       together: Whether it can also score many rows in one call (argument `together`).
       parts: The evaluators that `call` calls, by name, if there are several.
       uses: Names at module level of what `call` calls, if the platform adds up several evaluators.
@@ -72,7 +73,7 @@ class Entry:
 
     @property
     def parameters(self) -> list[str]:
-        """Return the parameters as code writes them; for a call by position and name, in the order of its places."""
+        """Return the parameters as code writes them; for a call by position and name, in the order of its arguments."""
         if self.signature is None:
             return []
         named = self.signature.named_places(self.places)
@@ -85,7 +86,7 @@ class Entry:
         return [*ordered, *(one for one in self.signature.names if one not in ordered)]
 
     def pass_by_name(self) -> None:
-        """Pass the arguments of a positional call by name to the keyword-only parameters of the same names."""
+        """Pass the arguments of a positional call by name to keyword-only parameters with the same names."""
         known, places, inner = self.signature, self.places, self.bind
         if known is None or not (named := known.named_places(places)):
             return
@@ -110,7 +111,7 @@ class Entry:
 
 
 def find_function(namespace: dict[str, Any], name: str, arguments: tuple[str, ...] | None = None) -> Entry:
-    """Return the function of that name, and check that its parameters accept `arguments` if these are given.
+    """Return the function with that name, and check that its parameters accept `arguments` if these are given.
 
     Raises:
       Failure: there is no such function, or the arguments do not fit.
@@ -130,7 +131,7 @@ def find_function(namespace: dict[str, Any], name: str, arguments: tuple[str, ..
 
 
 def object_of(namespace: dict[str, Any], name: str, config: dict[str, Any]) -> Any:
-    """Return an instance of class `name`: one that the code makes itself, unless there is a config; else a new one.
+    """Return an instance of class `name`: one that the code makes; if there is none or a config is given, a new one.
 
     If the argument `name` is all that the class requires and the config lacks, it gets the name of the class.
 
@@ -164,7 +165,7 @@ def is_function(value: Any) -> bool:
 
 
 def evaluate_contract(namespace: dict[str, Any], name: str | None) -> str | None:
-    """Return the `evaluate` contract that a function's parameters fit; None when neither fits or there is no function.
+    """Return the `evaluate` contract that a function's parameters fit; None if neither fits, or there is no function.
 
     Raises:
       Failure: both contracts fit, because the function takes any arguments.
@@ -193,7 +194,7 @@ def _looks_legacy(names: list[str]) -> bool:
 
 
 def note_on_main(namespace: dict[str, Any], entry: Entry) -> None:
-    """Add a remark to an entry if the code also has a `main` that takes the variables of a row, and is not called."""
+    """Add a remark to an entry if the code also has a `main` that takes the variables of a row but is not called."""
     main = namespace.get("main")
     if entry.call is main or not (is_function(main) and _is_ours(main)):
         return
@@ -249,7 +250,7 @@ def _is_likely(name: str) -> bool:
 
 
 def _builder(own: dict[str, Any], functions: list[str]) -> str | None:
-    """Return the name of the first function that holds a function's code as text; without functions, of such a text."""
+    """Return the name of the first function with another function's source in it; else of such a string."""
     names = functions or [name for name, value in own.items() if type(value) is str]
     return next((name for name in names if any(map(_is_code, _texts_of(own[name])))), None)
 
@@ -269,7 +270,7 @@ def _is_code(text: str) -> bool:
 
 
 def _call_of(classes: dict[str, Any], wanted: str) -> str:
-    """Return an expression that calls the method by which a class scores, or else another method, on a new object."""
+    """Return an expression that calls, on a new object, the method with which a class scores, else another one."""
     classes = _concrete(classes)
     for name, one in classes.items():
         if (method := _method_of(one, wanted)) is not None:
@@ -284,7 +285,7 @@ def _call_of(classes: dict[str, Any], wanted: str) -> str:
 
 
 def _concrete(classes: dict[str, Any]) -> dict[str, Any]:
-    """Return the classes that are made to be called: neither abstract nor the base of another one; all if none is."""
+    """Return the classes that are meant to be used: neither abstract nor the base of another; else all."""
     bases = {base for one in classes.values() for base in type.mro(one)[1:]}
     found = {
         name: one for name, one in classes.items() if one not in bases and not getattr(one, "__abstractmethods__", ())
@@ -293,7 +294,7 @@ def _concrete(classes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _method_of(kind: type, wanted: str) -> str | None:
-    """Return the method by which objects of a class score, by its name."""
+    """Return the name of the method with which objects of a class score."""
     made = {key for base in type.mro(kind) if base is not object for key in vars(base)}
     return next((one for one in (wanted, *_METHODS) if one in made), None)
 
@@ -312,7 +313,7 @@ def _no_helpers(own: dict[str, Any], names: list[str]) -> list[str]:
 
 
 def _codes_of(value: Any) -> list[Any]:
-    """Return the code of a function or of the methods of a class, with that of the functions in it."""
+    """Return the code objects of a function or of a class's methods, and of all functions inside them."""
     parts = list(vars(value).values()) if isinstance(value, type) else [value]
     left = [one for part in parts if (one := getattr(part, "__code__", None)) is not None]
     found = []
@@ -328,7 +329,7 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
 
     spelled = {name.lower(): name for name in functions if not name.startswith("_")}
     names = ["evaluate", "main"] if wanted == "evaluate" else [wanted]
-    least = 0.75 if wanted == "evaluate" else 0.6  # stricter, because many names begin with eval
+    least = 0.75 if wanted == "evaluate" else 0.6  # stricter, because many names begin with "eval"
     close = [spelled[match] for name in names for match in difflib.get_close_matches(name.lower(), spelled, 1, least)]
     if close:
         return f"did you mean `{close[0]}`? Rename it, or name it in `settings.entry`; otherwise {_EXPECTED}"

@@ -1,4 +1,4 @@
-"""Runs all evaluators in a file as one, for `settings.entry: "*"`: each with the same row and an outcome of its own."""
+"""Runs all evaluators in a file as one, for `settings.entry: "*"`. All get the same row; each has its own outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EVERY = "*"
 _MOST = 100
-_BYTES = 1 << 30  # most bytes of one value; `limits.result_kb` applies to all values together
+_BYTES = 1 << 30  # maximum size of one value in bytes; `limits.result_kb` applies to all values together
 
 
 class _Signatures(Signature):
@@ -79,7 +79,7 @@ def _shown(name: str, found: Entry) -> str:
 def _calls(found: dict[str, Entry], lines: list[str]) -> Callable[..., Any]:
     async def every(*args: Any, **body: Any) -> dict[str, Any]:
         outcomes = []
-        unreached.take()  # forgets the hosts that the code asked while it loaded
+        unreached.take()  # forget the hosts that the code asked while it loaded
         for name, one in found.items():
             try:
                 own, named = _arguments(one, _copy(list(args)), _copy(body))

@@ -1,6 +1,6 @@
-"""Reads facts about code from its syntax tree: what functions do with their arguments, and with parts of these.
+"""Reads facts about code from its syntax tree: what functions do with their arguments, and with parts of the arguments.
 
-The facts are read once, at load. The host makes its warnings from them, and says what the names mean.
+The facts are read once, when the code is loaded. The host derives its warnings from them, and knows what names mean.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ if TYPE_CHECKING:
     Known = dict[str, list["Uses"]]
 
 _ONLY_AST = 0x400
-_MOST_CHARS = 200_000  # most characters of code to read: a tree takes a hundred times as much memory
+# maximum number of characters of code to read: a syntax tree takes a hundred times as much memory
+_MOST_CHARS = 200_000
 _MOST_FUNCTIONS = 100
 _MOST_NAMES = 20
 _MOST_READS = 500
-_MOST_PARTS = 20  # most parts of a dotted name: `a.b.c` has three
+_MOST_PARTS = 20  # maximum number of parts of a dotted name: `a.b.c` has three
 _CHARS = 80
 _DEFINITIONS = ("FunctionDef", "AsyncFunctionDef", "Lambda")
-_WRAPPINGS = 10  # most decorators of a function to unwrap
+_WRAPPINGS = 10  # maximum number of decorators of a function to unwrap
 _WHOLE = ("Eq", "NotEq", "In", "NotIn")
 _GETTERS = ("get", "pop", "setdefault")
-_OWN = ("self", "cls")  # a method's own object, whose attributes do not come from a row
+_OWN = ("self", "cls")  # parameters for a method's own object, whose attributes do not come from a row
 _SAME = ("strip", "lower", "upper", "casefold", "copy")  # methods that return the value in another form
-_BY_TEXT = ("eval", "exec")  # functions that run text, which may read any name
-_SCOPES = ("locals", "vars")  # functions that give every name when they get no arguments
+_BY_TEXT = ("eval", "exec")  # functions that run a string, which may read any name
+_SCOPES = ("locals", "vars")  # functions that, called without arguments, give access to every name
 
 
 class _Bound:
     def method(self) -> None:
-        """Do nothing: it only gives the type of bound methods."""
+        """Do nothing; this method only exists because its type is needed."""
 
 
 _FUNCTION = type(lambda: None)
@@ -52,7 +53,7 @@ class Uses:
       owner: Function that has the parameter.
       read: Whether the code reads the value.
       tested: Whether the code tests if the value is None or true, or gives it a default.
-      asked: Whether the code tests if the value is None or true, and gives it no default.
+      asked: Whether the code tests if the value is None or true, without giving it a default.
       keys: Constant keys and attributes that the code reads from the value.
       compared: Other parameters with which the code compares the whole value.
     """
@@ -79,7 +80,7 @@ class Uses:
 
 
 class _Function:
-    """A function, and what it does with its parameters; the name of a method has its class before it."""
+    """A function, and what it does with its parameters. The name of a method begins with that of its class."""
 
     __slots__ = ("name", "node", "parameters", "rest")
 
@@ -104,13 +105,13 @@ class _Function:
 
 
 class _Scope:
-    """Where a node stands.
+    """The scope of a node.
 
     Attributes:
       known: What names may stand for.
-      inside: Names of the classes around it, each with a dot behind it.
-      top: Whether it is a statement of a function's body, and not of a block in it.
-      asks: Whether it is in the condition of an `if` statement.
+      inside: Names of the classes around the node, each with a dot after it.
+      top: Whether the node is a statement of a function's body itself, not of a block in it.
+      asks: Whether the node is in the condition of an `if` statement.
     """
 
     __slots__ = ("asks", "inside", "known", "top")
@@ -123,7 +124,7 @@ class _Scope:
 
 
 def facts_of(code: str, entry: Entry) -> dict[str, Any]:
-    """Return `facts` on functions that a row calls, and all `reads` (runtimes/PROTOCOL.md); none for other texts."""
+    """Return `facts` on the functions that a row calls, and `reads` (runtimes/PROTOCOL.md); empty if unknown."""
     nothing: dict[str, Any] = {"facts": [], "reads": []}
     if len(code) > _MOST_CHARS:
         return nothing
@@ -151,7 +152,7 @@ def _is_called_by_name(method: str) -> bool:
 
 
 def _own_code(call: Any) -> Any:
-    """Return the compiled function that a callable stands for; None if the function is not in the evaluator's code."""
+    """Return the code object of the function behind a callable; None if that is not in the evaluator's code."""
     for _ in range(_WRAPPINGS):
         kind = type(call)
         if kind is _METHOD:
@@ -182,9 +183,9 @@ class _Outline:
         self.functions: list[_Function] = []
         self._used: dict[tuple[str, str], Uses] = {}
         self._asked: set[str] = set()  # names that `if` statements test
-        self._hiding: set[int] = set()  # parameters of inner functions with the name of one around them
-        self._called: set[int] = set()  # attributes that are called
-        self._names: dict[int, str] = {}  # names of lambdas, by identity
+        self._hiding: set[int] = set()  # parameters of inner functions that have the name of an outer parameter
+        self._called: set[int] = set()  # attributes that the code calls
+        self._names: dict[int, str] = {}  # names of lambdas, by `id`
         left = [(tree, _Scope({}, ""), False)]
         while left:
             node, scope, is_read = left.pop()
@@ -218,7 +219,7 @@ class _Outline:
         ]
 
     def _scoped(self, kind: str, node: Any, scope: _Scope) -> Iterator[tuple[Any, _Scope]]:
-        """Yield the parts of a node, each with its scope, since names or conditions may differ in a part."""
+        """Yield the parts of a node, each with its scope, because names or conditions may differ between parts."""
         if kind in _DEFINITIONS:
             body = node.body if isinstance(node.body, list) else [node.body]
             yield from ((part, scope) for part in _parts(node) if part not in body)
@@ -252,7 +253,7 @@ class _Outline:
         return _Scope(known, scope.inside, top=isinstance(node.body, list))
 
     def _bind(self, node: Any, scope: _Scope) -> None:
-        """Note what a name stands for from here on; within a block, it may still stand for its earlier value, too."""
+        """Note what a name stands for from here on; inside a block, the name may still have its earlier value, too."""
         values, known = self._values(node.value, scope.known), scope.known
         for target in getattr(node, "targets", None) or [node.target]:
             name = getattr(target, "id", None)
@@ -286,7 +287,7 @@ class _Outline:
             self._ask(node.operand, scope)
 
     def note_either(self, node: Any, scope: _Scope) -> None:
-        """Note the left operands: those of `and` are tested, those of `or` get a default."""
+        """Note the left operands of `and` and `or`: those of `and` are tested, those of `or` get a default."""
         for one in node.values[:-1]:
             if type(node.op).__name__ == "And":
                 self._ask(one, scope)
@@ -351,7 +352,7 @@ class _Outline:
             self._use(of, key, known)
 
     def _ask(self, node: Any, scope: _Scope, *, by_statement: bool = False) -> None:
-        """Note what an expression tests, if the code decides by its truth."""
+        """Note what an expression tests, if the code decides by whether it is true."""
         kind = type(node).__name__
         if kind == "UnaryOp" and type(node.op).__name__ == "Not":
             self._ask(node.operand, scope, by_statement=by_statement)
@@ -374,7 +375,7 @@ class _Outline:
             whole = _read_of(whole[0])
 
     def _values(self, node: Any, known: Known, parts: int = _MOST_PARTS) -> list[Uses]:
-        """Return what an expression may stand for."""
+        """Return the values for which an expression may stand."""
         kind = type(node).__name__
         if kind == "Name":
             return known.get(node.id, [])
@@ -391,7 +392,7 @@ class _Outline:
         return Uses(name, key) if name in _OWN else self._used.setdefault((name, key), Uses(name, key))
 
     def _name_of(self, node: Any, known: Known, parts: int) -> str:
-        """Return the name of the value that something is read from; for an item of a list, the name of the list."""
+        """Return the name of the value from which something is read; for an item of a list, the name of the list."""
         while type(node).__name__ == "Subscript" and _read_of(node) is None:
             node = node.value
         values = self._values(node, known, parts)
@@ -399,12 +400,13 @@ class _Outline:
 
 
 def _read_of(node: Any) -> tuple[Any, str] | None:
-    """Return the value that an expression reads from, and the constant name that it reads; otherwise None."""
+    """Return the value from which an expression reads, and the constant name that it reads; None for others."""
     kind = type(node).__name__
     if kind == "Attribute":
         return node.value, node.attr
     if kind == "Subscript":
-        key = node.slice.value if type(node.slice).__name__ == "Index" else node.slice  # `Index` before Python 3.9
+        # an `Index` node before Python 3.9
+        key = node.slice.value if type(node.slice).__name__ == "Index" else node.slice
         of = node.value
     elif kind == "Call" and type(node.func).__name__ == "Attribute" and node.func.attr in _GETTERS and node.args:
         of, key = node.func.value, node.args[0]
@@ -416,7 +418,7 @@ def _read_of(node: Any) -> tuple[Any, str] | None:
 
 
 def _alternatives(kind: str, node: Any) -> list[Any]:
-    """Return the expressions that may be the value of another one, or nearly: `x` for `x.strip()`."""
+    """Return the expressions whose value another expression may have, if only in another form: `x` for `x.strip()`."""
     if kind == "BoolOp":
         return list(node.values)
     if kind == "IfExp":
@@ -427,7 +429,7 @@ def _alternatives(kind: str, node: Any) -> list[Any]:
 
 
 def _has_nothing(node: Any) -> bool:
-    """Return whether an expression is None, or a list of constants with None."""
+    """Return whether an expression is None, or a list of constants that contains None."""
     parts = getattr(node, "elts", None)
     one_of = [node] if parts is None else parts
     return any(type(one).__name__ == "Constant" and one.value is None for one in one_of)

@@ -18,13 +18,13 @@ _NO_ROOM = ("failed to map segment from shared object", "cannot map zero-fill pa
 _NO_SPACE = {27, 28, 122}  # EFBIG, ENOSPC, EDQUOT
 _MESSAGE_CHARS = 4096
 _PREBOUND_HINT = "add `import {name}` at the top"
-_JAVASCRIPT = (  # beginnings of lines that Python does not have
+_JAVASCRIPT = (  # beginnings of lines that occur in JavaScript and not in Python
     r"^[ \t]*(?:(?:export +(?:default +)?)?(?:async +)?function\b *\w* *\(|"
     r"(?:export +)?(?:const|let|var) +[\w{\[][^=\n]*=|import *[{*]|import [^#\n]*\bfrom +[\"']|"
     r"(?:export +)?(?:interface|enum) +\w+ *\{)"
 )
 _NEW_SYNTAX = r"[ \t]*(?:(?:async +)?def +\w+\[|class +\w+\[|type +\w+ *(?:\[.*\] *)?=)"
-"""Type parameters and `type` statements."""
+"""Syntax for type parameters and `type` statements."""
 _FIX_HINTS = {
     True: "the code lost its indentation, and only one fits: check gives it as `fix`, and settings.repair runs it",
     False: "the code lost its indentation, and more than one may fit: check gives two, or paste it again",
@@ -39,9 +39,9 @@ class Failure(Exception):
     """A failure that the runner detected, rather than an exception of user code.
 
     Attributes:
-      equal: Names of several evaluators with one contract, if the code does not tell which one it means.
-      shown: These evaluators with parameters and lines, as text for people.
-      notes: Remarks on all these evaluators.
+      equal: Names of several evaluators with one contract, if the code does not show which one is meant.
+      shown: A text for people that lists these evaluators with parameters and lines.
+      notes: Remarks on these evaluators.
     """
 
     equal: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class ForbiddenAttribute(AttributeError, PolicyViolation):
 
 
 def error(code: str, message: str, **fields: Any) -> dict[str, Any]:
-    """Return a protocol `error` with all its fields; those not given are None."""
+    """Return a protocol `error` with all its fields; fields that are not given are None."""
     known = dict.fromkeys(("type", "line", "column", "traceback", "hint"))
     return {"code": code, "message": message[:_MESSAGE_CHARS], **known, **fields}
 
@@ -83,7 +83,7 @@ def from_failure(failure: Failure) -> dict[str, Any]:
 
 
 def from_exception(raised: BaseException, lines: list[str], *, general: str) -> dict[str, Any]:
-    """Return the `error` for an exception of user code; `general` is the code for exceptions without a special one."""
+    """Return the `error` for an exception of user code; `general` is the code for those without one of their own."""
     if issubclass(type(raised), Failure):  # `isinstance` would trust a forged `__class__`
         return from_failure(raised)  # type: ignore[arg-type]
     code, hint = _classify(raised, general)
@@ -132,7 +132,7 @@ def _reads_argv(lines: list[str], line: int) -> bool:
 
 
 def _own_module(lines: list[str], line: int) -> str | None:
-    """Return where the module of a relative import in a line of the code would lie, and where the code itself lies."""
+    """Return a sentence on where the module of a relative import would be, and where the code itself is."""
     for one in _nodes_in(lines, line):
         if type(one).__name__ == "ImportFrom" and one.level:
             name = one.module or one.names[0].name
@@ -184,7 +184,7 @@ def from_syntax(raised: BaseException, lines: list[str], *, fix: dict[str, Any] 
 
 def _syntax_hint(raised: SyntaxError, lines: list[str]) -> str | None:
     """Return a hint for a syntax error (another language, characters changed or lost by a paste), or None."""
-    import re  # takes 5 ms, so it is imported only for an error
+    import re  # takes 5 ms, so it is imported only after an error
 
     text = "\n".join(lines)
     if re.search(_JAVASCRIPT, text, re.MULTILINE):
@@ -255,18 +255,18 @@ def _pin_for(raised: BaseException) -> str | None:
     """Return the pin that would provide what the code misses in a light stand-in; None for any other exception."""
     root, _, rest = _missing(raised).partition(".")
     stand_in = sys.modules.get(root)
-    pins = getattr(stand_in, "__pins__", {})  # a module may come from several distributions
+    pins = getattr(stand_in, "__pins__", {})  # a module may come from one of several distributions
     pin = pins.get(rest.partition(".")[0], getattr(stand_in, "__pin__", None))
     return pin if isinstance(pin, str) else None
 
 
 def _missing(raised: BaseException) -> str:
-    """Return the dotted name that an import or a module lacks; empty text for any other exception."""
+    """Return the dotted name that an import or a module lacks; an empty string for any other exception."""
     if issubclass(type(raised), AttributeError):
         module, name = getattr(getattr(raised, "obj", None), "__name__", None), getattr(raised, "name", None)
     elif issubclass(type(raised), ImportError):
         module = getattr(raised, "name", None)
-        name = [*tracebacks.text_of(raised).split("'"), ""][1]  # only Python 3.12 and later have `name_from`
+        name = [*tracebacks.text_of(raised).split("'"), ""][1]  # `name_from` only exists in Python 3.12 and later
     else:
         return ""
     return f"{module}.{name}" if isinstance(module, str) else ""

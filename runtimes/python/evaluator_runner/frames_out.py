@@ -60,7 +60,7 @@ def load_header(kind: str, load_id: str, description: dict[str, Any], *, load_ms
 
 
 def death(code: int, status: int, *, while_: str) -> tuple[str, str, str | None]:
-    """Return error code, message and hint for a process that ended by itself (`si_code`, `si_status`)."""
+    """Return the error code, message and hint for a process that ended by itself (`si_code`, `si_status`)."""
     if code == 0:
         return "crashed", f"the evaluator's process ended {while_}", None
     if code == _CLD_EXITED:
@@ -72,16 +72,16 @@ def death(code: int, status: int, *, while_: str) -> tuple[str, str, str | None]
 
 
 def death_by_wait(status: int, *, while_: str) -> tuple[str, str, str | None]:
-    """Return error code, message and hint for a process that ended with this wait status."""
+    """Return the error code, message and hint for a process that ended with this wait status."""
     signal = status & 0x7F
     return death(2, signal, while_=while_) if signal else death(_CLD_EXITED, status >> 8, while_=while_)
 
 
 def timeout(seconds: float, *, what: str) -> tuple[str, str, str]:
-    """Return error code, message and hint for a step (`what`) that took too long."""
+    """Return the error code, message and hint for a step (`what`) that took too long."""
     return "timeout", f"{what} did not finish within {seconds:g} s", "make it faster, or raise limits.timeout_s"
 
 
 def load_timeout(seconds: float, *, what: str) -> tuple[str, str, str]:
-    """Return error code, message and hint for a load that took too long; its limit is a setting of the host."""
+    """Return the error code, message and hint for a load that took too long; its limit is a setting of the host."""
     return "timeout", f"{what} did not finish within {seconds:g} s", "do less at module level, outside the function"

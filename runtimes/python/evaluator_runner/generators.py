@@ -1,8 +1,8 @@
-"""Keeps seeds that code sets while it loads, and gives each row new numbers from all other generators.
+"""Keeps the seeds that code sets while it loads, and makes all other random generators give new numbers in each row.
 
 Rows are forks of the loaded process: without this, an unseeded generator would repeat its numbers in every row, and the
-callback of `random`, which reseeds after a fork, would discard a seed. Covers `random`, `numpy.random` and `torch`; it
-watches them from their import on, because the state of a generator does not tell where its seed came from.
+callback of `random`, which reseeds after a fork, would discard a seed. The module handles `random`, `numpy.random` and
+`torch`. It watches them from their import on, because the state of a generator does not tell where its seed came from.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _urandom, _byteorder, _modules = os.urandom, sys.byteorder, sys.modules
 
 
 renewals: list[tuple[Callable[..., Any], Any]] = []
-"""The steps of `renew`, once the generators are settled; empty if no module with generators was loaded."""
+"""The calls that `renew` makes, set by `settle`; empty if no module with generators was loaded."""
 
 
 class _Loader:
@@ -48,7 +48,7 @@ class _Loader:
 
 
 class _RandomLoader(_Loader):
-    """Runs `random` without its own callback, which would discard a seed in each row."""
+    """Runs `random` without its own callback, which would discard the code's seed in each row."""
 
     def exec_module(self, module: Any) -> None:
         register = os.register_at_fork
@@ -72,9 +72,9 @@ class _Watch:
     def __init__(self) -> None:
         self.forks_rows = False
         self.plain_seed: Any = None
-        self._unseeded: dict[int, Any] = {}  # objects of `random.Random`, as weak references by id
-        self._entropy: set[int] = set()  # entropy that numpy's unseeded generators took
-        self._numpy_seeded: bool | None = None  # whether the code set its seed; None: it did not try
+        self._unseeded: dict[int, Any] = {}  # objects of `random.Random` without a seed, as weak references by id
+        self._entropy: set[int] = set()  # entropy that numpy's unseeded generators took from the system
+        self._numpy_seeded: bool | None = None  # whether the code set numpy's seed; None if it did not try
         self._torch_seed: int | None = None
         self._undo: list[tuple[Any, str, Any]] = []
         self._loaders = {
@@ -152,13 +152,13 @@ class _Watch:
         for shown in ("__name__", "__qualname__", "__module__", "__doc__"):
             try:
                 setattr(function, shown, getattr(plain, shown))
-            except AttributeError:  # a bound method does not have these attributes
+            except AttributeError:  # bound methods do not have these attributes
                 break
         self._undo.append((owner, name, plain))
         setattr(owner, name, function)
 
     def settle(self) -> None:
-        """Note which generators nobody seeded; stop watching, so that a row runs the modules' own functions."""
+        """Note which generators nobody has seeded; stop watching, so that a row runs the modules' own functions."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
         self.forks_rows = True
@@ -179,7 +179,7 @@ class _Watch:
         if not self._entropy or mtrand is None or bits is None:
             return []
         default = mtrand._rand._bit_generator  # noqa: SLF001 - the generator behind numpy.random's functions
-        if len(self._entropy) == 1:  # no other generator was made
+        if len(self._entropy) == 1:  # no other generator can have taken it
             return [] if self._numpy_seeded or not self._took_entropy(default) else [default]
         kind = bits.BitGenerator
         every = {id(one): one for one in gc.get_objects() if issubclass(type(one), kind)}
@@ -193,12 +193,12 @@ class _Watch:
         return getattr(sequence, "entropy", None) in self._entropy
 
     def stop_forking(self) -> None:
-        """Say that this process is a row."""
+        """Record that this process is a row."""
         self.forks_rows = False
 
 
 def renew() -> None:
-    """Give this row its own numbers from the generators that nobody seeded."""
+    """Let the generators that nobody seeded give this row numbers of its own."""
     for renewal, generator in renewals:
         renewal(generator)
 

@@ -1,6 +1,6 @@
-"""Guards code under the restricted policy at run time: its built-ins, its imports, its access to attributes.
+"""Guards code under the restricted policy while it runs: its built-ins, imports and access to attributes.
 
-The sandbox is the security boundary. These guards only limit evaluators to the needs of a scoring function.
+The sandbox is the security boundary. These guards only limit evaluators to what a scoring function needs.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ MODULES = frozenset(
     )
 )
 _SUBMODULES = frozenset(("collections.abc", "json.decoder", "json.encoder", "urllib.parse"))
-_BEHIND = {"_collections_abc", "_operator", "_decimal", "urllib"}  # the modules that define allowed names
+# modules that define allowed names but are not themselves on the list
+_BEHIND = {"_collections_abc", "_operator", "_decimal", "urllib"}
 _UNLISTED = {("hashlib", "scrypt")}  # names that are documented, but not in the `__all__` of their module
-# Objects that access attributes by text, run text, or make classes without these guards. They are compared by identity,
-# because an object may have several names.
+# Objects that get attributes by a name in a string, run a string, or make classes without these guards. They are
+# compared by identity, because an object may have several names.
 _FORBIDDEN = {
     id(value): value
     for value in (
@@ -57,7 +58,7 @@ _FORBIDDEN = {
         *(dataclasses.make_dataclass, functools.singledispatchmethod, copyreg.dispatch_table),
         *(abc.ABCMeta, enum.EnumMeta, getattr(enum, "global_enum", None), getattr(enum, "EnumDict", None)),
     )
-    if value is not None  # None if only a later Python has it
+    if value is not None  # None if the name exists only in a later Python
 }
 _ADDED_BUILTINS = (
     *("all", "any", "ascii", "bin", "bytearray", "bytes", "classmethod", "dict", "enumerate", "filter", "format"),
@@ -69,7 +70,8 @@ _REFUSED_BUILTINS = (
     *("open", "eval", "exec", "compile", "input", "globals", "locals", "vars", "dir", "breakpoint", "memoryview"),
     *("exit", "quit", "help"),
 )
-INSPECTED = INSPECT_ATTRIBUTES | {"ag_frame", "ag_code", "ag_await"}  # frames and code of generators, functions, errors
+# attributes that lead to frames and code of generators, functions and errors
+INSPECTED = INSPECT_ATTRIBUTES | {"ag_frame", "ag_code", "ag_await"}
 _IN_PLACE = {
     "+=": operator.iadd,
     "-=": operator.isub,
@@ -91,7 +93,7 @@ _getattr = getattr
 
 
 def namespace(packages: list[str]) -> dict[str, Any]:
-    """Return the initial globals of restricted code; modules in the folders `packages` may be imported too."""
+    """Return the first globals of restricted code, which may also import modules in the folders `packages`."""
     modules = _Modules(packages)
     return {
         "__builtins__": _restricted_builtins(modules),
@@ -143,7 +145,7 @@ def _refuse(name: str) -> Callable[..., Any]:
 
 
 def _type_of(value: Any, *more: Any, **options: Any) -> Any:
-    """Return the class of a value; for a class, return this function, because a metaclass makes classes from text."""
+    """Return the class of a value; for a class, return this function, since metaclasses make unguarded classes."""
     if more or options:
         raise PolicyViolation("`type` cannot make classes under the restricted policy; write a class statement")
     return _type_of if isinstance(value, type) else type(value)
@@ -176,7 +178,7 @@ def _guarded_delattr(target: Any, name: str) -> None:
 
 
 class _SafeFormatter(string.Formatter):
-    """Formats like `str.format`; its fields can read only the attributes that the code itself may read."""
+    """Formats like `str.format`, but fields can read only attributes that the code itself may read."""
 
     def __init__(self, modules: _Modules) -> None:
         self._modules = modules
@@ -190,7 +192,7 @@ class _SafeFormatter(string.Formatter):
 
 
 class _Modules:
-    """Decides which modules may be imported, and read as attributes of other modules."""
+    """Decides which modules code may import, or read as attributes of other modules."""
 
     def __init__(self, packages: list[str]) -> None:
         entries = [entry for folder in packages for entry in os.listdir(folder)]
@@ -211,7 +213,8 @@ class _Modules:
         module = _import(name, globals_, locals_, fromlist, level)
         if not fromlist:
             return module
-        guarded = ModuleType(module.__name__)  # a copy, because its attributes are read without these guards
+        # a copy, because attributes of the original are read without these guards
+        guarded = ModuleType(module.__name__)
         for wanted in fromlist:
             value = self.read_attribute(module, wanted, _MISSING_ATTRIBUTE)
             if value is not _MISSING_ATTRIBUTE:
@@ -235,7 +238,7 @@ class _Modules:
         return _GUARDED.get(id(value), value)
 
     def _format_of(self, method: Any) -> Any:
-        """Return a method of strings, bound or not, as one whose fields are guarded; anything else as it is."""
+        """Return a string method, bound or not, in a form whose fields are guarded; return anything else as it is."""
         if method is str.format:
             return lambda text, /, *args, **kwargs: self._formatter.vformat(_text(text), args, kwargs)
         if method is str.format_map:
@@ -255,7 +258,7 @@ def _text(value: Any) -> str:
 
 
 def _is_public(module: ModuleType, name: str) -> bool:
-    """Return whether a name of a module on the list belongs to its interface; what a module imports does not."""
+    """Return whether a name in a listed module belongs to its interface; what the module imports does not."""
     listed = _getattr(module, "__all__", None)
     return (
         listed is None
@@ -266,7 +269,7 @@ def _is_public(module: ModuleType, name: str) -> bool:
 
 
 def _update_wrapper(wrapper: Any, wrapped: Any, *more: Any, **options: Any) -> Any:
-    """Do as `functools.update_wrapper` with the default attributes, for a wrapper of the code's own."""
+    """Do what `functools.update_wrapper` does with the default attributes, for a wrapper that the code defines."""
     if more or options:
         raise PolicyViolation("the attributes of a wrapper cannot be chosen under the restricted policy")
     if isinstance(wrapper, ModuleType | type) or isinstance(wrapped, ModuleType | type):
@@ -281,7 +284,7 @@ def _wraps(wrapped: Any, *more: Any, **options: Any) -> Callable[[Any], Any]:
 
 
 def _singledispatch(function: Any) -> Any:
-    """Do as `functools.singledispatch`; classes are registered by name, because annotations may be text to evaluate."""
+    """Do what `functools.singledispatch` does, without annotations, which may be strings that would be evaluated."""
     made = functools.singledispatch(function)
     register = made.register
 
@@ -297,7 +300,7 @@ def _singledispatch(function: Any) -> Any:
 
 
 def _dataclass(cls: Any = None, /, **options: Any) -> Any:
-    """Do as `dataclasses.dataclass`, which runs text made of the names of fields: they must be names."""
+    """Do what `dataclasses.dataclass` does, after checking field names, because it runs source that contains them."""
     if cls is None:
         return lambda cls: _dataclass(cls, **options)
     names = cls.__annotations__ if isinstance(cls, type) and not isinstance(cls, enum.EnumMeta) else None
@@ -311,7 +314,7 @@ def _is_field(name: str) -> bool:
 
 
 def _guard_copies() -> None:
-    """Let `copy` set no attributes of modules, classes and functions, which a `__reduce__` may return."""
+    """Keep `copy` from setting attributes of modules, classes and functions, which a `__reduce__` may return."""
     reconstruct = copy._reconstruct  # type: ignore[attr-defined]  # noqa: SLF001
 
     def guarded(original: Any, memo: Any, make: Any, args: Any, *rest: Any, **options: Any) -> Any:

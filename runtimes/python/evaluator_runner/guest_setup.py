@@ -17,19 +17,22 @@ if TYPE_CHECKING:
 
     from evaluator_runner.options import Options
 
-_OWN_PROCESSES = 4  # processes of the runner itself: supervisor, zygote, the row, and for a moment the next row
+# number of processes of the runner itself: supervisor, zygote, the row, and for a moment the next row
+_OWN_PROCESSES = 4
 _RESERVED_BY_NODE = 1 << 30  # bytes that Node reserves without using them; a cgroup or the watchdog limits its use
 _MB = 1024 * 1024
 _PATH = "/opt/commands:/usr/local/bin:/usr/bin:/bin"
-# a variable that the interpreter needs
+# needed by the interpreter
 _LIBRARIES = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "BLIS_NUM_THREADS")
-_NO_THREAD = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}  # pyarrow without a thread, which no fork could copy
-_SAVED_OUT, _SAVED_ERR = 20, 21  # copies of the log pipes while loading, because user code may close 1 and 2
-_MOST_DESCRIPTORS = 1024  # descriptors to close, far more than the dozen that the runner opens
+# without this, pyarrow starts a thread, which a fork would not copy
+_NO_THREAD = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
+# descriptors of copies of the log pipes while code loads, because user code may close 1 and 2
+_SAVED_OUT, _SAVED_ERR = 20, 21
+_MOST_DESCRIPTORS = 1024  # number of descriptors to close; the runner opens only a dozen
 _streams: list[_Stream] = []
 wrote: dict[str, bool] = {}
-"""Not empty once something was written to a stream of user code since a row last flushed both."""
+"""Not empty if user code has written to a stream since both were last flushed."""
 _dup2, _close, _listdir = os.dup2, os.close, os.listdir
 _readlink, _fstat = os.readlink, os.fstat
 _STATELESS = frozenset(("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"))
@@ -76,13 +79,13 @@ class _Stream:
         """Write the buffered text; return the number of bytes written so far."""
         try:
             self._flush()
-        except (ValueError, OSError):  # user code has closed it
+        except (ValueError, OSError):  # user code has closed the stream
             pass
         return self.raw.written
 
 
 def become(out: int, err: int, *, keep: int) -> None:
-    """Start a session of its own, move `out` and `err` to 1 and 2, and close all other descriptors but 0 and `keep`."""
+    """Start a new session, move `out` and `err` to 1 and 2, and close all other descriptors except 0 and `keep`."""
     kernel.die_with_parent()
     os.setsid()
     for source, target in ((out, _SAVED_OUT), (err, _SAVED_ERR)):
@@ -102,7 +105,7 @@ def mute_outputs() -> None:
 
 
 def restore_outputs(*, close: bool = True) -> None:
-    """Put the log pipes back on 1 and 2 after loading; `close` their copies when this is the last time."""
+    """Put the log pipes back on 1 and 2 after loading; with `close`, close their copies, as for the last time."""
     for saved, fd in ((_SAVED_OUT, 1), (_SAVED_ERR, 2)):
         _dup2(saved, fd)
         if close:
@@ -139,7 +142,7 @@ def limit(limits: dict[str, Any], options: Options) -> None:
     kernel.set_inspectable(inspectable=True)  # without this, /proc/self would belong to root
     try:
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-            file.write("1000")  # when memory runs out, the kernel kills a row before its supervisor
+            file.write("1000")  # if memory runs out, the kernel kills a row before its supervisor
     except OSError:
         pass
 
@@ -166,13 +169,13 @@ def furnish(home: str, options: Options) -> None:
     import builtins
     from _sitebuiltins import Quitter
 
-    for name in ("exit", "quit"):  # the option `-S` leaves these names out
+    for name in ("exit", "quit"):  # Python leaves them out because of its option `-S`
         setattr(builtins, name, Quitter(name, "sys.exit()"))
     generators.watch()
     if options.packages is not None:
         _add_packages(options.packages)
     if options.sdk is not None:
-        sys.path.append(options.sdk)  # after the packages, so that a pinned real package comes first
+        sys.path.append(options.sdk)  # after the packages, so that a real package that is pinned comes first
         later.install_stand_ins(options.sdk)
 
 
@@ -203,7 +206,7 @@ def shared_state(control: int) -> str | None:
     """Return what loading left open that rows forked from this process would share: `descriptors`, `memory` or None.
 
     Rows would share the offset of an open file, all of a pipe, socket or eventfd, and the content of a shared mapping.
-    Devices without state, and files that are only mapped to be read, are not reported.
+    Devices without state, and files that are mapped only for reading, are not reported.
 
     Args:
       control: The runner's own descriptor, which is not reported.
@@ -211,7 +214,7 @@ def shared_state(control: int) -> str | None:
     try:
         maps = kernel.read_text("/proc/self/maps").splitlines()
         names = _listdir("/proc/self/fd")
-    except OSError:  # no descriptor is free
+    except OSError:  # this process can open no descriptor
         return "descriptors"
     if any(line.split(" ", 2)[1][1::2] == "ws" for line in maps):
         return "memory"
@@ -225,7 +228,7 @@ def _has_state(fd: str, mapped: set[str]) -> bool:
         path = _readlink(f"/proc/self/fd/{fd}")
         regular = _fstat(int(fd)).st_mode & _FORMAT == _REGULAR
         flags = kernel.read_text(f"/proc/self/fdinfo/{fd}").partition("flags:")[2].split()[0]
-    except OSError:  # the descriptor of the listing itself
+    except OSError:  # this was the descriptor of the listing itself
         return False
     return path not in _STATELESS and not (regular and path in mapped and int(flags, 8) & _ACCESS == 0)
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_NUDGE_MS = 500  # milliseconds without a reply, after which a row may have stopped the zygote
-# nudges before a fork fails; a count rather than a deadline, since the whole sandbox may have been stopped
+_NUDGE_MS = 500  # milliseconds without a reply after which a row may have stopped the zygote
+# number of reminders before a fork fails; not a time limit, since the whole sandbox may have been stopped
 _NUDGES = 20
 _SIGKILL, _SIGCONT = 9, 18
-_READ_BYTES = 64 * 1024  # malloc would map a larger buffer anew for every read
+_READ_BYTES = 64 * 1024  # for a larger buffer, malloc would map new memory at every read
 _REPORT_BYTES = 8 * 1024 * 1024
 _DESCRIPTION_BYTES = 64 * 1024
-# EAGAIN (processes), ENFILE (open files), ENOBUFS, ETOOMANYREFS (descriptors in flight): counted per user or machine
+# EAGAIN (processes), ENFILE (open files), ENOBUFS, ETOOMANYREFS (descriptors in flight) count per user or machine
 _STARVED = frozenset((11, 23, 105, 109))
 _WAITING_CONNECTIONS = 16
 _CREDENTIALS_BYTES = 12  # struct ucred: process, user, group
@@ -37,7 +37,7 @@ class Lost(Exception):
 
 
 class Starved(Lost):
-    """The machine refuses the runner a resource; other sandboxes, which may have the same kernel user, use it up."""
+    """The machine refuses the runner a resource, which other sandboxes with the same kernel user may have used up."""
 
     exit_code = 72
 
@@ -48,7 +48,7 @@ def refused(error: OSError, what: str) -> Lost:
 
 
 class Call:
-    """One row to evaluate; a `cancelled` one is answered in its turn without running."""
+    """One row to evaluate. A `cancelled` call is answered in its turn, without running."""
 
     __slots__ = ("body", "cancelled", "id", "share", "timeout_s")
 
@@ -75,14 +75,14 @@ class Answer:
 
 
 class RowHandle:
-    """The supervisor's end of a row process, with the calls that it was given.
+    """The supervisor's end of a row process, with the calls that the process was given.
 
     Attributes:
       sock: Descriptor of the socket to the process.
-      own_child: Whether the supervisor forked it (then it loads first) and not the zygote.
+      own_child: Whether the supervisor forked it, and not the zygote; the process then has to load first.
       ready: Whether it has loaded.
-      used: Whether it was given a call; from then on only calls of the same `share` may follow.
-      ended: Whether its socket is at the end, so that no more answers come.
+      used: Whether it was given a call; only calls with the same `share` may follow.
+      ended: Whether the end of its socket was reached, so that no more answers come.
       heard: Whether the last read of its socket returned data; more may be waiting.
       started_at: Monotonic seconds at which the first call in `calls` started.
     """
@@ -121,7 +121,7 @@ class RowHandle:
         return call
 
     def flush(self) -> None:
-        """Write as many queued bytes as the socket takes now."""
+        """Write as many queued bytes as the socket accepts now."""
         try:
             self.outgoing.flush()
         except OSError:
@@ -164,12 +164,12 @@ class RowHandle:
         """Kill the process and its process group."""
         try:
             os.killpg(self.pid, _SIGKILL)
-        except OSError:  # the process has not called setsid yet
+        except OSError:  # the process has not called `setsid` yet
             kernel_kill(self.pid)
 
 
 def kernel_kill(pid: int) -> None:
-    """Kill one process; do nothing when it has ended already."""
+    """Kill one process; do nothing if it has ended already."""
     try:
         os.kill(pid, _SIGKILL)
     except OSError:
@@ -179,7 +179,7 @@ def kernel_kill(pid: int) -> None:
 class Listener:
     """A listening socket to which the zygote connects before each fork, so that the row inherits its connection.
 
-    A descriptor sent over a socket would count against a limit that all sandboxes of an ordinary user share. The
+    If descriptors were sent over a socket, they would count against a limit that all sandboxes of a user share. The
     address is an abstract name, chosen by the kernel after loading.
 
     Raises:
@@ -224,7 +224,7 @@ class ZygoteHandle:
     """The supervisor's end of the zygote.
 
     Args:
-      life: Function that the forked process runs with its end of the control channel; it never returns.
+      life: Function that the forked process runs with its end of the control channel, and that never returns.
     """
 
     def __init__(self, life: Callable[[_socket.socket], None]) -> None:
@@ -235,16 +235,16 @@ class ZygoteHandle:
             self._control.close()
             life(theirs)
         theirs.close()
-        # Not `settimeout`, which would wait for room before each call that sends. Waiting in `recv` itself would be
-        # worse: the kernel would wake this process when the zygote takes the command, too.
+        # `settimeout` would wait for room before each send, and waiting in `recv` would be worse: the kernel would also
+        # wake this process when the zygote takes the command.
         arrived = select.poll()
         arrived.register(self.fd, select.POLLIN)
         self._arrived = arrived.poll
         self._buffer = bytearray()
-        self._told = False  # whether the zygote has been told the address of the listener
+        self._told = False  # whether the zygote knows the address of the listener
 
     def report(self) -> tuple[bytes, bytes, bytes] | None:
-        """Return the outcome of loading or preparing: kind, description and body; None while it is unfinished.
+        """Return the outcome of loading or preparing (kind, description, body), or None while it is unfinished.
 
         Raises:
           Lost: the zygote ended first, or sent anything else.
@@ -276,7 +276,7 @@ class ZygoteHandle:
         return found
 
     def send(self, data: bytes) -> bool:
-        """Send the data that the zygote waits for; return False when it does not accept them."""
+        """Send the data for which the zygote waits; return False if it does not accept them."""
         self._control.settimeout(_NUDGE_MS / 1000)
         try:
             self._control.sendall(data)
@@ -287,7 +287,7 @@ class ZygoteHandle:
         return True
 
     def fork(self, listener: Listener | None, *, warm: bool) -> tuple[int, int]:
-        """Let the zygote fork a row process and reap the previous one, which must have been killed.
+        """Let the zygote fork a row process and reap the previous process, which must have been killed.
 
         `warm` says that no row is waiting, so the new process may take time to warm up. Without a listener, the row's
         socket is sent to the zygote.
@@ -336,7 +336,7 @@ class ZygoteHandle:
         return value
 
     def ask(self, command: bytes) -> tuple[int, int]:
-        """Have the zygote reap the row (`REAP`) or look at it (`LOOK`); return how it ended, `(si_code, si_status)`."""
+        """Have the zygote reap the row (`REAP`) or look at it (`LOOK`); return how it ended: `(si_code, si_status)`."""
         try:
             self._control.send(command)
         except OSError as error:
@@ -350,7 +350,7 @@ class ZygoteHandle:
                 nudges += 1
                 if nudges > _NUDGES:
                     raise Lost("the process that loaded the evaluator does not answer")
-                os.kill(self.pid, _SIGCONT)  # a row may have sent SIGSTOP to the zygote
+                os.kill(self.pid, _SIGCONT)  # a row may have stopped the zygote with SIGSTOP
                 continue
             try:
                 chunk = self._control.recv(zygote.REPLY_BYTES - len(data))

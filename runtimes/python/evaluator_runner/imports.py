@@ -1,4 +1,4 @@
-"""Finds imports of an evaluator that are not installed, from its syntax tree and without running it."""
+"""Finds the imports of an evaluator that are not installed, from its syntax tree, without running it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 _ONLY_AST = 0x400
 _MOST = 100
-_NAMES = 20  # most names to list for one module
+_NAMES = 20  # maximum number of names to list for one module
 _NAME_CHARS = 100
 _NAMESPACES = frozenset(
     {"azure", "backports", "google", "google.cloud", "jaraco", "ruamel", "zope"}
 )  # namespaces that many packages share
 
-_FOLDERS = frozenset({"src"})  # names that are folders of modules, never modules
+_FOLDERS = frozenset({"src"})  # names of folders that hold modules, and that are never modules
 
 
 def missing_imports(
@@ -28,17 +28,17 @@ def missing_imports(
 ) -> list[dict[str, Any]]:
     """Return `{"module", "line"}` of every imported module that cannot be found, once each.
 
-    `module` is the top-level name of a package, or one level more in a namespace that many packages share; of an
-    evaluator's own module it is the whole name. An import in one of `files` also has `file`, the path of that file.
-    `names` are what the file reads from the module, if anything; `optional` is set where the code has another value for
-    what it imports.
-    A module that lies deeper than `module` also has `path`: where its file would be, should it be the author's.
+    `module` is the top-level name of a package, or one level more in a namespace that many packages share; for a module
+    of the evaluator's own, it is the whole name. An import in one of `files` also has `file`, the path of that file.
+    `names` are what the file reads from the module, if anything; `optional` is set if the code has another value for
+    what it imports. A module that lies deeper than `module` also has `path`: where its file would be if the author
+    wrote it.
 
     Args:
       code: The evaluator's own code.
       filename: Name of the code in syntax trees.
       package: Package in which relative imports of the code begin.
-      files: Texts of the files that came with the code, by path.
+      files: Contents of the files that came with the code, by path.
     """
     files = files or {}
     found: dict[str, dict[str, Any]] = {}
@@ -99,7 +99,7 @@ def names_read(tree: Any, package: str) -> dict[str, list[str]]:
 
 
 def _modules(tree: Any) -> Iterator[tuple[str, str]]:
-    """Yield each name that code binds to a module, and the module."""
+    """Yield each name that code binds to a module, and that module."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
@@ -125,7 +125,7 @@ def _attributes(tree: Any) -> Iterator[str]:
 
 
 def _has_other(tree: Any, line: int) -> bool:
-    """Return whether code binds the names of an import to something else when it fails."""
+    """Return whether code binds the names of an import to something else if the import fails."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
@@ -139,7 +139,7 @@ def _has_other(tree: Any, line: int) -> bool:
 
 
 def _bound(tree: Any, line: int | None = None) -> Iterator[str]:
-    """Yield the names that a statement binds: all of them, or only those from the imports in a line."""
+    """Yield the names that a statement binds, or only those bound by the imports in one line."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
@@ -151,19 +151,19 @@ def _bound(tree: Any, line: int | None = None) -> Iterator[str]:
 
 
 def deeper_path(missing: str, whole: str, name: str) -> dict[str, str]:
-    """Return `{"path"}` for a module that may be a file of the author's, if it lies deeper than the missing part."""
+    """Return `{"path"}` for a module that the author may have written, if it lies deeper than the missing part."""
     whole = f"{whole}.{name}" if name and whole in _FOLDERS else whole
     return {"path": f"{whole.replace('.', '/')}.py"} if whole.startswith(f"{missing}.") else {}
 
 
 def _is_empty_of(name: str, package: str, texts: dict[str, str]) -> bool:
-    """Return whether a package of the evaluator can give a name only as a module in it."""
+    """Return whether one of the evaluator's packages can only give a name by having a module with it."""
     path = package.replace(".", "/")
     return f"{path}.py" not in texts and name not in texts.get(f"{path}/__init__.py", "")
 
 
 def imports_in(tree: Any, package: str) -> Iterator[tuple[str, int, str]]:
-    """For each import, yield the module, the line, and the name imported from the module, empty if there is none."""
+    """For each import, yield the module, the line, and the name imported from the module, empty for none."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
@@ -192,7 +192,7 @@ def _imported_from(node: Any, package: str) -> Iterator[tuple[str, int, str]]:
 
 
 def children(node: Any) -> Iterator[Any]:
-    """Yield the parts of a node of a syntax tree."""
+    """Yield the child nodes of a node in a syntax tree."""
     for name in node._fields:
         value = getattr(node, name, None)
         for item in value if isinstance(value, list) else [value]:
@@ -225,7 +225,7 @@ def is_provided(module: str) -> bool:
 
 
 def _folders(namespace: str) -> Any:
-    """Return the folders of a namespace package; None when it is not installed."""
+    """Return the folders of a namespace package; None if it is not installed."""
     if namespace in sys.modules:
         return getattr(sys.modules[namespace], "__path__", None)
     above = namespace.rpartition(".")[0]

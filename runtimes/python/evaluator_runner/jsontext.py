@@ -1,4 +1,4 @@
-"""Decodes JSON with the interpreter's C scanner, quotes text, and encodes values that the runner made.
+"""Decodes JSON with the interpreter's C scanner, quotes strings, and encodes values that the runner made.
 
 The `json` package would import `re`, `enum` and `functools`, which cost 10 ms and 1 MB in every idle sandbox.
 """
@@ -35,9 +35,9 @@ class _Context:
 
 
 def decoder(object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Callable[..., Any]:
-    """Return a function that decodes the JSON text from an index on; it passes every object through `object_hook`.
+    """Return a function that decodes the JSON text from an index on; every object goes through `object_hook`.
 
-    The function raises ValueError when the text is not JSON, RecursionError when it is nested too deeply.
+    It raises ValueError if the text is not JSON, and RecursionError if the text nests too deeply.
     """
     scan = _json.make_scanner(_Context(object_hook))  # type: ignore[arg-type]
 
@@ -59,7 +59,7 @@ decode = decoder()
 
 
 def encode(value: Any) -> str:
-    """Return the JSON of a value that the runner made: None, bool, int, finite float, str, list, dict with str keys."""
+    """Return the JSON of a value from the runner: None, bool, int, finite float, str, list, dict with str keys."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -74,12 +74,12 @@ def encode(value: Any) -> str:
 
 
 def scalar_text(text: str) -> str:
-    """Return text without surrogates: U+FFFD for a lone one (UTF-8 cannot hold it), the character for a pair."""
+    """Return text without surrogates: a lone one, which UTF-8 cannot hold, becomes U+FFFD, a pair its character."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def to_bytes(text: str) -> bytes:
-    """Return text as UTF-8; it may hold lone surrogates."""
+    """Return text as UTF-8, even if it has lone surrogates."""
     try:
         return text.encode()
     except UnicodeEncodeError:

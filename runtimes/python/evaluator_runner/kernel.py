@@ -25,7 +25,7 @@ class Refused(Exception):
 
 
 def _find_prctl() -> Callable[[int, int], Callable[[], int]]:
-    """Return a function that returns calls of prctl. They use `_ctypes` (1 ms), because `ctypes` takes 10 ms more."""
+    """Return a function that makes calls of prctl. They use `_ctypes` (1 ms), because `ctypes` takes 10 ms more."""
     try:
         import _ctypes
 
@@ -44,17 +44,17 @@ _prctl = _find_prctl()
 
 
 def adopt_orphans() -> bool:
-    """Make this process the parent of orphaned descendants (process 1 is that already); return whether it is."""
+    """Make this process the parent of orphaned descendants (process 1 already is); return whether it now is."""
     return os.getpid() == 1 or _prctl(_PR_SET_CHILD_SUBREAPER, 1)() == 0
 
 
 def set_inspectable(*, inspectable: bool) -> None:
-    """Allow or forbid other processes of this user to read this one's memory and descriptors."""
+    """Allow or forbid other processes of this user to read this process's memory and descriptors."""
     inspectability(inspectable=inspectable)()
 
 
 def inspectability(*, inspectable: bool) -> Callable[[], int]:
-    """Return a function that does what `set_inspectable` does; it runs no Python."""
+    """Return a function that does what `set_inspectable` does, but without running Python code."""
     return _prctl(_PR_SET_DUMPABLE, int(inspectable))
 
 
@@ -84,7 +84,7 @@ def drop_to(uid: int, gid: int) -> None:
 
 
 def read_text(path: str) -> str:
-    """Return the text of a small file."""
+    """Return the content of a small text file."""
     fd = _open(path, _READ_ONLY)
     try:
         chunks = []
@@ -96,7 +96,7 @@ def read_text(path: str) -> str:
 
 
 def children_of(pid: int) -> list[int]:
-    """Return the child ids of a process, zombies included; an empty list when it is gone."""
+    """Return the ids of a process's children, zombies included; an empty list if the process is gone."""
     try:
         return [int(child) for child in read_text(f"/proc/{pid}/task/{pid}/children").split()]
     except FileNotFoundError:
@@ -106,7 +106,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def _children_by_scan(pid: int) -> list[int]:
-    """Return the child ids of a process by a scan of /proc, for kernels that lack the `children` file."""
+    """Return the ids of a process's children from a scan of /proc, for kernels without the `children` file."""
     found = []
     for name in _listdir("/proc"):
         if not name.isdigit():
@@ -118,7 +118,7 @@ def _children_by_scan(pid: int) -> list[int]:
 
 
 def process_stat(pid: int) -> list[str] | None:
-    """Return the fields of /proc/PID/stat from the state onwards: `["S", "<parent>", …]`; None when it is gone."""
+    """Return the fields of /proc/PID/stat from the state onwards: `["S", "<parent>", …]`; None if it is gone."""
     try:
         return read_text(f"/proc/{pid}/stat").rpartition(")")[2].split()
     except OSError:
@@ -126,13 +126,13 @@ def process_stat(pid: int) -> list[str] | None:
 
 
 def is_dead(pid: int) -> bool:
-    """Return whether a process has ended, reaped or not."""
+    """Return whether a process has ended, whether or not it was reaped."""
     stat = process_stat(pid)
     return stat is None or stat[0] in {"Z", "X"}
 
 
 def peak_memory_kb(pid: int) -> int | None:
-    """Return the peak resident memory of a running process, in kB; None when it is not known."""
+    """Return the peak resident memory of a running process, in kB; None if it is not known."""
     try:
         for line in read_text(f"/proc/{pid}/status").splitlines():
             if line.startswith("VmHWM:"):
@@ -152,7 +152,7 @@ def private_memory_kb(pid: int) -> int:
 
 
 class ProcessCounter:
-    """Reads the id of the process or thread that the kernel made last, with one read."""
+    """Finds the id of the process or thread that the kernel made last, with a single read."""
 
     def __init__(self) -> None:
         try:
@@ -161,7 +161,7 @@ class ProcessCounter:
             self._fd = -1
 
     def last(self) -> int:
-        """Return the last id given out in this pid namespace, 0 when the kernel does not tell."""
+        """Return the id that this pid namespace gave out last; 0 if the kernel does not tell."""
         if self._fd < 0:
             return 0
         try:

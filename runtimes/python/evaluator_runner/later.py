@@ -1,13 +1,13 @@
-"""Lets code load although it imports packages that are not pinned: an import stops only what uses it.
+"""Lets code load although it imports packages that are not pinned; such an import only stops what uses it.
 
-A well-known package, or a file of the author's, that is not there gives a placeholder, which can be called and read
-while the code loads, and whose use raises an `ImportError` that names it. If the entry needs one (`whole.py`), the code
-does not load at all, unless it is a client of a model or platform: most evaluators with a client call it in one
-function only. Packages that are installed are never replaced, and an import that the code catches fails as anywhere.
-A name that a light stand-in module lacks is a placeholder, too: a file may import a judge that its evaluator never
-asks.
+If a well-known package or a file of the author's is missing, a placeholder takes its place. While the code loads, the
+placeholder can be called and read; later, its use raises an `ImportError` that names what is missing. If the entry
+needs a placeholder (`whole.py`), the code does not load at all, unless it stands for a client of a model or platform,
+which most evaluators call in one function only. Packages that are installed are never replaced, and an import that the
+code catches fails as usual. A name that a light stand-in module lacks is a placeholder, too, because a file may import
+a judge that its evaluator never asks.
 
-No placeholder has a value: whatever compares, tests, counts or formats one raises, also while the code loads.
+No placeholder has a value: comparing, testing, counting or formatting one raises, even while the code loads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 else:
     Loader = object  # importlib.abc takes long to import
 
-_KEYS = {  # variables for which a client needs a value before it can be made
+_KEYS = {  # variables that must have a value before a client can be made
     "anthropic": ("ANTHROPIC_API_KEY",),
     "cohere": ("CO_API_KEY", "COHERE_API_KEY"),
     "groq": ("GROQ_API_KEY",),
@@ -45,13 +45,11 @@ _SHOWN_NAMES = 50
 _NAME_CHARS = 200
 _frame = sys._getframe  # noqa: SLF001 - the public functions make a list of all frames
 _loading = [True]
-_given: dict[
-    str, None
-] = {}  # dotted names, in order, of absent modules and of the placeholders that stand-in modules gave
+_given: dict[str, None] = {}  # dotted names, in order, of absent modules and of the placeholders from stand-in modules
 
 
 def give_keys(code: str, environment: Any) -> None:
-    """Set placeholders in the variables from which clients in this code read their keys, unless they are set."""
+    """Set the variables from which clients in this code read their keys to placeholders, unless they are set."""
     for word, names in _KEYS.items():
         if word in code:
             for name in names:
@@ -59,7 +57,7 @@ def give_keys(code: str, environment: Any) -> None:
 
 
 def install(code: str, known: dict[str, str]) -> None:
-    """Let the code import packages that are not installed: clients, and `known` (distributions by module)."""
+    """Let the code import clients and `known` packages (distributions by module) that are not installed."""
     if known or names_client(code):
         sys.meta_path.append(Finder(code, known))
 
@@ -82,7 +80,7 @@ def without_placeholders(namespace: dict[str, Any]) -> dict[str, Any]:
 
 
 def import_or_stand_in(module: str, name: str) -> Any:
-    """Return a module; if it is not installed, a placeholder whose use raises an `ImportError` that names the pin."""
+    """Return a module; if it is not installed, a placeholder whose use raises an `ImportError` with the pin."""
     try:
         return __import__(module)
     except ImportError:
@@ -95,27 +93,27 @@ def is_stand_in(module: Any) -> bool:
 
 
 def is_placeholder(one: Any) -> bool:
-    """Return whether something stands for a part of a package that is not pinned."""
+    """Return whether an object stands for a part of a package that is not pinned."""
     return type(one) is _Later or type(one) is _Module
 
 
 def is_client(module: str) -> bool:
-    """Return whether a module belongs to a client, which code may create at load and never use."""
+    """Return whether a module belongs to a client, which code may create while loading and never use."""
     return module.partition(".")[0] in PACKAGES
 
 
 def may_stand_in(module: str, known: dict[str, str]) -> bool:
-    """Return whether there are placeholders for a module: from a client, from a known package, or of the author's."""
+    """Return whether a module gets placeholders: one of a client or known package, or one that the author wrote."""
     return is_client(module) or any(is_of(module, one) for one in known)
 
 
 def is_well_known(module: str) -> bool:
-    """Return whether an absent module belongs to a well-known package, and is not one that a stand-in lacks."""
+    """Return whether an absent module belongs to a well-known package, other than one for which there is a stand-in."""
     return "__known__" in vars(sys.modules[module])
 
 
 def is_own(module: str) -> bool:
-    """Return whether an absent module is a file of the author's: it belongs to no known package."""
+    """Return whether an absent module is a file that the author wrote, because no known package has it."""
     return _provider(module, vars(sys.modules[module]).get("__known__") or {}) == ""
 
 
@@ -123,7 +121,7 @@ def loaded() -> list[str]:
     """Record that the code has loaded: from now on the use of a placeholder raises an `ImportError`.
 
     Returns:
-      What was not loaded: absent modules, and the names that stand-in modules lack.
+      What was not loaded: absent modules, and names that stand-in modules lack.
     """
     stop()
     names = [name for name in _given if not name.endswith(".__all__")]
@@ -140,7 +138,7 @@ def stop() -> None:
 
 
 def stand_in_relative(node: Any) -> dict[str, Any]:
-    """Return placeholders for what a relative import names; the code lies in no package."""
+    """Return placeholders for the names of a relative import, which fails because the code is in no package."""
     name = "." * node.level + (node.module or "")
     sys.modules[name] = module = _Module(name)
     module.__dict__["__known__"] = {name: ""}
@@ -149,13 +147,13 @@ def stand_in_relative(node: Any) -> dict[str, Any]:
 
 
 class _Later:
-    """A placeholder for a part of a package that is not pinned. While code loads, it can be called and read."""
+    """A placeholder for a part of a package that is not pinned. While code loads, code can call and read it."""
 
     def __init__(self, package: str, path: str) -> None:
         self.__dict__.update(_package=package, _path=path)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return another placeholder; a decorator returns the function that it is given."""
+        """Return another placeholder; for use as a decorator, return the function that it is given."""
         self._use()
         decorates = self._path.rpartition(".")[2].removesuffix("()") in _DECORATORS
         if decorates and len(args) == 1 and not kwargs and callable(args[0]):
@@ -188,7 +186,7 @@ class _Later:
         return (_base(self._package, self._path),)
 
     def __eq__(self, other: object) -> bool:
-        if _is_typing(_frame(1)):  # Optional[…] in an annotation
+        if _is_typing(_frame(1)):  # as in `Optional[…]` in an annotation
             return self is other
         raise _missing(self._package, self._path)
 
@@ -208,7 +206,7 @@ class _Later:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """Return the class; raise for `isinstance` in the evaluator's own code, which must not get an answer."""
+        """Return the class; raise if the evaluator's own code asks with `isinstance`, as no answer would be right."""
         file = _frame(1).f_code.co_filename
         if file == tracebacks.FILENAME or file in tracebacks.OTHERS:
             raise _missing(self._package, self._path)
@@ -263,7 +261,7 @@ def _give_names(module: Any) -> None:
 
 
 def _distribution(top: str, module: str) -> str:
-    """Return the name of the distribution that a stand-in module is in place of."""
+    """Return the name of the distribution that a stand-in module replaces."""
     root = sys.modules.get(top)
     pins: dict[str, str] = getattr(root, "__pins__", {})
     pin = pins.get(module.removeprefix(f"{top}.").partition(".")[0])
@@ -272,7 +270,7 @@ def _distribution(top: str, module: str) -> str:
 
 
 class StandIns(Loader):
-    """Finds the light modules in place of a platform's package, and gives placeholders for all that they lack.
+    """Finds the light modules that replace a platform's package, and gives placeholders for everything that they lack.
 
     Args:
       folder: The folder of the light modules.
@@ -283,7 +281,7 @@ class StandIns(Loader):
         self._tops = frozenset(name.removesuffix(".py") for name in os.listdir(folder))
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return the spec of a module in place of another, as `sys.meta_path` requires; None for any other module."""
+        """Return the spec of a module that replaces another, as `sys.meta_path` requires; None for any other module."""
         top, _, rest = name.partition(".")
         if top not in self._tops or (rest and not self._stands_in(top)):
             return None
@@ -303,12 +301,12 @@ class StandIns(Loader):
         return spec
 
     def create_module(self, spec: Any) -> Any:
-        """Return a module that the stand-in lacks."""
+        """Return an empty module in place of one that the light modules lack."""
         _given[spec.name] = None
         return _Module(spec.name)
 
     def exec_module(self, _module: Any) -> None:
-        """Do nothing: its names are made when they are read."""
+        """Do nothing: the names in the module are made when they are read."""
 
     def _stands_in(self, top: str) -> bool:
         return (getattr(sys.modules.get(top), "__file__", None) or "").startswith(self._folder)
@@ -354,7 +352,7 @@ class _Module(type(sys)):  # type: ignore[misc]
 
 
 def _provider(module: str, known: dict[str, str]) -> str | None:
-    """Return the distribution of an absent module; None if the module belongs to a stand-in's package."""
+    """Return the distribution of an absent module; None if a stand-in replaces the module's package."""
     found: str | None = PACKAGES.get(module.partition(".")[0])
     for name, package in known.items():
         if module == name or module.startswith(f"{name}."):
@@ -365,8 +363,8 @@ def _provider(module: str, known: dict[str, str]) -> str | None:
 class Finder(Loader):
     """Finds absent modules of clients and of well-known packages, after every other finder.
 
-    Only imports of the evaluator's own code get placeholders: of clients anywhere, of others at the top level of the
-    evaluator itself, and there also after `except` if it is a file of the author's. Imports whose failure the code
+    Only imports in the evaluator's own code get placeholders: imports of clients anywhere, and other imports at the top
+    level of the evaluator itself, even after `except` if the author wrote the module. Imports whose failure the code
     catches, and those that an installed package tries, fail as usual.
 
     Args:
@@ -408,7 +406,7 @@ class Finder(Loader):
         return module
 
     def exec_module(self, _module: Any) -> None:
-        """Do nothing: its names are made when they are read."""
+        """Do nothing: the names in the module are made when they are read."""
 
     def _is_caught(self, file: str, line: int) -> bool:
         if file not in self._caught:
@@ -423,7 +421,7 @@ def is_of(name: str, known: str) -> bool:
 
 
 def _importer() -> FrameType | None:
-    """Return the frame of the evaluator's own code whose statement imports a module; None for any other importer."""
+    """Return the frame of the evaluator's own code that imports a module; None if something else imports it."""
     frame: FrameType | None = _frame(2)
     while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib._bootstrap"):
         frame = frame.f_back
@@ -441,7 +439,7 @@ def _lines_of_imports(body: Any) -> set[int]:
 
 
 def parsed(code: str) -> Any:
-    """Return the syntax tree of code; None for what does not parse."""
+    """Return the syntax tree of code; None if it does not parse."""
     try:
         return compile(code, tracebacks.FILENAME, "exec", _ONLY_AST, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

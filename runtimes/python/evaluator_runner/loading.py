@@ -1,4 +1,4 @@
-"""Runs a load from the supervisor: the zygote's report, its logs, its time limit, and its death."""
+"""Supervises a load: waits for the zygote's report, and handles its logs, its time limit and its death."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Loading:
         self._supervisor.watch(self._zygote.fd, self._on_report)
 
     def patience_s(self) -> float:
-        """Return the seconds until the time limit of the load, so long the main loop may sleep."""
+        """Return the seconds until the time limit of the load, for which the main loop may sleep."""
         return self._started + self._timeout_s - time.monotonic()
 
     def check_time(self) -> None:
-        """Fail the load when it is over its time limit."""
+        """Fail the load if it is over its time limit."""
         if self.patience_s() <= 0 and self._supervisor.zygote is not None:
             self._give_up(frames_out.load_timeout(self._timeout_s, what="loading the evaluator"))
 
@@ -148,7 +148,7 @@ class Loading:
 
 
 def _describe(raw: bytes) -> dict[str, Any]:
-    """Return a zygote's description of its evaluator; raises ValueError or a similar error for anything else."""
+    """Return a zygote's description of its evaluator; raise ValueError or a similar error if it is something else."""
     description = jsontext.decode(raw.decode())
     if not isinstance(description["notes"], list) or description["left"] not in {None, *_LEFT}:
         raise ValueError("no description")

@@ -1,4 +1,4 @@
-"""Collects output of user code: reads the pipes all the time and keeps a limited number of bytes.
+"""Collects the output of user code: keeps reading the pipes, and keeps a limited number of bytes.
 
 All rows use the same pair of pipes in turn. When a row is over, no process is left that could still write to them.
 """
@@ -49,7 +49,8 @@ class LogStream:
             size = os.readv(self.fd, [_scratch])
         except BlockingIOError:
             return 0
-        room = min(size, 2 * self._limit - len(self._kept))  # room for two rows, since the next one may already run
+        # room for two rows, since the next row may be running already
+        room = min(size, 2 * self._limit - len(self._kept))
         if room > 0 and not self._lost:
             self._kept += memoryview(_scratch)[:room]
             self._lost = size - room
@@ -58,7 +59,7 @@ class LogStream:
         return size
 
     def drain(self) -> None:
-        """Read the bytes in the pipe now, at most one full pipe, because a row may print without end."""
+        """Read the bytes that are in the pipe now, but at most one full pipe, because a row may print without end."""
         total = 0
         while total < _DRAIN_BYTES and (size := self.read()):
             total += size
@@ -114,7 +115,7 @@ class Logs:
             self.err.drain()
 
     def take(self, out_bytes: int | None = None, err_bytes: int | None = None) -> Taken:
-        """Remove and return the first kept bytes of both streams (None: all), each with whether bytes were cut."""
+        """Remove and return the first kept bytes of both streams (None for all), each with whether bytes were cut."""
         return self.out.take(out_bytes), self.err.take(err_bytes)
 
     def discard(self) -> None:
@@ -138,5 +139,5 @@ def logs_json(stdout: tuple[bytes, bool], stderr: tuple[bytes, bool]) -> str:
         text = f'{{"stdout":{jsontext.quote(out)},"stderr":{jsontext.quote(err)},"truncated":{flag}}}'
         if len(text) * 4 < HEADER_BYTES or len(text.encode()) < HEADER_BYTES - 65536:
             return text
-        # A control character takes six bytes in JSON, and the header has a limit of its own.
+        # A control character takes six bytes in JSON, so the logs may be over the header's own limit.
         out, err, truncated = out[: len(out) // 2], err[: len(err) // 2], True

@@ -1,9 +1,10 @@
 """Imports modules that come with an evaluator: the `.py` files among the `files` of its load.
 
 A module in the root of the files, or in a package there, comes before installed packages, as in a process started in
-that folder. Modules beside an evaluator that lies deeper, and folders without `__init__.py`, come after them.
+that folder. Modules beside an evaluator in a deeper folder, and folders without `__init__.py`, come after installed
+packages.
 
-Imports use the name, tracebacks show the path.
+Imports go by module name; tracebacks show the path.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _PACKAGE = "/__init__.py"
 
 
 class _Module(Loader):
-    """The text of a module, and its loader."""
+    """The source of a module, and its loader."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
@@ -39,9 +40,9 @@ class _Module(Loader):
         """Return None, so that the interpreter creates the module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the text as the module."""
+        """Run the source as the module."""
         code = compile(self.text, self.path, "exec", dont_inherit=True)
-        vars(module)["__builtins__"] = vars(_builtins)  # the builtins of the evaluator, not the runner's own copy
+        vars(module)["__builtins__"] = vars(_builtins)  # the evaluator's built-ins, not the runner's own copy
         exec(code, vars(module))  # noqa: S102
 
     def get_source(self, _name: str = "") -> str:
@@ -58,7 +59,7 @@ class _Finder:
     """Finds modules among the files of an evaluator.
 
     Args:
-      files: Texts by path.
+      files: Contents of the files, by path.
       bases: Folders in which a name without dots is looked for.
       folders: Every folder of the files.
       whole: Whether a folder without `__init__.py` is a package.
@@ -71,7 +72,7 @@ class _Finder:
         self._whole = whole
 
     def find_spec(self, name: str, path: Any = None, _target: Any = None) -> Any:
-        """Return the spec of a module, as `sys.meta_path` requires; None for one that is not among the files."""
+        """Return the spec of a module, as `sys.meta_path` requires; None if the module is not among the files."""
         part = name.rpartition(".")[2]
         places = self._bases if path is None else [place for place in path if place in self._folders]
         stems = [f"{place}/{part}" if place else part for place in places]
@@ -104,8 +105,8 @@ def install(body: dict[str, Any], own_path: str) -> None:
     """Make an evaluator's modules, and the evaluator itself for packages above it, importable in this process.
 
     Args:
-      body: The body of the evaluator's load: the code, and the texts that came with it, by path from their root.
-      own_path: Path of the evaluator itself among these texts.
+      body: The body of the evaluator's load: the code, and the files that came with it, by path from their root.
+      own_path: Path of the evaluator itself among these files.
     """
     texts = {path: text for path, text in (body.get("files") or {}).items() if path.endswith(SUFFIX)}
     beside = own_path.rpartition("/")[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Options:
-    """The start-up arguments, by which the sandbox backend describes the sandbox.
+    """The start-up arguments, in which the sandbox backend describes the sandbox.
 
     Attributes:
       drop_to: (uid, gid) to switch to, or None.
@@ -12,9 +12,9 @@ class Options:
       packages: Directory of the installed package set, or None.
       restricted: Directory that holds RestrictedPython, or None.
       sdk: Directory of light modules that replace an SDK, or None.
-      private_tmp: Whether /tmp and /dev/shm belong to this sandbox alone; then they are emptied after each row.
+      private_tmp: Whether /tmp and /dev/shm belong to this sandbox alone, so that they are emptied after each row.
       node: Whether rows may start Node, which reserves more memory than it uses.
-      limit_processes: Whether the user id belongs to this sandbox alone; then RLIMIT_NPROC limits its processes.
+      limit_processes: Whether the user id belongs to this sandbox alone, so that RLIMIT_NPROC can limit its processes.
     """
 
     __slots__ = ("data", "drop_to", "limit_processes", "node", "packages", "private_tmp", "restricted", "sdk")

@@ -1,7 +1,7 @@
-"""Reads from an evaluator's syntax tree, before the code runs, the facts by which its dialect is recognised.
+"""Reads the facts by which an evaluator's dialect is recognised from its syntax tree, before the code runs.
 
-These are: names of functions and classes at module level, parameters, and decorators, bases and annotations as dotted
-names, resolved through the code's own imports.
+The facts are names of functions and classes at module level, parameters, and decorators, bases and annotations as
+dotted names, resolved through the code's own imports.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Function:
       positional_only: How many parameters, from the first, may only be given by position.
       required: Names of the parameters without default.
       variadic: Whether it has `*args` or `**kwargs`.
-      annotations: The parameters' annotations as dotted names; an empty text for none.
+      annotations: The parameters' annotations as dotted names; an empty string for none.
       decorators: For each decorator, the dotted names that it may stand for.
     """
 
@@ -60,7 +60,7 @@ class Function:
 
     @property
     def is_async(self) -> bool:
-        """Return whether it is a coroutine function."""
+        """Return whether this is a coroutine function."""
         return type(self.node).__name__ == "AsyncFunctionDef"
 
     @property
@@ -75,18 +75,18 @@ class Function:
         return bool(values) and all(type(one).__name__ in {"List", "ListComp"} for one in values)
 
     def reads(self, attribute: str) -> bool:
-        """Return whether its body reads this attribute of anything."""
+        """Return whether the function's body reads this attribute of any object."""
         return any(type(one).__name__ == "Attribute" and one.attr == attribute for one in walk(self.node))
 
     def constants(self) -> Iterator[str]:
-        """Yield the string constants in its body."""
+        """Yield the string constants in the function's body."""
         for one in walk(self.node):
             if type(one).__name__ == "Constant" and isinstance(one.value, str):
                 yield one.value
 
 
 class Outline:
-    """The definitions and imports of a module. All of it is empty for code that does not parse.
+    """The definitions and imports of a module. Everything is empty for code that does not parse.
 
     Attributes:
       functions: Functions by name; a name that is defined twice has its last definition.
@@ -101,7 +101,7 @@ class Outline:
 
     Args:
       code: The source.
-      inside: Functions whose body is read as if it stood at module level, in place of module level.
+      inside: Functions whose bodies are read in place of module level, as if they stood there.
     """
 
     def __init__(self, code: str = "", inside: list[str] | None = None) -> None:
@@ -136,7 +136,7 @@ class Outline:
             self.names = {one.id for one in walk(tree) if type(one).__name__ == "Name"}
 
     def dotted(self, node: Any) -> list[str]:
-        """Return the dotted names that an expression may mean; several when a name comes from one of several `*`."""
+        """Return the dotted names that an expression may mean; several if one of several `import *` gives a name."""
         kind = type(node).__name__
         if kind == "Constant" and isinstance(node.value, str):
             return [self._imported.get(node.value, node.value)]
@@ -150,7 +150,7 @@ class Outline:
         return [known] if known else [node.id, *[f"{module}.{node.id}" for module in self._stars]]
 
     def subclass_of(self, package: str, *names: str) -> str | None:
-        """Return the name of the first class with a base of one of these names, from a package or a module below it."""
+        """Return the name of the first class that has a base with one of these names from a package or a part of it."""
         return next((name for name, bases in self.classes.items() if _any_from(bases, package, names)), None)
 
     def decorated_by(self, package: str, *names: str, of: str | None = None) -> Function | None:
@@ -221,7 +221,7 @@ class Outline:
 
 
 def definitions_in(outline: Outline) -> dict[str, list[str]]:
-    """For each function without required parameters, return functions and classes in its body that it may return."""
+    """Return, for each function without required parameters, the functions and classes in it that it may return."""
     found = {}
     for function in outline.functions.values():
         body = getattr(function.node, "body", None)
@@ -234,7 +234,7 @@ def definitions_in(outline: Outline) -> dict[str, list[str]]:
 
 
 def names_used_by_others(outline: Outline) -> set[str]:
-    """Return the names that functions and classes at module level use, leaving out the name of each itself.
+    """Return the names that functions and classes at module level use, leaving out each one's own name.
 
     Functions that only run others do not count: `main`, tests, and those without parameters.
     """
@@ -253,7 +253,7 @@ def _runs_others(node: Any, outline: Outline) -> bool:
 
 
 def names_loaded(node: Any) -> set[str]:
-    """Return the names that are read in a node."""
+    """Return the names that a node reads."""
     return {
         part.id for part in walk(node) if type(getattr(part, "ctx", None)).__name__ == "Load" and hasattr(part, "id")
     }
@@ -270,7 +270,7 @@ def bound_by(node: Any) -> list[str]:
 
 
 def texts_in(outline: Outline) -> list[tuple[int, str]]:
-    """Return the line and value of each text constant in the code, but for docstrings."""
+    """Return the line and value of each string constant in the code, except docstrings."""
     docstrings = [getattr(one, "body", None) for one in walk(outline.tree)]
     heads = [one[0].value for one in docstrings if isinstance(one, list) and one and type(one[0]).__name__ == "Expr"]
     return [
@@ -296,7 +296,7 @@ def _any_from(names: list[str], package: str, wanted: tuple[str, ...]) -> bool:
 
 
 def statements_of(tree: Any) -> Iterator[Any]:
-    """Yield the statements of module level in order, those in branches and blocks included."""
+    """Yield the statements at module level in order, including those in branches and blocks."""
     left = list(reversed(tree.body))
     while left:
         node = left.pop()

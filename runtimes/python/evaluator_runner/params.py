@@ -1,4 +1,4 @@
-"""Gives legacy evaluators their `app_params`, and records the keys that they read and that were not given."""
+"""Gives legacy evaluators their `app_params`, and records the keys that they read although these were not given."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Params(dict):  # type: ignore[type-arg]
         return dict.pop(self, key, *default)
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        """Return the value of a key; an absent key gets the default."""
+        """Return the value of a key; if the key is absent, set it to the default."""
         self._look_for(key)
         return dict.setdefault(self, key, default)
 
 
 def added_to(body: bytes) -> bytes:
-    """Return the body of an answer, a JSON object, with the missing keys that were read, and forget these."""
+    """Return the body of an answer, a JSON object, with the missing keys that were read; then forget these keys."""
     if not unset:
         return body
     keys = list(unset)

@@ -1,4 +1,4 @@
-"""Finds the evaluator in code that holds it in another form: in a loader's functions, in a text, below magics.
+"""Finds an evaluator that is inside other code: in the functions of a loader, in a string, or below magics.
 
 This is done only for code without an entry at module level, so that other evaluators pay nothing.
 """
@@ -38,7 +38,7 @@ class Held:
         self.note = note
 
     def open(self, namespace: dict[str, Any]) -> None:
-        """Call the factories, and bind the functions and classes that they return under their names."""
+        """Call the factories, and bind the functions and classes that they return to their names."""
         for factory in self.factories:
             for name, one in _returned(namespace[factory]()):
                 namespace.setdefault(name, one)
@@ -70,7 +70,7 @@ def find_held(code: str, name: str | None, contract: str) -> Held | None:
 
 
 def without_magics(code: str) -> str | None:
-    """Return a notebook's cell with its magics (`%pip`, `!ls`) as comments; None when it has none."""
+    """Return a notebook's cell with its magics (`%pip`, `!ls`) as comments; None if it has no magics."""
     lines = code.split("\n")
     kept = [f"#{line[1:]}" if line[:1] in {"%", "!"} else line for line in lines]
     return "\n".join(kept) if kept != lines else None
@@ -92,7 +92,7 @@ def _from_factories(code: str, outline: Outline, name: str | None, contract: str
 
 
 def _from_texts(outline: Outline, name: str | None, contract: str) -> Held | None:
-    """Return the only text among the constants of the code that is an evaluator itself."""
+    """Return the only string constant in the code that is itself an evaluator."""
     found = []
     for line, text in texts_in(outline)[:_MOST_TEXTS]:
         if not any(word in text for word in _WORDS):

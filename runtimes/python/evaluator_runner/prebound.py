@@ -27,7 +27,7 @@ _BOUND = _symtable.DEF_BOUND | _symtable.DEF_IMPORT
 
 
 def unbound_names(code: str, filename: str, names: frozenset[str] = NAMES) -> list[str]:
-    """Return the names out of `names` that the code uses as globals but never binds, in alphabetical order."""
+    """Return those of the given names that the code uses as globals but never binds, in alphabetical order."""
     try:
         top = _symtable.symtable(code, filename, "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -49,7 +49,7 @@ def unbound_names(code: str, filename: str, names: frozenset[str] = NAMES) -> li
 
 
 def bind_typing(namespace: dict[str, Any], code: str, filename: str) -> list[str]:
-    """Bind the names of annotations that snippets leave out of their imports; return those that the code uses."""
+    """Bind names for annotations that snippets often do not import; return those that the code uses."""
     if not any(name in code for name in _ANNOTATIONS):
         return []
     names = unbound_names(code, filename, frozenset(_ANNOTATIONS))
@@ -59,7 +59,7 @@ def bind_typing(namespace: dict[str, Any], code: str, filename: str) -> list[str
 
 
 def imported(path: str) -> Any:
-    """Return the object at `module:name`; None when there is none."""
+    """Return the object at `module:name`; None if there is none."""
     module, _, name = path.partition(":")
     try:
         return getattr(__import__(module, fromlist=[name]), name, None)
@@ -68,7 +68,7 @@ def imported(path: str) -> Any:
 
 
 def bind(namespace: dict[str, Any], names: list[str], import_module: Any = __import__) -> dict[str, Any]:
-    """Bind modules by name; return the bound ones."""
+    """Bind modules to their names; return the modules that were bound."""
     bound = {name: import_module(name) for name in names}
     namespace.update(bound)
     return bound

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evaluator_runner.logs import Logs
     from evaluator_runner.options import Options
 
-LIMITS = ("memory_mb", "processes", "disk_mb")  # limits that this process sets before the load
+LIMITS = ("memory_mb", "processes", "disk_mb")  # limits that this process sets before it gets a load
 _SIZES = 8
 _import, _exit, _getpid, _getcwd = __import__, os._exit, os.getpid, os.getcwd
 
@@ -74,7 +74,7 @@ def _receive(control: _socket.socket, size: int) -> bytes:
     while len(data) < size:
         more = control.recv(size - len(data))
         if not more:
-            _exit(0)  # the supervisor is gone
+            _exit(0)  # the supervisor has ended
         data += more
     return data
 
@@ -89,7 +89,7 @@ def _import_all(order: Order, control: int) -> str | None:
         return f"importing {module} raised {name_of(raised)}"
     finally:
         if _getpid() != pid:
-            _exit(0)  # a package forked and its child reached this line too
+            _exit(0)  # a package has forked, and its child has reached this line too
     guest_setup.flush_streams()
     if not guest_setup.has_own_streams():
         return "importing replaced sys.stdout or sys.stderr"

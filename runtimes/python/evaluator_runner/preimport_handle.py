@@ -1,6 +1,6 @@
 """Controls the preimport process from the supervisor: its time limit, its answer, and the load that uses it.
 
-In any doubt the process is ended, and the load starts as if nothing had been imported.
+If in doubt, the supervisor ends the process, and the load starts as if nothing had been imported.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from evaluator_runner.supervisor import Supervisor
 
 _REASON_CHARS = 300
-_MEMORY_SHARE = 0.5  # share of the memory limit; the other half is left for the evaluator
-_DECIDES_IMPORTS = (  # code with one of these words may have to run before its packages are imported
+_MEMORY_SHARE = 0.5  # share of the memory limit for imports; the rest is left for the evaluator
+_DECIDES_IMPORTS = (  # words in code that may have to run before its packages are imported
     *(b"environ", b"putenv", b"sys.path", b"sys.modules", b"meta_path", b"path_hooks", b"__import__"),
 )
 
@@ -42,26 +42,26 @@ class Preparing:
 
     @property
     def imported(self) -> bool:
-        """Return whether a package was imported that the load might not use."""
+        """Return whether packages were imported that the load might not use."""
         return bool(self._order.modules)
 
     def patience_s(self) -> float | None:
-        """Return the seconds that the main loop may sleep, until the time limit; None when the imports are done."""
+        """Return the seconds until the time limit, for which the main loop may sleep; None if the imports are done."""
         return None if self._answered else self._started + self._timeout_s - time.monotonic()
 
     def check_time(self) -> None:
-        """End the process when it is over its time limit."""
+        """End the process if it is over its time limit."""
         patience_s = self.patience_s()
         if patience_s is not None and patience_s <= 0:
             self._give_up(f"importing took longer than {self._timeout_s:g} s")
 
     def take(self, header: dict[str, Any], body: bytes) -> ZygoteHandle | None:
-        """Start a load in this process; return its zygote, or None when the load should use a new process."""
+        """Start a load in this process; return its zygote, or None if the load should use a new process."""
         if not self._answered:
             self._give_up("the evaluator came before the packages were imported")
         if self._supervisor.zygote is None:
             return None
-        self._supervisor.logs.discard()  # discarded, because the output of the load is meant for the author
+        self._supervisor.logs.discard()  # only the output of the load is meant for the author
         if not self._suits(header, body) or not self._zygote.send(preimport.job_bytes(header, body)):
             self._drop()
             return None
@@ -76,7 +76,7 @@ class Preparing:
         if not self.imported:
             return True
         if header["policy"] != "none" or header.get("check") or header.get("environment") or header.get("secrets"):
-            return False  # a package may read its variables when it is imported
+            return False  # a package may have read its variables when it was imported
         if any(word in body for word in _DECIDES_IMPORTS):
             return False
         return any(module.partition(".")[0].encode() in body for module in self._order.modules)

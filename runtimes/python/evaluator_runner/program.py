@@ -66,9 +66,9 @@ class Program:
       lines: The source, for tracebacks.
       notes: Remarks for the author.
       classes: Descriptions of its evaluator classes, if the load asked for them.
-      names: Names at module level of what is called for a row.
-      not_loaded: Absent modules, and names in them, that the evaluator does without.
-      source: The code that was run: a part of the pasted code, or that code repaired, if not the pasted code itself.
+      names: Names at module level that are called for a row.
+      not_loaded: Absent modules, and names in them, without which the evaluator works.
+      source: The code that was run: the pasted code, a part of it, or a repaired form of it.
       needs_loop: Whether awaiting the result may need an asyncio loop.
     """
 
@@ -103,7 +103,7 @@ def needed(source: str, names: list[str], missing: list[dict[str, Any]], known: 
 
     Args:
       source: The program.
-      names: Names at module level of what is called for a row.
+      names: Names at module level that are called for a row.
       missing: All imports that nothing provides.
       known: Distributions of well-known packages, by module.
     """
@@ -140,7 +140,7 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
         raise LoadFailed(error) from None
     module = _Module("evaluator")
     namespace = module.__dict__
-    namespace.update({"__builtins__": vars(_builtins)})  # the builtins of the evaluator, not the runner's own copy
+    namespace.update({"__builtins__": vars(_builtins)})  # the evaluator's built-ins, not the runner's own copy
     own_path = body.get("path") or FILENAME
     source = code if held is None or held.factories else held.code
     namespace.update(builtins, __file__=own_path, __loader__=_SourceLoader(source))
@@ -176,13 +176,13 @@ def _described(
 ) -> list[dict[str, Any]]:
     """Describe the evaluator classes; if a class needs an import that failed, raise the error of that import."""
     described = dialects.describe(namespace, lines)
-    if whole is not None and (described or contract != "auto"):  # a class may be missing for its import
+    if whole is not None and (described or contract != "auto"):  # a class may be missing because of its import
         whole.require([str(one["name"]) for one in described], namespace)
     return described
 
 
 def _require(whole: Whole, found: Entry, names: list[str], namespace: dict[str, Any]) -> None:
-    """Raise the error that stops the entry; of several evaluators, let those fail that lack an import."""
+    """Raise the error that stops the entry; of several evaluators, let only those fail that lack an import."""
     lacking = {name: why for name in found.parts if (why := whole.lacks(name)) is not None}
     if not lacking or len(lacking) == len(found.parts):
         whole.require(names, namespace)
@@ -191,7 +191,7 @@ def _require(whole: Whole, found: Entry, names: list[str], namespace: dict[str, 
 
 
 def _run(namespace: dict[str, Any], compiled: CodeType, whole: Whole | None, held: pasted.Held | None) -> None:
-    """Run the code as a module, then the factories of an evaluator that it holds."""
+    """Run the code as a module, then the factories of an evaluator inside it."""
     if whole is None:
         interpreter_hooks.call(exec, (compiled, namespace))
     else:
@@ -212,7 +212,7 @@ def _find(
 
     Raises:
       Failure: there is no entry.
-      ImportError: a decorator from a package that is not there has replaced the entry.
+      ImportError: a decorator from a missing package has replaced the entry.
     """
     try:
         return dialects.find(
@@ -229,7 +229,7 @@ def _find(
 
 
 def _names_of(found: Entry, namespace: dict[str, Any]) -> list[str]:
-    """Return the names at module level of what is called for a row; none where they are not known."""
+    """Return the names at module level that are called for a row; none if they are not known."""
     if found.parts:
         return list(found.parts)
     made = [found.call, getattr(found.call, "__self__", None)]
@@ -238,7 +238,7 @@ def _names_of(found: Entry, namespace: dict[str, Any]) -> list[str]:
 
 
 def _read(code: str, order: dict[str, Any]) -> tuple[dialects.Recognised | None, pasted.Held | None, str]:
-    """Return the dialect of the code if it can be told now, the evaluator that it holds, and the code to run."""
+    """Return the dialect of the code if it is known already, the evaluator inside the code, and the code to run."""
     recognised, held = dialects.recognise(code, contract=order["contract"], name=order["entry"]), None
     may_hold = (recognised is None) == (order["contract"] == "auto")
     if may_hold and order["policy"] != "restricted":
@@ -251,7 +251,7 @@ def _read(code: str, order: dict[str, Any]) -> tuple[dialects.Recognised | None,
 def _prepare_imports(
     namespace: dict[str, Any], body: dict[str, Any], own_path: str, *, run: str, flags: int
 ) -> Whole | None:
-    """Let the code import its own files and absent well-known packages; return it as parts if it needs that."""
+    """Let the code import its own files and absent well-known packages; return its statements if it needs these."""
     known = body.get("known") or {}
     later.give_keys("\n".join((body["code"], *(body.get("files") or {}).values())), os.environ)
     modules.install(body, own_path)
@@ -283,7 +283,7 @@ def _fix(raised: BaseException, code: str) -> dict[str, Any] | None:
     """Return how code that does not compile was probably meant (runtimes/PROTOCOL.md), or None."""
     if not isinstance(raised, SyntaxError):
         return None
-    from evaluator_runner.repair import find_fix  # takes 10 ms, so it is imported only for an error
+    from evaluator_runner.repair import find_fix  # takes 10 ms, so it is imported only after an error
 
     return find_fix(code)
 
@@ -302,7 +302,7 @@ def _compile(code: str, policy: str, options: Options) -> tuple[CodeType, dict[s
         return compile(code, FILENAME, "exec", dont_inherit=True), {}
     if options.restricted is None:
         raise Failure("load_error", "the restricted policy is not installed in this sandbox")
-    sys.path.insert(0, options.restricted)  # first, so that a pinned RestrictedPython is not used
+    sys.path.insert(0, options.restricted)  # first, so that a pinned RestrictedPython does not replace it
     try:
         from evaluator_runner import restricted
     finally:
@@ -320,7 +320,7 @@ def _prebind(namespace: dict[str, Any], code: str, compiled: CodeType, order: di
 
 
 def _given(namespace: dict[str, Any], code: str, recognised: dialects.Recognised) -> dict[str, Any]:
-    """Bind what the recognised dialect lets code use without an import; return what was bound."""
+    """Bind the names that code of the recognised dialect may use without an import; return what was bound."""
     given, modules, imports = recognised.names(), recognised.modules, recognised.imports
     bound: dict[str, Any] = {}
     for name in prebound.unbound_names(code, FILENAME, frozenset((*given, *modules, *imports))):
@@ -351,6 +351,6 @@ def _finish(
 
 
 def _may_suspend(call: Callable[..., Any], code: str) -> bool:
-    """Return whether the entry is a coroutine function that awaits; then asyncio (40 ms) is imported while loading."""
+    """Return whether the entry is a coroutine function that awaits; if so, asyncio (40 ms) is imported at load."""
     flags = getattr(getattr(call, "__code__", None), "co_flags", 0)
     return bool(flags & _COROUTINE) and ("await" in code or "async" in code.replace("async def", ""))

@@ -1,7 +1,7 @@
 """Carries connections of user code to the host: a loopback port of this sandbox, whose bytes travel in frames.
 
-The sandbox's network has only its loopback, and this process passes bytes on without reading them. Connections are
-taken only while a row runs or the code is loaded, and end with the row.
+The sandbox's network has only a loopback address, and this process passes bytes on without reading them. It accepts
+connections only while a row runs or the code is loaded, and ends them with the row.
 """
 
 from __future__ import annotations
@@ -18,15 +18,20 @@ if TYPE_CHECKING:
 
     from evaluator_runner.supervisor import Supervisor
 
-_CONNECTIONS = 64  # most connections at once; more are closed as they come
+_CONNECTIONS = 64  # maximum number of connections at once; further ones are closed as they come
 _READ_BYTES = 64 * 1024
-_UNSENT_BYTES = 1024 * 1024  # most bytes unread by the host; with more, nothing further is read from user code
-_UNREAD_BYTES = 32 * 1024 * 1024  # most bytes of answers unread by user code; with more, the connection is closed
+# maximum bytes that the host has not read; beyond that, nothing more is read from user code
+_UNSENT_BYTES = 1024 * 1024
+# maximum bytes of answers that user code has not read; beyond that, the connection is closed
+_UNREAD_BYTES = 32 * 1024 * 1024
 _FLAGS = _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK | _socket.SOCK_CLOEXEC
 
 
 class _Connection:
-    """One connection of user code. The host has closed a `closing` one: what user code still sends is dropped."""
+    """One connection of user code.
+
+    If it is `closing`, the host has closed it, and what user code still sends is dropped.
+    """
 
     __slots__ = ("closing", "fd", "number", "outgoing", "sock")
 
@@ -62,7 +67,7 @@ class Relay:
         supervisor.watch(self._listener.fileno(), self._accept)
 
     def balance(self) -> None:
-        """Stop reading from user code while the host is behind, and go on when it is not."""
+        """Stop reading from user code while the host is behind, and continue when it has caught up."""
         full = self._supervisor.channel.outgoing.size > _UNSENT_BYTES
         if full == self._paused:
             return
@@ -87,7 +92,7 @@ class Relay:
             self._write(connection)
 
     def end_row(self) -> None:
-        """Close all connections, also those not yet accepted: the row that made them is over."""
+        """Close all connections, even those not yet accepted, because the row that made them is over."""
         for connection in list(self._connections.values()):
             self._close(connection)
         while (fd := self._next()) is not None:
@@ -107,7 +112,7 @@ class Relay:
     def _next(self) -> int | None:
         try:
             fd: int = self._listener._accept()[0]  # type: ignore[attr-defined]  # noqa: SLF001 - `accept` is the method of `socket.socket`
-        except OSError:  # no connection waits, or no descriptor is free
+        except OSError:  # no connection is waiting, or this process can open no descriptor
             return None
         return fd
 
@@ -135,14 +140,14 @@ class Relay:
     def _write(self, connection: _Connection) -> None:
         try:
             connection.outgoing.flush()
-        except OSError:  # user code has closed it
+        except OSError:  # user code has closed the connection
             self._close(connection)
             return
         waits = connection.outgoing.size > 0
         if not self._paused:
             self._supervisor.watch_writing(connection.fd, wanted=waits)
         if connection.closing and not waits:
-            try:  # kept open, because a close would drop what user code has not read
+            try:  # only shut down, because a close would drop what user code has not read
                 connection.sock.shutdown(_socket.SHUT_WR)
             except OSError:
                 self._close(connection)

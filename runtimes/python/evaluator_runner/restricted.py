@@ -1,4 +1,4 @@
-"""Compiles code under the restricted policy: RestrictedPython, extended to the syntax of ordinary evaluators."""
+"""Compiles code under the restricted policy: uses RestrictedPython, extended to the syntax of ordinary evaluators."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def compile_code(code: str, packages: list[str]) -> tuple[CodeType, dict[str, An
 
 
 class _Policy(RestrictingNodeTransformer):
-    """RestrictedPython's transformer with more syntax allowed; the added syntax needs only the name checks below."""
+    """RestrictedPython's transformer, but it allows more syntax, for which the checks of names below are enough."""
 
     def __init__(self, tree: ast.Module) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class _Policy(RestrictingNodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> Any:  # noqa: N802
         if node.id == "print" and isinstance(node.ctx, ast.Load):
-            return node  # what the code prints goes to the log, as from any other evaluator
+            return node  # not rewritten: what the code prints goes to the log, as from any other evaluator
         if node.id == "__name__" and isinstance(node.ctx, ast.Load):
             return node
         return super().visit_Name(node)
@@ -107,7 +107,7 @@ class _Policy(RestrictingNodeTransformer):
         return self._checked(node, node.rest)
 
     def visit_MatchClass(self, node: ast.MatchClass) -> Any:  # noqa: N802
-        """Check a class pattern: it reads attributes without guards, so its class must be one of the code's own."""
+        """Check a class pattern: it reads attributes without guards, so the code itself must define the class."""
         for name in node.kwd_attrs:
             if name.startswith("_") or name in guards.INSPECTED:
                 self.error(node, f'"{name}" is an attribute that the policy does not allow')
@@ -143,7 +143,7 @@ def _is_super(node: ast.expr) -> bool:
 
 
 def _bound_names(tree: ast.Module) -> dict[str, int]:
-    """Return every name that code binds, with how often it does."""
+    """Return every name that code binds, and how often."""
     bound: dict[str, int] = {}
     for node in ast.walk(tree):
         name: str | None = None
@@ -169,9 +169,9 @@ def _bound_names(tree: ast.Module) -> dict[str, int]:
 
 
 def _own_classes(tree: ast.Module, bound: dict[str, int]) -> set[str]:
-    """Return the names of the classes in the code that no module or class can be an instance of.
+    """Return the names of the code's own classes of which no module or class can be an instance.
 
-    They are bound once, derive from nothing else, and have no decorator but `dataclass`.
+    Such a class is bound once, has no base class, and has no decorator except `dataclass`.
     """
     own = {"object"} - bound.keys()
     for node in ast.walk(tree):

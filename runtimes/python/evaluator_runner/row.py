@@ -1,7 +1,7 @@
 """Runs a row process: reads rows from its socket, calls the evaluator, and answers each row with one frame.
 
-It looks up everything it needs before user code runs. So user code that replaces `os.write`, `json` or `len` changes
-nothing here.
+It looks up everything that it needs before user code runs, so that user code that replaces `os.write`, `json` or `len`
+changes nothing here.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from evaluator_runner.program import Program
 
 RESULT, FAILED, READY = b"R", b"F", b"L"
-ANSWER_BYTES = 33  # kind, body length, µs run, peak kB, bytes through stdout and stderr
-# whether more rows may follow, and the length of the body in four bytes of seven bits; text, as the body is
+ANSWER_BYTES = 33  # kind, body length, µs of run time, peak kB, bytes written to stdout and stderr
+# size of an order: whether more rows may follow, and the length of the body as text, in four bytes of seven bits
 ORDER_BYTES = 5
 MORE, LAST = b"M", b"1"
 
 _read, _readv, _write, _exit, _clock = os.read, os.readv, os.write, os._exit, time.perf_counter_ns
 _getpid, _getrusage, _PEAK_KB = os.getpid, resource.getrusage, 2
 _mmap, _OWN_MEMORY, _LARGE_PAGES = mmap.mmap, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.MADV_HUGEPAGE
-_FIRST_BYTES = 4096  # most rows fit into so many bytes, which malloc has at hand
-_READ_BYTES = 64 * 1024  # malloc would map a larger buffer anew for every read
-_LARGE_BYTES = 1024 * 1024  # half of a large page; a row with more bytes gets large pages
+_FIRST_BYTES = 4096  # most rows fit into this many bytes, which malloc has at hand
+_READ_BYTES = 64 * 1024  # for a larger buffer, malloc would map new memory at every read
+_LARGE_BYTES = 1024 * 1024  # half of a large page; a row that is larger gets large pages
 _PAGE_BYTES = 2 * 1024 * 1024
 _modules = sys.modules
 _call, _encode_result = interpreter_hooks.call, encode_result
@@ -44,12 +44,12 @@ _PLAIN = frozenset((float, int, bool, str, dict, list, type(None)))  # types of 
 _absent, _unset, _wrote, _unreached = absent.failed_imports, params.unset, guest_setup.wrote, unreached.hosts
 _renewals, _renew = generators.renewals, generators.renew
 _socketpair = _socket.socketpair
-_REHEARSALS = 20  # runs after which the interpreter has specialised the code; it begins after eight
+_REHEARSALS = 20  # number of runs after which the interpreter has specialised the code, which it begins after eight
 _MORE = MORE[0]
 
 
 def order(body_bytes: int, *, more: bool) -> bytes:
-    """Return what precedes the body of a row; `more` says that another row may follow."""
+    """Return the bytes that precede the body of a row; `more` says that another row may follow."""
     length = bytes((body_bytes >> 21, body_bytes >> 14 & 127, body_bytes >> 7 & 127, body_bytes & 127))
     return (MORE if more else LAST) + length
 
@@ -65,8 +65,8 @@ def _with_facts(kind: bytes, body: bytes) -> bytes:
 class RowProcess:
     """Runs rows in a process forked from the loaded program.
 
-    The process copies each page of memory that it writes to, and even counting a reference to an object writes to it.
-    So an ordinary row uses few objects here: names of this module, and attributes of this object.
+    The process copies each page of memory that it writes to, and even counting a reference to an object is a write. So
+    an ordinary row uses few objects here: names in this module, and attributes of this object.
     """
 
     def __init__(self, program: Program, *, result_bytes: int, written: tuple[int, int]) -> None:
@@ -75,8 +75,8 @@ class RowProcess:
         self._program = program
         self._decode, self._bind, self._call, self._convert = entry.decode, entry.bind, entry.call, entry.convert
         self._result_bytes = result_bytes
-        self._order: bytes | memoryview = b""  # the row to answer, as the supervisor sent it
-        self._left = bytearray()  # bytes of the rows after the present one
+        self._order: bytes | memoryview = b""  # the row to answer, in the form in which the supervisor sent it
+        self._left = bytearray()  # bytes of the rows after the present row
         self._at_once = _FIRST_BYTES
         self._written = written
 
@@ -93,7 +93,7 @@ class RowProcess:
             _exit(0)
 
     def rehearse(self) -> None:
-        """Answer rows without user code, before any row is forked, so that no row has to specialise code again."""
+        """Answer rows without user code before a row is forked, so that no row has to specialise the code again."""
         try:
             ours, theirs = _socketpair()
         except OSError:
@@ -109,7 +109,7 @@ class RowProcess:
         theirs.close()
 
     def warm_up(self) -> None:
-        """Write to the memory that a row will use, without user code: the first write after a fork copies a page."""
+        """Write to the memory that a row will use, because the first write after a fork copies a page."""
         self._pid = _getpid()
         bind, call, convert = self._replace(None, _score, None)
         self._order = _WARM_ROW
@@ -117,7 +117,7 @@ class RowProcess:
         self._replace(bind, call, convert)
 
     def _replace(self, bind: Any, call: Any, convert: Any) -> tuple[Any, Any, Any]:
-        """Replace the function that is called; return the former one."""
+        """Replace the functions that a row calls; return the former functions."""
         before = self._bind, self._call, self._convert
         self._bind, self._call, self._convert = bind, call, convert
         return before
@@ -132,7 +132,7 @@ class RowProcess:
         if more:
             self._at_once = _READ_BYTES
         self._order = data
-        del data  # frees the memory of the encoded row for the row's own use
+        del data  # frees the memory of the encoded row, which the row may need
         send(self._sock, self._reply())
         return more
 
@@ -145,7 +145,7 @@ class RowProcess:
         if end > _LARGE_BYTES:
             return self._mapped(buffer, end)
         self._fill(buffer, end)
-        if len(buffer) == end:  # the usual case: returning the buffer saves a copy
+        if len(buffer) == end:  # the usual case, in which returning the buffer saves a copy
             self._left = bytearray()
             return memoryview(buffer)
         with memoryview(buffer) as view:
@@ -161,7 +161,7 @@ class RowProcess:
             buffer += data
 
     def _mapped(self, buffer: bytearray, size: int) -> memoryview:
-        """Read a large row into memory of its own, in pages of 2 MB where the kernel has them: few faults, no copy."""
+        """Read a large row into memory of its own, in pages of 2 MB if the kernel has them: few faults, no copies."""
         mapped = _mmap(-1, -(-size // _PAGE_BYTES) * _PAGE_BYTES, _OWN_MEMORY)
         try:
             mapped.madvise(_LARGE_PAGES)
@@ -210,7 +210,7 @@ class RowProcess:
         except BaseException as raised:  # noqa: BLE001 - user code may raise anything
             kind, body = FAILED, self._describe(raised)
         if _getpid() != self._pid:
-            _exit(0)  # user code forked and its child reached this line too; a row has one answer
+            _exit(0)  # user code has forked, and its child has reached this line too; a row has one answer
         if _absent or _unset or _unreached:
             body = _with_facts(kind, body)
         run_us: int = (_clock() - started) // 1000
@@ -220,7 +220,7 @@ class RowProcess:
         return kind + numbers.to_bytes(32, "big") + body
 
     def _flush(self) -> tuple[int, int]:
-        """Write what the row printed; return the number of bytes on each stream."""
+        """Write what the row printed; return the number of bytes that it wrote to each stream."""
         before, self._written = self._written, guest_setup.flush_streams()
         _wrote.clear()
         return self._written[0] - before[0], self._written[1] - before[1]

@@ -1,4 +1,4 @@
-"""Runs rows in order: forks one row process at a time (before it is needed), sends its calls, answers, cleans up."""
+"""Runs rows in order: forks one row process at a time (ahead of its call), sends calls, answers them, and cleans up."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from evaluator_runner.zygote import Job
 
 _TICK_S = 0.05  # seconds between two checks for a dead row whose children keep its socket open
-_IDLE_S = 1.0  # longest time that a shared process waits for its next call, in seconds
-_AHEAD_CALLS = 32  # most calls that a shared process may hold unanswered
+_IDLE_S = 1.0  # how long a shared process waits for its next call, in seconds
+_AHEAD_CALLS = 32  # maximum number of unanswered calls in a shared process
 _AHEAD_BYTES = 256 * 1024
-_ERROR_BYTES = 256 * 1024  # room for message and traceback as JSON
+_ERROR_BYTES = 256 * 1024  # room for an error's message and traceback as JSON
 _FORK_TRIES = 50
-_PASS_ON_S = 0.5  # longest time for a host and a row to pass a large call on, in seconds
-_EARLY_DEATHS = 3  # deaths of processes before their first call after which the sandbox ends
-# most tries, 1 ms apart; a count rather than a deadline, because each takes longer on a busy machine
+_PASS_ON_S = 0.5  # how long a host and a row may take to pass a large call on, in seconds
+_EARLY_DEATHS = 3  # number of processes that may die before their first call, until the sandbox ends
+# maximum number of tries, 1 ms apart; not a time limit, because each takes longer on a busy machine
 _DYING_TRIES = 200
 _CANCELLED = ("cancelled", "the call was cancelled", None)
 
@@ -63,7 +63,7 @@ class Rows:
             self._supervisor.watch_writing(self._row.sock, wanted=self._row.outgoing.full)
 
     def _pass_on(self, handle: RowHandle) -> bool:
-        """Move a large call from the channel to its row process; return False when the host or the process is late.
+        """Move a large call from the channel to its row process; return False if the host or the process is late.
 
         No copy of the call is kept here. The row runs no user code yet, and no other frame can arrive before its end.
         """
@@ -75,7 +75,7 @@ class Rows:
                 return False
             before = outgoing.size
             handle.flush()
-            if outgoing.size == before and not outgoing.full:  # nothing came, so the channel has ended
+            if outgoing.size == before and not outgoing.full:  # nothing arrived, so the channel has ended
                 return False
         return True
 
@@ -114,11 +114,11 @@ class Rows:
 
     @property
     def runs_one(self) -> bool:
-        """Return whether a row process has a call that it has not answered."""
+        """Return whether there is a row process with a call that it has not answered."""
         return self._row is not None and bool(self._row.calls)
 
     def cancel(self, call_id: str) -> bool:
-        """Cancel a call that was sent to the row process; return False when there is no such call."""
+        """Cancel a call that was sent to the row process; return False if there is no such call."""
         handle = self._row
         if handle is None:
             return False
@@ -134,7 +134,7 @@ class Rows:
         return False
 
     def _cancel_reload(self, handle: RowHandle) -> None:
-        """Cancel the call that waits for the evaluator to be loaded again; its time is the time of that load."""
+        """Cancel the call that waits for the evaluator to be loaded again; its run time is the time of that load."""
         run_ms = (time.monotonic() - handle.started_at) * 1000
         self._supervisor.send_error(
             frames_out.failed_header(self._supervisor.queue.popleft(), run_ms=run_ms), _CANCELLED
@@ -156,7 +156,7 @@ class Rows:
         return handle.started_at + _IDLE_S - now if handle.used else None
 
     def check_time(self) -> None:
-        """End a row that is over its time limit, and notice a death that the socket does not show."""
+        """End a row that is over its time limit, and notice if a row process died without closing its socket."""
         handle = self._row
         if handle is None:
             return
@@ -224,7 +224,7 @@ class Rows:
         handle.ready = True
         if answer.kind == row.FAILED:
             self._load_error = answer
-        self._logs.discard()  # output of a repeated load, of which the host has the first
+        self._logs.discard()  # drop the output of a repeated load, since the host has that of the first
 
     def _printed(self, handle: RowHandle, answer: Answer | None) -> Taken:
         """Return a row's output: all of it, or the bytes that it counted if the next row of its share may print."""
@@ -298,12 +298,12 @@ class Rows:
         os.close(handle.sock)
         if handle.own_child:
             self._supervisor.clean(keep=())
-        elif self._counter.last() != handle.pid:  # the row or another process made threads or processes
+        elif self._counter.last() != handle.pid:  # the row or another process has made threads or processes
             master = self._zygote()
             master.ask(zygote.REAP)
             self._supervisor.clean(keep=(master.pid,))
         else:
-            self._prepare()  # forks the next row while the killed one still ends
+            self._prepare()  # fork the next row while the killed one is still ending
             self._supervisor.wipe()
         self._logs.discard()
 
@@ -350,7 +350,7 @@ class Rows:
 def _listener() -> Listener | None:
     try:
         return Listener()
-    except OSError:  # a sandbox with network has no such sockets
+    except OSError:  # a sandbox with network access has no such sockets
         return None
 
 

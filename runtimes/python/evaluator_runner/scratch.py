@@ -16,7 +16,7 @@ class Scratch:
     """The directories that a row can write to; `home` is its working directory and its folder for temporary files.
 
     With `private`, /tmp and /dev/shm belong to the sandbox alone and are emptied. Otherwise only a directory made here
-    is emptied, because the runner may be a plain process on a user's machine. In `home` are links to what is in the
+    is emptied, because the runner may be a plain process on a user's machine. `home` has links to everything in the
     directory `data`.
     """
 
@@ -40,7 +40,7 @@ class Scratch:
             self.seed({})
 
     def seed(self, files: dict[str, bytes]) -> None:
-        """Write files, by path below `home`, now and after every `wipe`: each row finds them as they were sent.
+        """Write files, by path below `home`, now and after every `wipe`, so that each row finds them as they were sent.
 
         Raises:
           OSError: there is no room for them.
@@ -60,7 +60,7 @@ class Scratch:
             self._link()
 
     def is_empty(self) -> bool:
-        """Return whether the directories hold nothing but the files of `seed`."""
+        """Return whether the directories contain nothing except the files of `seed`."""
         if any(self._left_in(directory) for directory in self._directories if directory != self.home):
             return False
         if not self._seeded.get("", set()).issuperset(self._left_in(self.home)):
@@ -75,7 +75,7 @@ class Scratch:
         self._link()
 
     def remove(self) -> None:
-        """Remove the directory that was made here, if one was."""
+        """Remove the directory `home`, if it was made here."""
         self._empty()
         if self._made:
             try:
@@ -110,7 +110,7 @@ class Scratch:
 
 
 def _links(data: str, files: Collection[str], below: str = "") -> Iterator[tuple[str, str]]:
-    """Yield paths of links to everything in a directory; one link for a whole folder, unless `files` has it too."""
+    """Yield the paths of links to everything in a directory: one for a whole folder, unless `files` has it too."""
     for name in os.listdir(data):
         path, inner = f"{below}{name}", f"{data}/{name}"
         if any(file.startswith(f"{path}/") for file in files):
@@ -155,7 +155,7 @@ def _remove_all(directory: str, pending: list[str]) -> None:
         for name in _names(path):
             inner = f"{path}/{name}"
             if _is_directory(inner):
-                os.chmod(inner, 0o700)  # moving a folder changes its `..` entry
+                os.chmod(inner, 0o700)  # moving a folder changes its `..` entry, so the folder must be writable
                 lifted += 1
                 free = f".{token}-{lifted}"
                 os.rename(inner, f"{directory}/{free}")

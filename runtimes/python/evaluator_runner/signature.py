@@ -38,7 +38,7 @@ class Signature:
 
     @property
     def names(self) -> list[str]:
-        """Return the parameters as code writes them, stars included."""
+        """Return the parameters as code writes them, including stars."""
         names = list(self.positional)
         if self.var_positional is not None:
             names.append(f"*{self.var_positional}")
@@ -52,17 +52,17 @@ class Signature:
         return [*self.positional[: self.required], *(one for one, has in self.keyword_only.items() if not has)]
 
     def takes(self, count: int) -> bool:
-        """Return whether a call with `count` positional arguments binds."""
+        """Return whether the function can be called with `count` positional arguments."""
         if not all(self.keyword_only.values()):
             return False
         return self.required <= count and (self.var_positional is not None or count <= len(self.positional))
 
     def named_places(self, places: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the arguments of a positional call that are passed by name: the keyword-only parameters."""
+        """Return the arguments of a positional call that go by name, because their parameters are keyword-only."""
         return tuple(one for one in places if one in self.keyword_only)
 
     def fits(self, places: tuple[str, ...]) -> bool:
-        """Return whether a call with these arguments binds: keyword-only parameters by name, others by position."""
+        """Return whether a call with these arguments works: keyword-only parameters by name, others by position."""
         named = self.named_places(places)
         if not named:
             return self.takes(len(places))
@@ -70,7 +70,7 @@ class Signature:
             return False
         left = len(places) - len(named)
         if not self.positional and self.var_positional is None:
-            return True  # all arguments go by name, and those without a parameter are left out
+            return True  # all arguments are passed by name, and those without a parameter are left out
         return self.required <= left and (self.var_positional is not None or left <= len(self.positional))
 
     def without_first(self) -> Signature:
@@ -91,7 +91,7 @@ class Signature:
 
 
 def read(target: Any) -> Signature | None:
-    """Return the signature of a callable; None when it cannot be read (some built-in functions)."""
+    """Return the signature of a callable; None if it cannot be read, as for some built-in functions."""
     kind = type(target)
     if kind is _FUNCTION and "__wrapped__" not in target.__dict__ and "__signature__" not in target.__dict__:
         return _of_code(target.__code__, target.__defaults__, target.__kwdefaults__)

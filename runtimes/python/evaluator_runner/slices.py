@@ -1,7 +1,7 @@
-"""Tells which statements of a module an entry needs, by their names, so that an absent package stops only what uses it.
+"""Finds the statements of a module that an entry needs, by name, so that an absent package stops only what uses it.
 
-A slice is the entry with the statements at the top level that it names, directly or through others, and those that may
-change what these hold. Annotations of functions need nothing: they are never used.
+A slice has the entry, the statements at the top level that it names, directly or through others, and the statements
+that may change the values of these names. Annotations of functions do not count, because they are never used.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 _ONLY_AST = 0x400
 _DEFINITIONS = ("FunctionDef", "AsyncFunctionDef", "ClassDef")
-_ANY_NAME = frozenset(("globals", "locals", "vars", "eval", "exec"))  # functions that may need any name
-_ANY_NAME_OF = frozenset(("__globals__", "modules"))  # attributes by which code may reach the module: sys.modules
+_ANY_NAME = frozenset(("globals", "locals", "vars", "eval", "exec"))  # functions through which code may use any name
+# attributes through which code may reach the module, as in `sys.modules`
+_ANY_NAME_OF = frozenset(("__globals__", "modules"))
 _SETTERS = frozenset(("setattr", "delattr"))
 _CHANGES = ("add", "append", "disable", "enable", "install", "patch", "register", "seed", "set", "update")
-"""Beginnings of methods that may change what a module, function or class does."""
+"""Beginnings of the names of methods that may change what a module, function or class does."""
 
 
 class Statement:
@@ -34,10 +35,10 @@ class Statement:
       module: The module that it imports; empty for other statements.
       defines: Whether it is a function or class.
       mutable: Whether what it binds can be changed: it is not an import, a constant or a plain function.
-      runs: Whether it may change objects when it runs, as all mutable statements may except plain lists of functions.
+      runs: Whether it may change objects when it runs, as all mutable statements except plain lists of functions may.
       holds: Names in the plain list, tuple, set or dict that it makes; None for other statements.
       stores: Names of objects into which it stores attributes or items.
-      calls: Names of objects of which it calls a method, with the method.
+      calls: Names of objects whose methods it calls, each with the method.
     """
 
     __slots__ = ("binds", "calls", "defines", "holds", "module", "mutable", "node", "runs", "stores", "uses")
@@ -54,7 +55,7 @@ class Statement:
         self.calls: set[tuple[str, str]] = set()
 
     def imports(self, missing: dict[str, Any]) -> bool:
-        """Return whether an import (`{"module", "line"}`) is in it."""
+        """Return whether the statement contains an import (`{"module", "line"}`)."""
         first = min(one.lineno for one in (self.node, *getattr(self.node, "decorator_list", ())))
         if not first <= missing["line"] <= (self.node.end_lineno or self.node.lineno):
             return False
@@ -86,11 +87,11 @@ class Slices:
         return bool(bound) and all(one.defines for one in bound)
 
     def needed_by(self, names: Collection[str]) -> list[Statement]:
-        """Return the statements that these names need, in their order; all if the module does not define a name."""
+        """Return the statements that these names need, in their order; all if the module lacks one of the names."""
         return [self.statements[at] for at in sorted(self._needed(names))]
 
     def needed_to_run(self, statement: Statement) -> list[Statement]:
-        """Return the statements that another one needs."""
+        """Return the statements that another statement needs."""
         found: set[int] = set()
         self._follow(statement.uses, found)
         return [self.statements[at] for at in found]
@@ -147,7 +148,7 @@ class Slices:
 
 
 def slices_of(code: str) -> Slices | None:
-    """Return the statements of code; None for what does not parse, or nests too deeply."""
+    """Return the statements of code; None if it does not parse, or nests too deeply."""
     try:
         return Slices(compile(code, FILENAME, "exec", _ONLY_AST, dont_inherit=True))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -171,7 +172,7 @@ def _read(node: Any) -> Iterator[Statement]:
 
 
 def _free(node: Any, into: Statement, *, in_class: bool = False) -> set[str]:
-    """Return the names that a node reads from outside itself; note what it stores, calls and declares global."""
+    """Return the names that a node reads but does not bind itself; note what it stores, calls and declares global."""
     kind = type(node).__name__
     _note(node, kind, into)
     if kind == "Name":
@@ -236,7 +237,7 @@ def _top(module: str) -> str:
 
 
 def _root(node: Any) -> str:
-    """Return the name that a chain of attributes, items and calls begins with."""
+    """Return the name with which a chain of attributes, items and calls begins."""
     while hasattr(node, "value") or hasattr(node, "func"):
         node = node.value if hasattr(node, "value") else node.func
     return str(getattr(node, "id", ""))
@@ -248,7 +249,7 @@ def _is_main_guard(node: Any) -> bool:
 
 
 def _is_constant(node: Any) -> bool:
-    """Return whether a statement binds a value that nothing can change: a number, a text, a compiled pattern."""
+    """Return whether a statement binds a value that nothing can change: a number, a string, a compiled pattern."""
     if type(node).__name__ not in {"Assign", "AnnAssign"} or any(
         type(target).__name__ != "Name" for target in getattr(node, "targets", [getattr(node, "target", None)])
     ):
@@ -291,7 +292,7 @@ def _held_by(node: Any) -> set[str] | None:
 
 
 def _bound(node: Any) -> Iterator[str]:
-    """Yield the names that a statement defines where it stands."""
+    """Yield the names that a statement defines in its own scope."""
     left = [node]
     while left:
         one = left.pop()

@@ -32,7 +32,7 @@ def run(arguments: list[str]) -> None:
     except kernel.Refused as refused:
         raise SystemExit(f"runner: {refused}") from refused
     if forked:
-        kernel.die_with_parent()  # after the change of identity, which resets it
+        kernel.die_with_parent()  # after the change of user, which would reset it
     kernel.set_inspectable(inspectable=False)
     _say_hello()
 
@@ -48,7 +48,7 @@ def run(arguments: list[str]) -> None:
 
 def _move_channel() -> None:
     """Move the channel off descriptors 0, 1 and 2, so that no output of user code can reach it."""
-    os.closerange(3, 1024)  # the backend may have left descriptors open
+    os.closerange(3, 1024)  # the backend may have left other descriptors open
     os.dup2(0, CHANNEL_IN, inheritable=False)
     os.dup2(1, CHANNEL_OUT, inheritable=False)
     os.dup2(2, OPERATOR_ERR, inheritable=False)

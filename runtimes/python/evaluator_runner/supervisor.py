@@ -1,6 +1,7 @@
 """Runs the runner's main loop: reads calls, writes answers, runs one row at a time and cleans up after each.
 
-It never runs user code. From the data that user code wrote, it decodes only the description of a loaded evaluator.
+The supervisor never runs user code. It decodes nothing that user code wrote, except the description of a loaded
+evaluator.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from evaluator_runner.handles import ZygoteHandle
     from evaluator_runner.options import Options
 
-_UNREAD_BYTES = 8 * 1024 * 1024  # most bytes of unread answers; with more, no further row starts
+_UNREAD_BYTES = 8 * 1024 * 1024  # maximum bytes of unread answers; beyond that, no further row starts
 
 
 class Supervisor:
@@ -57,7 +58,8 @@ class Supervisor:
     def run(self) -> None:
         """Serve until the channel ends."""
         _signal.signal(_signal.SIGTERM, _stop)
-        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)  # signal of a terminal; the host closes the channel instead
+        # a terminal sends this signal, but the host closes the channel instead
+        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
         try:
             while True:
                 self._turn()
@@ -72,12 +74,12 @@ class Supervisor:
             self._end()
 
     def watch(self, fd: int, handler: Callable[[], object]) -> None:
-        """Call `handler` when `fd` is readable or at its end."""
+        """Call `handler` when `fd` can be read, or has reached its end."""
         self._handlers[fd] = handler
         self._poll.register(fd, select.POLLIN)
 
     def watch_writing(self, fd: int, *, wanted: bool) -> None:
-        """Set whether the handler of `fd` is also called when `fd` is writable."""
+        """Set whether the handler of `fd` is also called when `fd` can be written to."""
         self._poll.modify(fd, select.POLLIN | select.POLLOUT if wanted else select.POLLIN)
 
     def forget(self, fd: int) -> None:
@@ -109,7 +111,7 @@ class Supervisor:
         try:
             outgoing.flush()
         except OSError:
-            raise SystemExit(0) from None  # the host is gone
+            raise SystemExit(0) from None  # the host has ended
         if (outgoing.size > 0) != self._writing:
             self._writing = outgoing.size > 0
             if self._writing:
@@ -225,7 +227,7 @@ class Supervisor:
             self.scratch.wipe()
 
     def left_at_load(self) -> str | None:
-        """Return what loading left outside the zygote and rows would share, or None."""
+        """Return what loading left outside the zygote that rows would share; None if there is nothing."""
         if self.zygote is not None and any(pid != self.zygote.pid for pid in kernel.children_of(os.getpid())):
             return "processes"
         return "files" if self.scratch is not None and not self.scratch.is_empty() else None

@@ -1,4 +1,4 @@
-"""Ends processes that outlive their row; those that left the row's group are the supervisor's children by then."""
+"""Ends processes that outlive their row; by then, those that left the row's group are the supervisor's children."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _PAUSE_S = 0.0005
-_TRIES = 10_000  # most tries; a count rather than a deadline, because each takes longer on a busy machine
+_TRIES = 10_000  # maximum number of tries; not a time limit, because each takes longer on a busy machine
 _SIGKILL = 9
 
 

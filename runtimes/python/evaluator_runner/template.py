@@ -1,10 +1,11 @@
 """Runs the template: a process that has imported the runner, and forks a sandbox for each request of the host.
 
-The host starts it with bubblewrap, in the root of a sandbox and with the right to make namespaces. Only the
-forked process reads the host's message about a sandbox (limits, identity, folders; never code or data of an evaluator):
+The host starts it with bubblewrap, in the root of a sandbox and with the right to make namespaces. Only the forked
+process reads the host's message about a sandbox (limits, identity, folders; never code or data of an evaluator):
 anything that the template itself reads would be in the memory of all sandboxes after this one. A forked process makes
-namespaces and mounts of its own, gives up its rights, installs the system call filter and becomes process 1 and the
-runner of its sandbox: with all that `bubblewrap_args` in the host asks from bubblewrap for a fresh start.
+its own namespaces and mounts, gives up its rights, installs the system call filter and becomes process 1 and the runner
+of its sandbox. Its isolation is the same as that which `bubblewrap_args` in the host asks of bubblewrap for a fresh
+start.
 """
 
 from __future__ import annotations
@@ -37,12 +38,13 @@ _RIGHTS_TO_DROP = (0xC0).to_bytes(4, sys.byteorder) * 2 + bytes(16)  # setuid an
 _MOVE_MOUNT, _EMPTY_PATH, _AT_FDCWD = 429, 4, -100
 _CLOSE_RANGE, _LAST_DESCRIPTOR = 436, 0xFFFFFFFF
 _SET_FLAGS, _UP_AND_RUNNING = 0x8914, b"\x41\x00"
-_BYTES_HEAD = bytes.__basicsize__ - 1  # bytes of an object before its content
+_BYTES_HEAD = bytes.__basicsize__ - 1  # number of bytes in an object before its content
 _INSTRUCTION_BYTES = 8
 _REQUEST_BYTES = 64 * 1024
-_MOST_DESCRIPTORS = 5  # standard streams, packages, data files
-_NUMBER_BYTES = 12  # bytes of a request's number; the number of its descriptors follows, then JSON
-_OF_THE_KERNEL = ("sys", "sysrq-trigger", "irq", "bus")  # parts of /proc that bubblewrap makes read-only
+_MOST_DESCRIPTORS = 5  # maximum number of descriptors of a request: standard streams, packages, data files
+_NUMBER_BYTES = 12  # number of bytes of a request's number, after which come the number of its descriptors and JSON
+# parts of /proc that must be read-only, as bubblewrap makes them
+_OF_THE_KERNEL = ("sys", "sysrq-trigger", "irq", "bus")
 _FAILED = 71
 
 
@@ -51,7 +53,7 @@ class _Refused(Exception):
 
 
 def _function(name: str) -> Callable[..., int]:
-    """Return a function of the C library, made to raise `_Refused` when it returns a negative number."""
+    """Return a function from the C library that raises `_Refused` in place of returning a negative number."""
     address = _ctypes.dlsym(_ctypes.dlopen(None, 0), name)  # type: ignore[arg-type]
 
     def call(*arguments: bytes | int | None) -> int:
@@ -69,11 +71,11 @@ _capset = _function("capset")
 
 
 def run(fd: int) -> None:
-    """Serve requests on a socket until the host closes it; return in a forked process, the runner of its sandbox."""
+    """Serve requests on a socket until the host closes it; return only in a forked process, a sandbox's runner."""
     from evaluator_runner import handles, supervisor  # noqa: F401 - imported once, for all sandboxes
 
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # each sandbox takes a descriptor
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # each sandbox takes a descriptor here
     gc.collect()
     gc.freeze()
     _Template(_socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, fd)).serve()
@@ -94,7 +96,7 @@ class _Template:
         self._control = control
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         self._request = bytearray(_REQUEST_BYTES)
-        self._watched = select.epoll()  # kept in the kernel, because memory is copied by forks
+        self._watched = select.epoll()  # kept in the kernel, because forks copy memory
         self._watched.register(control.fileno(), select.EPOLLIN)
 
     def serve(self) -> None:
@@ -109,11 +111,11 @@ class _Template:
         ended = os.waitid(os.P_PIDFD, fd, os.WEXITED)
         code = 0 if ended is None else ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
         self._watched.unregister(fd)
-        self._control.send(b"E %d %d" % (fd, code))  # sent before the next sandbox may get this number
+        self._control.send(b"E %d %d" % (fd, code))  # sent before the next sandbox can get this number
         os.close(fd)
 
     def _start(self) -> bool:
-        """Take a request and fork; return whether this is the forked process, which is the runner of a sandbox now."""
+        """Take a request and fork; return whether this is the forked process, which is now the runner of a sandbox."""
         space = _socket.CMSG_SPACE(4 * _MOST_DESCRIPTORS)
         size, ancillary, _, _ = self._control.recvmsg_into([self._request], space, _socket.MSG_CMSG_CLOEXEC)
         if not size:
@@ -144,7 +146,7 @@ class _Template:
                 self._watched.close()
                 return True
         finally:
-            if os.getpid() != 1:  # the forked process is the first of its namespace
+            if os.getpid() != 1:  # only the forked process is the first one of its namespace
                 _setns(self._own_pids, _NEWPID)
         try:
             fd = os.pidfd_open(pid)
@@ -166,7 +168,7 @@ def _become(
     control: _socket.socket,
     number: bytes,
 ) -> None:
-    """Turn this process into process 1 of a new sandbox, whose runner takes over; end it when a step is refused."""
+    """Turn this process into process 1 of a new sandbox, whose runner takes over; end it if a step is refused."""
     try:
         for standard, fd in enumerate(given[:3]):
             os.dup2(fd, standard)
@@ -180,7 +182,7 @@ def _become(
             _make_user_namespace(order["own_user"], settings)
         channel = control.detach()
         os.closerange(3, channel)
-        # thousands of descriptors, if there are many sandboxes
+        # with many sandboxes there are thousands of descriptors
         _syscall(_CLOSE_RANGE, channel + 1, _LAST_DESCRIPTOR, 0)
         os.chdir("/tmp")  # noqa: S108 - its own
         for kind, value in order["rlimits"]:
@@ -204,7 +206,7 @@ def _bring_loopback_up() -> None:
 
 
 def _mount_proc(facts: dict[str, Any]) -> int:
-    """Mount the /proc of the new pid namespace, masked; return a descriptor of the limits of user namespaces."""
+    """Mount the /proc of the new pid namespace, masked; return a descriptor of the folder of namespace limits."""
     _mount(None, b"/", None, _SLAVE | _REC, None)
     _mount(b"proc", b"/proc", b"proc", _NOSUID | _NOEXEC | _NODEV, None)
     settings = os.open("/proc/sys/user", os.O_PATH | os.O_CLOEXEC)
@@ -243,7 +245,7 @@ def _bind(source: bytes, target: bytes) -> None:
 
 
 def _make_user_namespace(uid: int, settings: int) -> None:
-    """Move into a user namespace of its own, in which no other one can be made."""
+    """Move into a new user namespace, in which no further one can be made."""
     _unshare(_NEWUSER)
     _write("/proc/self/setgroups", "deny")
     _write("/proc/self/uid_map", f"{uid} {uid} 1")
@@ -258,7 +260,7 @@ def _write(path: str, text: str, folder: int | None = None) -> None:
 
 
 def _give_up_rights(program: bytes, kept: bytes) -> None:
-    """Keep only the rights that `--drop-to` needs and later takes away; give none to programs; install the filter."""
+    """Keep only the rights that `--drop-to` needs and then drops; give none to programs; install the filter."""
     for number in range(_MOST_CAPABILITIES):
         try:
             _prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)

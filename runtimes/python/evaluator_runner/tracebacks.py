@@ -1,4 +1,4 @@
-"""Formats exceptions for the author: only frames of user code, with lines and columns, and no frame of the runner.
+"""Formats exceptions for the author, with lines and columns: only frames of user code are shown, none of the runner.
 
 The `traceback` module would take 20 ms at the first exception and would use objects that user code may have replaced.
 """
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 FILENAME = "evaluator.py"
 OTHERS: dict[str, list[str]] = {}
-"""Lines of the modules that came with the evaluator, by their paths."""
+"""The lines of the modules that came with the evaluator, by path."""
 _TEXT_CHARS = 4096
 _TRACEBACK_CHARS = 16_000
-_CHAIN = 10  # most exceptions of one chain to show
-_REPEATS = 3  # most equal consecutive frames to show
+_CHAIN = 10  # maximum number of exceptions of one chain to show
+_REPEATS = 3  # maximum number of equal frames in a row to show
 _CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
 _CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"
 
@@ -45,7 +45,7 @@ def text_of(raised: BaseException) -> str:
 
 
 def position(raised: BaseException, lines: list[str]) -> tuple[int | None, int | None]:
-    """Return line and column, from 1, of the innermost user frame."""
+    """Return the line and the column, counted from 1, of the innermost user frame."""
     found: tuple[int | None, int | None] = None, None
     for file, _, line, start, _ in _frames(raised.__traceback__):
         if file == FILENAME:
@@ -130,7 +130,7 @@ def _repetition(repeated: int) -> str:
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[tuple[str, str, int, int | None, int | None]]:
-    """Yield file, name, line and the expression's byte offsets in it, for each user frame, outermost first."""
+    """Yield the file, name, line and byte offsets of the expression for each user frame, the outermost first."""
     while traceback is not None:
         code = traceback.tb_frame.f_code
         file = code.co_filename

@@ -1,4 +1,4 @@
-"""Records the hosts that code looks up, or connects to, in vain, so that the result says which answers are missing."""
+"""Records the hosts that code tries to reach in vain, so that the result says which answers are missing."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _NAME_CHARS = 200
 _NO_NOTES = b'"notes":[]}'
 
 hosts: dict[str, None] = {}
-"""Hosts that were looked up in vain since the last `take`."""
+"""Hosts that code has tried to reach in vain since the last `take`."""
 
 
 def install() -> None:
-    """Record from now on the hosts that are looked up, or connected to, in vain."""
+    """From now on, record the hosts that code tries to reach in vain."""
     look_up = _socket.getaddrinfo
 
     def getaddrinfo(host: Any, *args: Any, **kwargs: Any) -> Any:
@@ -42,8 +42,8 @@ def _note(name: Any) -> None:
 
 
 def _noting(kind: Any) -> Any:
-    """Return a class of sockets that records refused connections, until the place answers."""
-    asked: dict[int, Any] = {}  # places by descriptor, while they have not answered
+    """Return a socket class that records a host when it refuses a connection, unless the host answers later."""
+    asked: dict[int, Any] = {}  # places that have not answered yet, by the socket's descriptor
 
     def settle(place: Any, *, reached: bool) -> None:
         if type(place) is tuple and len(place) > 1:
@@ -75,7 +75,7 @@ def _noting(kind: Any) -> Any:
 
 
 def take() -> str:
-    """Return what to say about the hosts that were looked up in vain, and forget them; empty if there are none."""
+    """Return a message on the hosts that code could not reach, and forget them; empty if there are none."""
     if not hosts:
         return ""
     told = ", ".join(list(hosts))
@@ -84,7 +84,7 @@ def take() -> str:
 
 
 def added_to(body: bytes) -> bytes:
-    """Return the body of a result with a note on the hosts that were looked up in vain."""
+    """Return the body of a result, with a note on the hosts that code could not reach."""
     note = jsontext.to_bytes(jsontext.encode({"code": "unreachable", "message": take()}))
     if body.endswith(_NO_NOTES):
         return body[:-2] + note + b"]}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from evaluator_runner.slices import Statement
 
-_PLACELESS = "attempted relative import with no known parent package"  # the interpreter's own words
+_PLACELESS = "attempted relative import with no known parent package"  # the interpreter's own message
 _FUTURE = 0x1FE0000  # flags of `__future__` imports
 
 
@@ -51,13 +51,13 @@ class Whole:
         self._tree = tree
         self._slices = Slices(tree)
         self._flags = flags
-        self._stopped: dict[int, BaseException] = {}  # errors by the position of their statement
+        self._stopped: dict[int, BaseException] = {}  # errors, by the position of the statement that failed
 
     def run(self, namespace: dict[str, Any]) -> None:
         """Run the statements in the namespace."""
         for at, node in enumerate(self._tree.body):
             if at and type(node).__name__ == "Expr" and type(node.value).__name__ == "Constant":
-                continue  # a string alone would become the docstring
+                continue  # a string that runs alone would become the docstring
             try:
                 interpreter_hooks.call(exec, (self._compiled(node), namespace))
             except Exception as raised:
@@ -72,7 +72,7 @@ class Whole:
     def require(self, names: list[str], namespace: dict[str, Any]) -> None:
         """Raise the error that stops the entries with these names, from a failed import or statement that they need.
 
-        Files of the author's come first, since no pin helps.
+        Missing files of the author come first, because no pin can provide them.
         """
         needed = list(self._slices.needed_by(names))
         for one in sorted(needed, key=lambda one: not (_is_absent(one) and later.is_own(one.module))):
@@ -84,7 +84,7 @@ class Whole:
                 raise ImportError(f"No module named {one.module!r}", name=one.module)
 
     def lacks(self, name: str) -> str | None:
-        """Return why the entry of this name cannot be called, as text for people; None if it can."""
+        """Return why the entry of this name cannot be called, as a text for people; None if it can be called."""
         for one in self._slices.needed_by([name]):
             if id(one.node) in self._stopped:
                 return str(self._stopped[id(one.node)])
@@ -93,7 +93,7 @@ class Whole:
         return None
 
     def require_hidden(self, namespace: dict[str, Any]) -> None:
-        """Raise the error that hides a function or class of the code: an absent decorator replaced it."""
+        """Raise the import error of a decorator that is absent and so has replaced a function or class of the code."""
         for one in self._slices.statements:
             stopped = id(one.node) in self._stopped or any(
                 later.is_placeholder(namespace.get(name)) for name in one.binds
@@ -110,7 +110,7 @@ class Whole:
 
 
 def _is_placeless(node: Any, raised: BaseException) -> bool:
-    """Return whether a statement failed as a relative import of names, since the code lies in no package."""
+    """Return whether a statement failed because it imports relatively, while the code is in no package."""
     is_relative = type(node).__name__ == "ImportFrom" and node.level and node.names[0].name != "*"
     return is_relative and type(raised) is ImportError and raised.args[:1] == (_PLACELESS,)
 

@@ -71,7 +71,7 @@ class Job:
 
 
 def run(job: Job, control: _socket.socket) -> None:
-    """Run the zygote: load, report, then fork rows until the supervisor is gone. Never returns."""
+    """Run the zygote: load, report, then fork rows until the supervisor is gone. Never return."""
     try:
         guest_setup.become(job.logs.out.writer, job.logs.err.writer, keep=control.fileno())
         go_on(job, control, furnished=False)
@@ -88,7 +88,7 @@ def go_on(job: Job, control: _socket.socket, *, furnished: bool) -> None:
 
 
 def run_row(job: Job, sock: int) -> None:
-    """Run a row process that loads first, for evaluators that must not be forked after loading. Never returns."""
+    """Run a row process that loads first, because the evaluator must not be forked after loading. Never return."""
     try:
         guest_setup.become(job.logs.out.writer, job.logs.err.writer, keep=sock)
         try:
@@ -97,7 +97,7 @@ def run_row(job: Job, sock: int) -> None:
             body = jsontext.to_bytes(jsontext.encode({"error": failed.error}))
             _send(sock, row.FAILED + len(body).to_bytes(4, "big") + bytes(28) + body)
             return
-        absent.take()  # discarded, because the host has the failed imports of the first load
+        absent.take()  # drop them, because the host has the failed imports of the first load
         guest_setup.restore_outputs()
         written = guest_setup.flush_streams()
         _send(sock, row.READY + bytes(32))
@@ -120,7 +120,7 @@ def _load(job: Job, *, furnished: bool) -> program.Program:
         loaded = program.load(body, job.header, options=job.options)
     finally:
         if _getpid() != pid:
-            _exit(0)  # user code forked and its child reached this line too
+            _exit(0)  # user code has forked, and its child has reached this line too
     if loaded.needs_loop:
         import asyncio  # noqa: F401 - imported here, so that no row has to
     return loaded
@@ -170,7 +170,7 @@ def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Prog
 
 
 def report(control: int, kind: bytes, header: dict[str, Any], body: dict[str, Any]) -> None:
-    """Send the supervisor an outcome: its kind, header and body."""
+    """Send the supervisor an outcome, with its kind, header and body."""
     head, tail = (jsontext.to_bytes(jsontext.encode(part)) for part in (header, body))
     _send(control, kind + len(head).to_bytes(4, "big") + len(tail).to_bytes(4, "big") + head + tail)
 
@@ -190,9 +190,10 @@ def _settle() -> None:
 
 
 class _Nursery:
-    """Forks and reaps rows when the supervisor says so; no process id may become free before that is safe.
+    """Forks and reaps rows when the supervisor says so, because no process id may become free before that is safe.
 
-    After each fork the first write to a page copies it, here too, so the code that runs for each row uses few objects.
+    After each fork, the first write to a page copies the page, here too. So the code that runs for each row uses few
+    objects.
     """
 
     def __init__(self, job: Job, loaded: program.Program, control: _socket.socket) -> None:
@@ -203,7 +204,7 @@ class _Nursery:
         self._row.rehearse()
         self._orphaned = not job.options.private_tmp
         self._address = b""  # address of the supervisor's listener
-        self._given = -1  # descriptor of the next row's socket, where there is no listener
+        self._given = -1  # descriptor of the next row's socket, if there is no listener
 
     def serve(self) -> None:
         """Execute the supervisor's commands until it is gone."""
@@ -220,7 +221,7 @@ class _Nursery:
                 try:
                     if sock < 0:
                         sock = _connect(self._address)
-                    show()  # set here, which saves the child the call
+                    show()  # called here, so that the child need not call it
                     pid = _fork()
                 except OSError as refused:
                     hide()
@@ -233,7 +234,7 @@ class _Nursery:
                 if pid == 0:
                     self._become_row(sock, warm=command == FORK_WARM)
                 hide()
-                # The previous row, which is ending, could meanwhile end on another core.
+                # Here, the previous row may meanwhile end on another core.
                 if self._pid:
                     self._reap()
                 self._pid = pid
@@ -286,7 +287,7 @@ class _Nursery:
         if self._pid:
             try:
                 _waitpid(self._pid, 0)
-            except OSError:  # user code ignored SIGCHLD, so the kernel reaped it
+            except OSError:  # user code has ignored SIGCHLD, so the kernel has reaped the row
                 pass
             self._pid = 0
 
@@ -295,7 +296,7 @@ class _Nursery:
 
 
 def _connect(address: bytes) -> int:
-    """Return a blocking socket that is connected to the supervisor's listener, without waiting for room there."""
+    """Return a blocking socket that is connected to the supervisor's listener, without waiting if its queue is full."""
     made = _Socket(*_CONNECTION)
     made.connect(address)
     made.setblocking(True)  # noqa: FBT003 - positional in _socket

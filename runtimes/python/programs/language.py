@@ -1,7 +1,7 @@
 """Answers an editor's questions about Python code with jedi and pyflakes.
 
-The host loads this file into a sandbox as a `main` and calls it once per question (`engine/service/editor.py`). Names
-that jedi parses at load serve all questions; those it parses for one question are lost with that question's process.
+The host loads this file into a sandbox as a `main` and calls it once per question (`engine/service/editor.py`). What
+jedi parses while loading serves all questions; what it parses for one question is lost with that question's process.
 """
 
 import ast
@@ -23,7 +23,7 @@ MOST_NAMES = 1000
 MOST_SIGNATURES = 3
 MOST_PROBLEMS = 50
 DOC_CHARS = 1200
-WARM_S = 4.0  # seconds of processor time after which the language server is warm
+WARM_S = 4.0  # seconds of processor time that warming up may take
 TYPICAL = {"numpy": "numpy.array([1.0])", "pandas": "pandas.DataFrame({})", "sklearn": "sklearn.metrics"}
 BASIC = ('"a".', "[1].", "{}.")
 SOURCES = list(sys.path[:-1])
@@ -31,14 +31,14 @@ ENVIRONMENT = jedi.InterpreterEnvironment()
 
 
 def no_file(*_given, **_named):
-    """Do nothing; replaces jedi's cache on disk, since a file left by the load makes each question load again."""
+    """Do nothing. This replaces jedi's cache on disk, since a file left by the load makes each question load again."""
 
 
 parso.cache._save_to_file_system = parso.cache._load_from_file_system = no_file  # noqa: SLF001 - no setting does that
 
 
 def script(code):
-    """Return jedi's view of the code, on the packages of the sandbox."""
+    """Return jedi's view of the code, with the packages of the sandbox."""
     project = jedi.Project(HOME, sys_path=[str(HOME), *SOURCES], smart_sys_path=False)
     return jedi.Script(code, path=HOME / "evaluator.py", environment=ENVIRONMENT, project=project)
 
@@ -100,7 +100,7 @@ def kind(name):
 
 
 def hover(asked, line, column):
-    """Return what the name at the cursor is, and its documentation."""
+    """Return the kind of the name at the cursor, and its documentation."""
     found = next(iter(asked.help(line, column)), None)
     if found is None or found.type in ("keyword", "param"):
         return {"text": None}

@@ -1,4 +1,4 @@
-"""Restores the indentation of Python code that lost all of it, where only one block structure keeps the rules.
+"""Restores the indentation of Python code that has lost all of it, if only one block structure follows the rules.
 
 A search is bounded by the size of the text, the number of statements that it places, and the size of its result.
 """
@@ -19,7 +19,7 @@ _MOST_FIXED_CHARS = 2 * MOST_CHARS
 
 
 def find_fix(code: str) -> dict[str, Any] | None:
-    """Return the code with its indentation restored; None when a line is indented, or no structure parses.
+    """Return the code with its indentation restored; None if a line is indented, or no structure parses.
 
     Returns:
       `{"code", "diff", "unique": true, "candidates": []}`, or `{"code": null, "diff": null, "unique": false,

@@ -1,4 +1,4 @@
-"""Writes code with the indentation of a block structure, and the difference to what it was."""
+"""Writes code with the indentation of a block structure, and the diff to the code before."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def indented(code: str, units: list[Statement], depths: list[int]) -> str:
     """Return the code with each statement at its depth.
 
     Lines inside brackets are indented by the brackets around them. A comment has the depth of the statement after it.
-    The lines of a docstring move with it; those of any other string stay, as they are its content.
+    The lines of a docstring move with it; those of any other string stay as they are, because they are its content.
     """
     lines = code.split("\n")
     within = _within(code)
@@ -36,9 +36,9 @@ def indented(code: str, units: list[Statement], depths: list[int]) -> str:
 
 
 def _within(code: str) -> dict[int, int | None]:
-    """Return for each row how many indentations its place in a statement adds; None inside a string."""
+    """Return, for each row, how many levels its place in a statement adds to the indentation; None inside a string."""
     within: dict[int, int | None] = {}
-    opened: list[int] = []  # lines in which brackets open
+    opened: list[int] = []  # lines in which the open brackets begin
     strings: list[int] = []
     row, before = -1, -1
     for token in tokenize.generate_tokens(io.StringIO(code).readline):

@@ -1,4 +1,4 @@
-"""Reads code whose lines have no indentation as a list of statements, each by itself, with what it binds and uses."""
+"""Reads code without indentation as a list of separate statements, with the names that each binds and uses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BEFORE = {
 
 
 class NotRead(Exception):
-    """The text is not a list of statements without indentation: one is indented, or does not parse by itself."""
+    """The code is not a list of statements without indentation: one is indented, or does not parse alone."""
 
 
 class Statement:
@@ -36,7 +36,7 @@ class Statement:
     Attributes:
       first: Row of its first line, from 0.
       last: Row of its last line.
-      kind: `simple`, or of a compound statement `if`, `loop`, `try`, `with`, `def`, `class`, `match`, `elif`, `else`,
+      kind: `simple`, or for a compound statement `if`, `loop`, `try`, `with`, `def`, `class`, `match`, `elif`, `else`,
         `except`, `finally`, `case`.
       opens: Whether a block has to follow.
       node: Its syntax tree; for a clause such as `else`, the tree of a whole statement around it.
@@ -49,7 +49,7 @@ class Statement:
       returns: Whether it has a `return`.
       yields: Whether it makes its function a generator.
       awaits: Whether only an async function can have it.
-      endless: Whether it is a `while True`, a `with` that may swallow exceptions, or a `case` that takes everything.
+      endless: Whether it is a `while True`, a `with` that may swallow exceptions, or a `case` that matches everything.
     """
 
     def __init__(self, first: int, last: int, text: str, head: str, *, opens: bool) -> None:
@@ -80,13 +80,13 @@ class Statement:
 
     @property
     def is_docstring(self) -> bool:
-        """Return whether it is a string by itself."""
+        """Return whether the statement is only a string."""
         node = self.node
         return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
     @property
     def is_method(self) -> bool:
-        """Return whether it is a function that only a class can have."""
+        """Return whether the statement is a function that only a class can have."""
         if not isinstance(self.node, ast.FunctionDef | ast.AsyncFunctionDef):
             return False
         first = [*self.node.args.posonlyargs, *self.node.args.args][:1]
@@ -107,7 +107,7 @@ def _is_endless(node: ast.AST) -> bool:
 
 
 class _Names(ast.NodeVisitor):
-    """Collects the names that a statement uses and binds, without those that live in its lambdas and comprehensions."""
+    """Collects the names that a statement uses and binds, except those inside its lambdas and comprehensions."""
 
     def __init__(self) -> None:
         self.loads: set[str] = set()
@@ -200,10 +200,10 @@ class _Names(ast.NodeVisitor):
 
 
 def read_statements(code: str) -> list[Statement]:
-    """Return the statements of a text in which none is indented.
+    """Return the statements of code in which no statement is indented.
 
     Raises:
-      NotRead: a statement is indented, or does not parse by itself.
+      NotRead: a statement is indented, or does not parse alone.
     """
     if len(code) > MOST_CHARS:
         raise NotRead
@@ -221,7 +221,7 @@ def read_statements(code: str) -> list[Statement]:
 
 
 def _spans(code: str) -> Iterator[tuple[int, int, str, bool]]:
-    """Yield first row, last row, first line and whether a colon ends it, of each logical line."""
+    """For each logical line, yield its first row, last row and first line, and whether it ends in a colon."""
     first: int | None = None
     last, head, before = 0, "", ""
     for token in tokenize.generate_tokens(io.StringIO(code).readline):
@@ -242,7 +242,7 @@ def _spans(code: str) -> Iterator[tuple[int, int, str, bool]]:
 
 
 def _joined(spans: Iterable[tuple[int, int, str, bool]]) -> Iterator[tuple[int, int, str, bool]]:
-    """Join decorators with what they decorate."""
+    """Join decorators with the functions and classes that they decorate."""
     start: int | None = None
     for first, last, head, opens in spans:
         if head.startswith("@"):
@@ -280,7 +280,7 @@ def _parsed(text: str, kind: str, *, opens: bool) -> list[ast.stmt]:
 
 
 def _own_body(nodes: list[ast.stmt], kind: str) -> list[ast.stmt]:
-    """Return the statements that a line executes: itself, or the body that stands behind the colon."""
+    """Return the statements that a line executes: the statement itself, or the body after the colon."""
     match nodes[0], kind:
         case _, "simple":
             return nodes

@@ -1,17 +1,17 @@
 """Searches the block structures that statements without indentation can have.
 
-A structure is a depth for each statement. It has to parse, and to keep these rules:
+A structure gives each statement a depth. It has to parse, and to follow these rules:
 
 - A line that ends in a colon opens a block. A block ends after `return`, `raise`, `continue` and `break`, and nothing
-  follows where every branch has ended: there is no code that cannot be reached.
+  follows if every branch has ended, so there is no unreachable code.
 - `elif`, `else`, `except`, `finally` and `case` continue a statement that is open. A loop with `else` has a `break`.
 - A `def` or `class` is at the top level, unless it has to be the body of the line before. A `def` with `self` or `cls`
-  is a method. A function inside another is used there later.
+  is a method. A function inside another one is used there later.
 - A function that returns a value returns or raises at its end too. A loop does not end in its first pass.
-- A name that the code binds is bound where it is used, and in a function before it is used, whichever way it runs.
-- A string by itself is at the start of a block. `if __name__ == …` is at the top level.
+- A name that the code binds is bound where it is used; in a function, it is bound before its use on every path.
+- A string alone is at the start of a block. `if __name__ == …` is at the top level.
 
-The search goes statement by statement and gives a structure up at the first rule that it breaks.
+The search goes statement by statement, and gives up a structure at the first rule that it breaks.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from evaluator_runner.repair.statements import Statement
 
     Names: TypeAlias = frozenset[str]
-    Live: TypeAlias = frozenset[str] | None  # names that are bound at a point; None where it cannot be reached
+    Live: TypeAlias = frozenset[str] | None  # names that are bound at a point; None if the point cannot be reached
     Path: TypeAlias = tuple[int, "Path"] | None
 
-_STEPS = 20_000  # most statements that one search places, fewer in a long text; it takes up to 1 s of processor time
+# maximum number of statements that a search places (fewer in long code); it takes up to 1 s of processor time
+_STEPS = 20_000
 _STEPS_BY_LENGTH = 2_000_000
-_DEEPEST = 20  # most nested blocks; CPython allows no more of some kinds
+_DEEPEST = 20  # maximum number of nested blocks; CPython allows no more of some kinds
 _NOTHING: frozenset[Any] = frozenset()
 _SCOPES = ("module", "class", "def")
 _CONTINUES = {
@@ -53,7 +54,7 @@ class _Frame(NamedTuple):
     """An open block.
 
     Attributes:
-      kind: `module`, or the kind of its statement; `loop else`, `try else` for these.
+      kind: `module`, or the kind of its statement, or `loop else` or `try else`.
       unit: The statement that opened the block; None for the module.
       live: Names that are bound at its end so far.
       entry: Names that are bound where it begins.
@@ -62,8 +63,8 @@ class _Frame(NamedTuple):
       breaks: Names that are bound at its `break`s.
       empty: Whether nothing stands in it yet.
       full: Whether its body stands in its first line, so that nothing can follow.
-      endless: Whether it is a `while True`, a `with` that may swallow exceptions, or a `match` or `case` that takes
-        all.
+      endless: Whether it is a `while True`, a `with` that may swallow exceptions, or a `match` or `case` that matches
+        everything.
       broken, continued: Whether it has a `break` or `continue`.
       stores: Names that it binds.
       loads: Names that it uses.
@@ -97,11 +98,11 @@ _Frames: TypeAlias = "tuple[_Frame, ...]"
 
 
 class Structures:
-    """The structures of some statements, at most two of them.
+    """The possible structures of some statements; at most two are kept.
 
     Args:
       units: The statements.
-      strict: Keep all rules; otherwise only those of the language and that all code can be reached.
+      strict: Whether all rules apply, or only those of the language and that all code can be reached.
 
     Attributes:
       found: The structures, each as the depths of its statements.
@@ -161,7 +162,7 @@ class Structures:
             yield depth, after
 
     def _placed(self, unit: Statement, frames: _Frames, depth: int, *, forced: bool) -> _Frames:
-        """Put a statement into the block at a depth; deeper ones end."""
+        """Put a statement into the block at a depth; end deeper blocks."""
         frames = self._closed(frames, depth)
         frame = frames[-1]
         if frame.full or frame.live is None or (frame.kind == "match") != (unit.kind == "case"):
@@ -205,7 +206,7 @@ class Structures:
         return (*frames, inside if unit.opens else _filled(unit, inside, frames))
 
     def _continued(self, unit: Statement, frames: _Frames, at: int, *, forced: bool) -> _Frames:  # noqa: ARG002
-        """Let a clause such as `else` continue the statement whose block is open there."""
+        """Let a clause such as `else` continue the statement whose block is open at a depth."""
         if frames[at].kind not in _CONTINUES[unit.kind]:
             raise _Broken
         frames = self._closed(frames, at)
@@ -258,7 +259,7 @@ class Structures:
                 after = _with_facts(top, around, around.entry)
                 return after._replace(outs=_join(around.outs, top.live), endless=around.endless or top.endless)
             case "loop" if self._strict and top.live is None and not top.continued and not top.full:
-                raise _Broken  # the loop ends in its first pass
+                raise _Broken  # the loop would end in its first pass
         return _with_facts(top, around, _out(top))
 
     def _after_function(self, top: _Frame, around: _Frame) -> _Frame:
@@ -268,7 +269,7 @@ class Structures:
             if name not in top.stores and name not in top.unit.parameters:
                 pending.add((name, True))
             elif not deferred and self._strict:
-                raise _Broken  # a name is not bound on every way to its use
+                raise _Broken  # a name is not bound on every path to its use
         falls_through = top.returns and not top.yields and top.live is not None
         if self._strict and (falls_through or top.wanted - top.loads):
             raise _Broken
@@ -299,7 +300,7 @@ def _scope(frames: _Frames) -> _Frame:
 
 
 def _out(top: _Frame) -> Live:
-    """Return what is bound after a compound statement whose last block ends."""
+    """Return the names that are bound after a compound statement whose last block ends."""
     branches = _join(top.outs, top.live)
     match top.kind:
         case "try":
@@ -323,7 +324,7 @@ def _out(top: _Frame) -> Live:
 
 
 def _with_facts(top: _Frame, around: _Frame, live: Live) -> _Frame:
-    """Return the block around a block that ends, with all that is known of the latter and what is bound after it."""
+    """Return the block around a block that ends, with what is known of that block and of the names bound after it."""
     is_loop = top.kind == "loop"
     return around._replace(
         live=live,
@@ -340,7 +341,7 @@ def _with_facts(top: _Frame, around: _Frame, live: Live) -> _Frame:
 
 
 def _ended(unit: Statement, frame: _Frame) -> _Frame:
-    """Return a block after a statement, or after the body in a statement's line."""
+    """Return a block after a statement, or after the body that is on the statement's line."""
     live = _bound(frame) | unit.stores
     return frame._replace(
         live=None if unit.end else live,
@@ -354,7 +355,7 @@ def _ended(unit: Statement, frame: _Frame) -> _Frame:
 
 
 def _filled(unit: Statement, inside: _Frame, around: _Frames) -> _Frame:
-    """Return a block whose body stands in the line that opens it."""
+    """Return a block whose body is on the line that opens the block."""
     _require_scope(unit, (*around, inside))
     return _ended(unit, inside)._replace(full=True, empty=False)
 
@@ -373,12 +374,12 @@ def _require_scope(unit: Statement, frames: _Frames) -> None:
 
 
 def _require_place(unit: Statement, frames: _Frames, *, forced: bool) -> None:
-    """Check the rules of definitions, strings by themselves, and `if __name__ == …`."""
+    """Check the rules for definitions, for strings that stand alone, and for `if __name__ == …`."""
     frame = frames[-1]
     if unit.is_method:
         allowed = frame.kind == "class" or forced
     elif unit.kind == "class" and unit.stores <= {"Config", "Meta"}:
-        allowed = forced or frame.kind in _SCOPES  # pydantic and Django have such classes inside others
+        allowed = forced or frame.kind in _SCOPES  # in pydantic and Django, such classes are inside others
     elif unit.kind in ("def", "class"):
         allowed = forced or frame.kind == "module" or _scope(frames).kind == "def"
     elif unit.is_docstring:
