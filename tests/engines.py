@@ -1,12 +1,12 @@
-"""Gives tests a real Docker engine: one that runs already, else a dockerd of their own.
+"""Gives tests a real Docker engine: one that already runs, or else a dockerd of their own.
 
     engine_address()       # an engine that has the runtime image
     bare_engine_address()  # an engine
     probe_image()          # an image on it whose runner is the tests' own
 
-An engine of our own keeps its images under `ENGINE_DIR` from run to run. Several sessions share it: each holds a
-shared lock, and whoever leaves last stops it. Nothing here skips: a machine that can neither reach nor start an engine
-fails the tests that ask for one.
+The tests' own engine keeps its images under `ENGINE_DIR` from run to run. Several sessions share it: each holds a shared
+lock, and the last one stops it. No test is skipped: on a machine that can neither reach nor start an engine, tests that
+ask for one fail.
 """
 
 import asyncio
@@ -48,8 +48,9 @@ PROBE_RUNTIMES = Path(__file__).parent / "fixtures" / "engine_runtimes"
 PROBE_IMAGE = "evaluator-host/probe:1"
 
 _START_S = 120
-_START_TIMES = 5  # starts of an engine: after a kill, containerd may take longer over its orphans than dockerd waits
-_STOP_S = 300  # a killed one has many threads, each of which needs the processor to end
+# attempts to start an engine: after a kill, containerd may need longer for its orphans than dockerd waits
+_START_TIMES = 5
+_STOP_S = 300  # seconds; a killed process may have many threads, each of which needs the processor to end
 
 
 @contextmanager
@@ -71,7 +72,8 @@ def running_engine() -> Iterator[str]:
             yield own_address()
         finally:
             with _exclusive("start.lock"), contextlib.suppress(BlockingIOError):
-                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while another session uses the engine
+                # raises an error while another session uses the engine
+                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 remove_engine_leftovers()
 
 
@@ -87,7 +89,7 @@ def bare_engine_address() -> str:
 def engine_address() -> str:
     """Return the address of a real engine that has the runtime image; both are made when missing, and shared by this process."""
     address = bare_engine_address()
-    # a thread, because the caller may be in an event loop
+    # in a thread, because the caller may be in an event loop
     with _exclusive("build.lock"), ThreadPoolExecutor(1) as aside:
         aside.submit(_build_runtime_image, address).result()
     return address
@@ -134,7 +136,7 @@ def _build_runtime_image(address: str) -> None:
 def answers(address: str) -> bool:
     """Whether an engine answers at this address."""
     try:
-        with socket.socket(socket.AF_UNIX) as door:  # docker-py leaves its socket open when nobody listens
+        with socket.socket(socket.AF_UNIX) as door:  # not docker-py, which leaves its socket open when nobody listens
             if address.startswith("unix://"):
                 door.connect(address.removeprefix("unix://"))
         client = docker.APIClient(base_url=address, timeout=5)
@@ -150,7 +152,7 @@ def own_address() -> str:
 
 
 def start_dockerd(folder: Path = ENGINE_DIR, *arguments: str, launcher: tuple[str, ...] = ()) -> None:
-    """Start a dockerd (and the containerd below it) that keeps to one folder, and wait until it answers."""
+    """Start a dockerd (with its containerd) that uses only one folder, and wait until it answers."""
     command = [
         *launcher,
         "dockerd",
@@ -168,7 +170,8 @@ def start_dockerd(folder: Path = ENGINE_DIR, *arguments: str, launcher: tuple[st
         deadline = time.monotonic() + _START_S
         while process.poll() is None and time.monotonic() < deadline:
             if answers(f"unix://{folder}/docker.sock"):
-                process.returncode = 0  # nobody waits for it here: its pidfile stops it, perhaps in another session
+                # nobody waits for the process here: it is stopped through its pidfile, perhaps in another session
+                process.returncode = 0
                 return
             time.sleep(0.1)
         process.kill()
@@ -177,7 +180,7 @@ def start_dockerd(folder: Path = ENGINE_DIR, *arguments: str, launcher: tuple[st
 
 
 def _configured(folder: Path) -> Path:
-    """Write the engine's configuration: gVisor as a runtime, where it is installed, as docs/security.md has it."""
+    """Write the engine's configuration, with gVisor as a runtime if it is installed, as in docs/security.md."""
     runsc = shutil.which("runsc")
     runtimes = {"runsc": {"path": runsc, "runtimeArgs": ["--network=none"]}} if runsc else {}
     file = folder / "daemon.json"
@@ -189,7 +192,7 @@ def stop_dockerd(folder: Path = ENGINE_DIR, *, how: signal.Signals = signal.SIGT
     """Stop the dockerd of that folder; waits until it is gone."""
     pidfile = folder / "dockerd.pid"
     pid = int(pidfile.read_text()) if pidfile.exists() else 0
-    if f"{folder}/" not in command_line(pid):  # the number now belongs to another process
+    if f"{folder}/" not in command_line(pid):  # the process id now belongs to another process
         return
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, how)
@@ -201,7 +204,7 @@ def stop_dockerd(folder: Path = ENGINE_DIR, *, how: signal.Signals = signal.SIGT
 
 
 def remove_engine_leftovers(folder: Path = ENGINE_DIR) -> None:
-    """Stop the engine of that folder, and clean up after those that were killed: containerd, shims, containers, mounts."""
+    """Stop the engine of that folder, and clean up after killed engines: containerd, shims, containers, mounts."""
     stop_dockerd(folder)
     for pid in engine_processes(folder):
         for process in (*child_pids(pid), pid):
@@ -222,7 +225,7 @@ def remove_unused_engines() -> None:
 
 def _alive(pid: int) -> bool:
     with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)  # reaps our child, if this session started it
+        os.waitpid(pid, os.WNOHANG)  # collects the ended process, if this session started it
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -238,5 +241,5 @@ def _exclusive(name: str) -> Iterator[None]:
         yield
 
 
-if __name__ == "__main__":  # called by `.ci/run`, which makes the image while it checks the code
+if __name__ == "__main__":  # `.ci/run` calls this to make the image while it checks the code
     engine_address()

@@ -1,7 +1,8 @@
-"""A runner and its backend in memory, for tests of what stands above the link: no process, no socket, no sleep.
+"""A runner and its backend in memory, for tests of code above the link: no process, no socket, no sleep.
 
-The code it "runs" is a word: `ok` scores 1, `hang` never answers, `late` never begins, `die` ends the runner, `lost` ends it by the backend's
-fault, `killed` by SIGKILL, `slain` has the row's process killed, `garbage` answers with no frame, `misnamed` for another row; a load of `bad` fails.
+The code that it "runs" is a word: `ok` scores 1, `hang` never answers, `late` never begins, `die` ends the runner, `lost` ends it because of
+the backend, `killed` by SIGKILL; with `slain` the row's process is killed, `garbage` answers with bytes that are not a frame, `misnamed` answers
+for another row; a load of `bad` fails.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from evaluator_host.types.evaluator import Environment, SandboxSpec
 
 
 class FakeLink:
-    """The link of one fake sandbox; `calls` are the row bodies that it was given, `destroyed` how it ended."""
+    """The link of one fake sandbox; `calls` are the bodies of the rows that it got, `destroyed` says how it ended."""
 
     def __init__(self, number: int, *, preparing: str = "answers", used_mb: int | None = None) -> None:
         self.id = f"fake-{number}"
@@ -31,9 +32,9 @@ class FakeLink:
         self.weights: list[Weight] = []
         self.used_mb = used_mb
         self.ended = False
-        self.first_pid = None  # it is not a process, so its time is wall-clock time
+        self.first_pid = None  # there is no process, so its time is wall-clock time
         self._lost = self._killed = False
-        self._hangs_since: float | None = None  # frames behind a row that hangs wait until that row is cancelled
+        self._hangs_since: float | None = None  # when a row began to hang; frames after it wait until it is cancelled
         self._behind: list[tuple[dict, dict]] = []
         self._decoder = FrameDecoder()
         self._out: asyncio.Queue[bytes] = asyncio.Queue()
@@ -58,7 +59,7 @@ class FakeLink:
     far = False
 
     async def look(self) -> None:
-        return None  # its time is wall-clock time
+        return None  # no work clock: wall-clock time counts
 
     def weigh(self, weight: Weight) -> None:
         self.weights.append(weight)
@@ -150,9 +151,9 @@ class FakeLink:
 
 
 class FakeBackend:
-    """Starts fake sandboxes and keeps them all in `links`. `broken` refuses; `gate`, when set, holds starts back.
+    """Starts fake sandboxes, and keeps them all in `links`. With `broken` it refuses to start any; `gate` holds starts back.
 
-    `preparing` is what they do when asked to import ahead: `answers`, `refuses`, `dies`, `never answers`.
+    `preparing` is what sandboxes do when asked to import in advance: `answers`, `refuses`, `dies`, `never answers`.
     `start_s` is how long a start takes.
     """
 

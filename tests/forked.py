@@ -4,10 +4,10 @@
     process = Forked(["serve", "--port", "0"], env=..., stdout=log.fileno())
     ended = run(["-c", "from evaluator_host.client import Client; ..."], ...)   # a program, as `python -c` runs it
 
-Each is a process of its own, with its own environment, arguments, files, signals and exit code. Its `/proc/PID/cmdline` and
-`environ` are those of the process that it was forked from; a test that reads them, or that is about how a start goes, runs
-`tests.server.COMMAND` instead. When the tests end, however they end, processes that still run are killed. All processes of a run
-share one that has imported it (`_template`).
+Each command is a separate process, with its own environment, arguments, files, signals and exit code. But its `/proc/PID/cmdline` and
+`environ` are those of the process from which it was forked; a test that reads them, or that is about the start of a process, runs
+`tests.server.COMMAND` instead. When the tests end, in whatever way, processes that still run are killed. All processes of a run
+share one process that has imported the command line (`_template`).
 """
 
 import atexit
@@ -36,12 +36,12 @@ from tests.authorities import share_authorities
 from tests.leftovers import begin_run
 
 APART = "EVALUATOR_HOST_TEST_APART"
-"""Setting that makes each process of a run fork commands from a process of its own, so that their processor time counts
-as its own."""
+"""Setting that makes each process of a run fork commands from its own template, so that their processor time counts as its
+own."""
 
 _LOOK_EVERY_S = 2.0
 _MESSAGE_BYTES = 1 << 20
-_HANGS_S = 250.0  # seconds; beside many others a command takes minutes, and a test may take five
+_HANGS_S = 250.0  # seconds; on a busy machine a command may take minutes, and a test may take five
 _MODULES = (
     "evaluator_host.cli.main", "evaluator_host.platform.terminal.command", "evaluator_host.cli.serve", "evaluator_host.cli.run",
     "evaluator_host.platform.keys.commands", "evaluator_host.platform.jobs.commands", "evaluator_host.platform.packages.commands", "evaluator_host.cli.doctor",
@@ -52,7 +52,7 @@ _MODULES = (
 
 
 class Forked:
-    """A command that runs. `pid`, `returncode`, `poll`, `wait`, `terminate`, `kill` and `send_signal` are as `subprocess.Popen` has them."""
+    """A running command. `pid`, `returncode`, `poll`, `wait`, `terminate`, `kill` and `send_signal` are as in `subprocess.Popen`."""
 
     def __init__(
         self,
@@ -91,9 +91,9 @@ class Forked:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end and return the exit code."""
+        """Wait until the command ends, and return its exit code."""
         if self.returncode is None:
-            waiting = select.poll()  # `select` takes no descriptor over 1,023
+            waiting = select.poll()  # `select` does not accept descriptors over 1,023
             waiting.register(self._told, select.POLLIN)
             if not waiting.poll(None if timeout is None else timeout * 1000):
                 raise subprocess.TimeoutExpired(self.args, timeout or 0)
@@ -102,17 +102,17 @@ class Forked:
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Signal it, unless it has ended."""
+        """Send the command a signal, unless it has ended."""
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """End it as an operator would."""
+        """End the command as an operator would."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it at once."""
+        """End the command at once."""
         self.send_signal(signal.SIGKILL)
 
 
@@ -128,7 +128,7 @@ def run(
     """Run a command to its end, with `given` or a descriptor as its standard input, and return what it printed.
 
     Raises:
-      subprocess.TimeoutExpired: it took longer; it is killed.
+      subprocess.TimeoutExpired: the command took longer, and was killed.
     """
     with (
         tempfile.TemporaryFile("w+") as read,
@@ -157,7 +157,7 @@ def run(
 
 
 def make_program(folder: Path) -> int:
-    """Write a program `evaluator-host` for shells, which forks too, and return the descriptor that it has to inherit."""
+    """Write a program `evaluator-host` for shells, which also forks, and return the descriptor that it must inherit."""
     program = folder / "evaluator-host"
     program.write_text(_PROGRAM.format(python=sys.executable, descriptor=_template().fileno()))
     program.chmod(0o755)
@@ -183,10 +183,9 @@ sys.exit(code if code >= 0 else 128 - code)
 
 @cache
 def _template() -> socket.socket:
-    """Return a connection to the process from which all commands of this one are forked; that process ends with this
-    one.
+    """Return a connection to the process from which this process's commands are forked; it ends with this process.
 
-    It is forked from one that the processes of a run share, since the imports take some seconds.
+    That process is itself forked from one that all processes of a run share, since the imports take some seconds.
     """
     apart = f"-{os.getpid()}" if APART in os.environ else ""
     name = f"\0{begin_run()}-forked-{os.geteuid()}{apart}"
@@ -195,7 +194,7 @@ def _template() -> socket.socket:
         with contextlib.suppress(ConnectionRefusedError):
             ours.connect(name)
             break
-        with contextlib.suppress(OSError), _seqpacket() as listener:  # another process was faster
+        with contextlib.suppress(OSError), _seqpacket() as listener:  # raised if another process was faster
             listener.bind(name)
             listener.listen()
             _start_shared(listener.fileno())
@@ -213,11 +212,11 @@ def _start_shared(listener: int) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", __name__, str(listener)],
         pass_fds=[listener],
-        stdin=subprocess.DEVNULL,  # this stream and the next are xdist's, and must not stay open
+        stdin=subprocess.DEVNULL,  # this stream and the next belong to xdist, and must not stay open
         stdout=subprocess.DEVNULL,
         cwd=Path(__file__).parents[1],
     )
-    process.returncode = 0  # no process waits for it
+    process.returncode = 0  # nobody waits for this process
 
 
 def _share(listener: socket.socket) -> socket.socket:
@@ -294,7 +293,7 @@ def _build_api() -> None:
 
 
 def _read_tables() -> None:
-    """Do what each command does at its start: read the tables of the database and of dialects."""
+    """Read the tables of the database and of dialects, as each command does at its start."""
     from sqlalchemy.orm import configure_mappers  # noqa: PLC0415 - not for those who only ask for a process
 
     from evaluator_host.engine.contracts.table import all_dialects  # noqa: PLC0415 - the same
@@ -304,8 +303,8 @@ def _read_tables() -> None:
 
 
 def _end(main: Callable[[], object]) -> NoReturn:
-    """Run a command and end as a process does, but leave its memory to the kernel, because freeing all that was
-    imported would copy it."""
+    """Run a command and end the process, but leave its memory to the kernel, because freeing all that was imported would copy
+    it."""
     code, killed = 1, False
     try:
         main()
@@ -337,7 +336,7 @@ if __name__ == "__main__":
     for module in _MODULES:
         import_module(module)
     share_authorities()
-    httpx.Client().close()  # makes the client read the certificate authorities
+    httpx.Client().close()  # so that the certificate authorities are read once
     _build_api()
     _read_tables()
     gc.freeze()

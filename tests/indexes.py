@@ -1,10 +1,10 @@
-"""Package indexes of our own: a PEP 503 index and an npm registry on one port, with passwords, TLS and bad manners.
+"""Package indexes for tests: a PEP 503 index and an npm registry on one port, with passwords, TLS and faults.
 
     with Index() as index:
         index.add_wheel(wheel("demo", {"demo.py": "answer = 42"}))
         index.pip_url, index.npm_url
 
-Every request is noted in `index.asked` with its Authorization header.
+`index.asked` has every request with its Authorization header.
 """
 
 import base64
@@ -32,7 +32,7 @@ class Asked:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers from `index.files`, or as `index.odd` says for a path."""
+    """Answers with a file from `index.files`, or in the odd way that `index.odd` has for a path."""
 
     protocol_version = "HTTP/1.1"
     index: "Index"
@@ -71,12 +71,12 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore the error: these tests kill clients in the middle."""
+        """Ignore the error, because these tests kill clients during requests."""
 
 
 @dataclass
 class Index:
-    """One server. `user` is `name:password`, `token` a bearer's; `tls` a certificate with its key."""
+    """One server. `user` is `name:password`, `token` a bearer token, `tls` a certificate with its key."""
 
     user: str | None = None
     token: str | None = None
@@ -128,7 +128,7 @@ class Index:
         return [asked.path for asked in self.asked]
 
     def add_python(self, archive: Archive, *, served: bytes | None = None) -> None:
-        """Offer a wheel or a source archive; `served` is sent in place of the content that its hash was made of."""
+        """Offer a wheel or a source archive; `served` is sent in place of the content that has the hash."""
         digest = hashlib.sha256(archive.content).hexdigest()
         self.files[f"/files/{archive.file_name}"] = ("application/octet-stream", served or archive.content)
         page = f"/simple/{archive.name}/"
@@ -137,7 +137,7 @@ class Index:
         self.files[page] = ("text/html", (others or b"<!DOCTYPE html>\n") + link.encode())
 
     def add_npm(self, archive: Archive, *, served: bytes | None = None) -> None:
-        """Offer a tarball with its integrity; `served` is sent in place of the content that it was made of."""
+        """Offer a tarball with its integrity; `served` is sent in place of the content that has this integrity."""
         integrity = "sha512-" + base64.b64encode(hashlib.sha512(archive.content).digest()).decode()
         tarball = f"/npm/{archive.name}/-/{archive.file_name}"
         version = {**archive.manifest, "dist": {"tarball": self.url + tarball, "integrity": integrity}}

@@ -1,4 +1,4 @@
-"""A host process with callers at it, and the faults that can be done to it from outside."""
+"""A host process with callers, and the faults that can be inflicted on it from outside."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,11 +18,11 @@ FAST = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
 SLOW = "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(inputs['seconds'])\n    return 1.0\n"
 HONEST = {429, 503}
 _RECOVERS_S = 60
-_LOOKS_EVERY_S = 0.1  # seconds; most looks are requests, which take processor time from what they wait for
+_LOOKS_EVERY_S = 0.1  # seconds; not less, because most looks are requests, which take processor time from the host
 
 
 class Scene:
-    """One host and its callers. Every call is counted; at the end each has had one answer, and nothing is left."""
+    """One host and its callers. Every call is counted; at the end each must have one answer, and nothing may be left."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -38,16 +38,16 @@ class Scene:
         return self.server.client.post("/v1/evaluate", json={**body, "inputs": {"seconds": seconds}})
 
     def evaluating(self, code: str = SLOW, *, seconds: float = 3.0, timeout_s: float = 20.0) -> Future[httpx.Response]:
-        """Start a call and return once its row runs."""
-        before = set(self.processes("runner.py"))  # some may belong to a sandbox that is ending
+        """Start a call, and return once its row runs."""
+        before = set(self.processes("runner.py"))  # some of these may belong to a sandbox that is ending
         future = self.threads.submit(self.evaluate, code, seconds=seconds, timeout_s=timeout_s)
-        with_row = 4  # bubblewrap twice, the runner, and its row
+        with_row = 4  # number of processes: bubblewrap twice, the runner, and its row
         self.until(lambda: future.done() or len(set(self.processes("runner.py")) - before) >= with_row)
         time.sleep(0.3)
         return future
 
     def processes(self, word: str) -> list[int]:
-        """Return the processes below the host with that word in their command line."""
+        """Return the processes below the host that have a word in their command lines."""
         return [pid for pid in process_tree(self.pid) if pid != self.pid and word.encode() in command_of(pid)]
 
     def rows(self) -> float:
@@ -57,7 +57,7 @@ class Scene:
         return sum(counts) - self._rows_before
 
     def forget_rows(self) -> None:
-        """Count the rows from here."""
+        """Count the host's rows only from now on."""
         self._rows_before += self.rows()
 
     def gauge(self, name: str) -> float:
@@ -68,8 +68,8 @@ class Scene:
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
 
     def recovered(self) -> float:
-        """Call until the host answers as it should, checking that every refusal before is an honest one; return the
-        seconds."""
+        """Call until the host answers as it should, check that every refusal before was correct, and return the seconds that this
+        took."""
         started = time.monotonic()
         while (answer := self.evaluate()).status_code != 200:
             assert answer.status_code in HONEST, answer.text
@@ -90,13 +90,13 @@ class Scene:
 def scene(
     folder: Path, *, backend: str = "bubblewrap", docker: list[str] | None = None, **options: Any
 ) -> Iterator[Scene]:
-    """Run a host and end it as an operator would; fail when it does not end well or leaves anything.
+    """Run a host and end it as an operator would; fail if it does not end well or leaves anything behind.
 
     Args:
-      folder: For its log.
-      backend: Its sandbox.
-      docker: Command line of the engine that is asked for what is left; none is asked by default.
-      options: Of `Server`.
+      folder: Folder for its log.
+      backend: Backend of its sandboxes.
+      docker: Command line of the engine that is checked for leftovers; by default none is checked.
+      options: Options of `Server`.
     """
     environment = {"EVALUATOR_HOST_IDLE_SANDBOXES": "0", **options.pop("environment", {})}
     with Server(backend, log=folder / "host.log", environment=environment, **options) as server:

@@ -1,5 +1,5 @@
-"""The builder is killed while its host lives: waiting callers are told, nothing half-done is kept, and the next try
-builds."""
+"""The builder is killed while its host lives: waiting callers get an error, nothing unfinished is kept, and the next
+attempt succeeds."""
 
 import asyncio
 import contextlib

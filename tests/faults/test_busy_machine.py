@@ -1,7 +1,7 @@
 """The machine is busy or stands still: sandboxes get a fraction of the processor, or are stopped. Only time may differ.
 
-Code is judged by the time that its sandbox had (`engine/sandbox/linux/work_clock.py`): what computes or sleeps too long is
-`timeout` on a busy machine too, and nothing else is.
+Code is judged by the processor time that its sandbox got (`engine/sandbox/linux/work_clock.py`): code that computes or
+sleeps too long ends with `timeout` on a busy machine too, and other code does not.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from tests.packages import npm_package, wheel
 from tests.relay import Relay
 
 OK = 200
-_QUOTA_US = 5_000  # microseconds of each 100 ms: 5 % of a core
+_QUOTA_US = 5_000  # microseconds of processor time in each 100 ms: 5 % of a core
 
 PYTHON = """
 import time
@@ -73,13 +73,13 @@ SPINS_AT_LOAD = {
 
 
 class Machine:
-    """An attack on each sandbox of one service, from the sandbox's start on."""
+    """Slows down or stops each sandbox of one service, from the sandbox's start on."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
         self.links: list[tuple[Language, Link]] = []
         self.slow = False
-        self.stops = 0  # number of sandboxes to come that are stopped
+        self.stops = 0  # how many of the next sandboxes are stopped
 
     @contextlib.contextmanager
     def watching(self, monkeypatch: pytest.MonkeyPatch) -> Iterator["Machine"]:
@@ -124,7 +124,7 @@ async def stopped(link: Link, seconds: float = 4.0) -> None:
     try:
         for _ in range(int(seconds / 0.2)):
             first = link.first_pid
-            # 0 would be the process group of this test
+            # not 0, which would be the process group of this test
             for pid in (set(process_tree(first)) if first else set()) - held:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGSTOP)
@@ -157,7 +157,7 @@ def languages(service: Service) -> tuple[Language, ...]:
 
 
 async def outcomes(service: Service, language: Language) -> list[EvaluationResult]:
-    """Score rows together and alone, and load code that never ends loading."""
+    """Score rows together and alone, load code that never ends loading, and return the results."""
     evaluator = Evaluator(CODE[language], language, limits=Limits(timeout_s=0.3))
     rows = await service.evaluate_batch(evaluator, [Row(outputs=word) for word in WORDS])
     alone = await service.evaluate(evaluator, Row(outputs="d"))
@@ -235,7 +235,7 @@ async def _stopped_twice(service: Service, language: Language, machine: Machine)
 
 
 def sleeper(language: Language) -> Evaluator:
-    """Return an evaluator whose rows take as much of their three seconds as the row says."""
+    """Return an evaluator whose rows take as many of their three seconds as the row says."""
     code = {
         Language.PYTHON: "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(inputs['s'])\n    return 0.5\n",
         Language.JAVASCRIPT: _SLEEPS,
@@ -268,7 +268,8 @@ def starved(host: Scene) -> Iterator[None]:
         (group / "cpu.cfs_quota_us").write_text(str(_QUOTA_US))
         sandboxes = [home for home in found.own.glob(f"*host-*-{host.pid}-*") if home.is_dir()]
         for home in sandboxes:
-            for _ in range(100):  # a group may have no more than its parent, and each start makes a new one
+            # repeated, because a group may not have more than its parent, and each start makes a new group
+            for _ in range(100):
                 for each in home.glob("*/cpu.cfs_quota_us"):
                     each.write_text("-1")
                 with contextlib.suppress(OSError):
@@ -290,7 +291,7 @@ def starved(host: Scene) -> Iterator[None]:
 
 
 def worked(host: Scene) -> dict[str, object]:
-    """Run a job, a call and a call with a new package set in each language; return the parts that must not differ."""
+    """Run a job, a call and a call with a new package set in each language; return the parts of the results that must not differ."""
     post, get = host.server.client.post, host.server.client.get
     written = {**CODE, Language.TYPESCRIPT: TYPESCRIPT}
     evaluators = [

@@ -1,4 +1,4 @@
-"""The wall clock jumps: limits, ages and order hang on a clock that does not."""
+"""The wall clock jumps: limits, ages and order must depend on a clock that does not."""
 
 import ast
 from pathlib import Path
@@ -10,7 +10,7 @@ from evaluator_host.engine.config.settings import RUNTIMES_DIR
 from tests.faults.scene import Scene, scene
 from tests.server import new_home
 
-# Files in which times limit, order or end something; elsewhere the wall clock is only shown to people or stored.
+# files in which times limit, order or end something; elsewhere the wall clock is only stored or shown to people
 STEADY = (
     "engine/pool",
     "engine/sandbox",
@@ -23,7 +23,7 @@ STEADY = (
     "server",
     "platform/terminal/command.py",
 )
-# Reads of the wall clock that each module may have, and why.
+# how often each of these modules may read the wall clock, and why
 MEANT = {
     "vendors/daytona/entities.py": (3, "kept: when a sandbox was made and last used"),
     "platform/wires/wire.py": (1, "compared with the time in a signature of a platform"),

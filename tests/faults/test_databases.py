@@ -1,4 +1,4 @@
-"""Faults of the database under a job and under calls: connections end, the server is killed, another holds the lock."""
+"""Faults of the database during a job and calls: connections end, the server is killed, another process holds the lock."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ from tests.faults.scene import HONEST, Scene, scene
 from tests.keyed import command
 from tests.server import new_home
 
-ROWS = 60  # slow rows, so that the job runs for a second
+ROWS = 60  # number of slow rows, enough for the job to run for a second
 SLOWLY = Evaluator(
     "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(0.13)\n    return inputs['n'] / 1000\n"
 )
@@ -31,14 +31,14 @@ NOT_READY = "the Evaluator Host there is not ready: this host cannot reach what 
 
 @pytest.fixture(scope="module")
 def postgresql() -> Iterator[PostgreSQL]:
-    """A server of this module's own, which may be killed."""
+    """A PostgreSQL server for this module alone, which tests may kill."""
     with PostgreSQL() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def served(postgresql: PostgreSQL, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, str]]:
-    """A host on a database of that server, and its URL; it suffers one fault after the other."""
+    """A host on a database of that server, and the database's URL; the tests inflict one fault after the other."""
     url = postgresql.make_database()
     with scene(tmp_path_factory.mktemp("host"), environment={"EVALUATOR_HOST_DATABASE_URL": url}) as host:
         yield host, url
@@ -87,7 +87,7 @@ def test_a_trace_that_was_taken_is_stored_once_the_server_is_back(
     spans = [{"traceId": "a" * 32, "spanId": "b" * 16, "name": "answer"}]
     assert client.post(path, json={"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).status_code == 200
     postgresql.kill()
-    time.sleep(3)  # one second is enough for it to be complete
+    time.sleep(3)  # long enough for the job to complete, if it could
     assert client.get(path).status_code == 503
     postgresql.start()
     host.until(lambda: client.get(path).status_code == 200 and len(client.get(path).json()) == 1)
@@ -132,7 +132,8 @@ def test_a_server_that_is_read_only_for_a_while_ends_no_jobs(
     read_only(postgresql, url, "on")
     host.until(lambda: readiness(host) == (503, "store_unavailable"))
     assert "read-only" in host.server.log
-    assert doctor(host, url).count("is read-only; let this host write to it") == 1  # callers of the host do not see it
+    # only doctor shows this to the operator
+    assert doctor(host, url).count("is read-only; let this host write to it") == 1
     refused = host.server.client.post("/v1/evaluators", json={"name": "late", "code": SLOWLY.code})
     assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
     read_only(postgresql, url, "off")
@@ -164,7 +165,7 @@ def test_a_dump_of_a_database_in_use_is_restored_and_its_job_ends_there(postgres
     copied_data = tmp_path / "copy"
     with scene(tmp_path, data_dir=data, environment={"EVALUATOR_HOST_DATABASE_URL": url}) as host:
         job = began(host)
-        copied = postgresql.copy(url)  # the database first, then the folders that it refers to
+        copied = postgresql.copy(url)  # copy the database first, then the folders that it refers to
         shutil.copytree(data, copied_data, symlinks=True)
         assert_whole(host, job)
     with scene(tmp_path, data_dir=copied_data, environment={"EVALUATOR_HOST_DATABASE_URL": copied}) as host:
@@ -205,7 +206,7 @@ def test_a_damaged_removed_or_replaced_file_is_noticed_and_named(tmp_path: Path)
         host.until(lambda: readiness(host) == (200, None))
         assert_whole(host, began(host))
         file.rename(tmp_path / "elsewhere")
-        # before the host notices
+        # sent before the host notices
         host.server.client.post("/v1/evaluators", json={"name": "early", "code": SLOWLY.code})
         host.until(lambda: readiness(host) == (503, "store_unavailable"))
         assert not file.exists(), "an empty one that the next start would take for a new database"
@@ -213,7 +214,7 @@ def test_a_damaged_removed_or_replaced_file_is_noticed_and_named(tmp_path: Path)
         refused = host.server.client.post("/v1/evaluators", json={"name": "late", "code": SLOWLY.code})
         assert refused.status_code == 503, "it would be written to a file without a name"
         assert NOT_READY in doctor(host, f"sqlite:///{file}")
-        file.write_bytes(good)  # put in place as a backup would be
+        file.write_bytes(good)  # put the good file back, as a backup would be
         host.until(lambda: f"the database {file} was replaced" in host.server.log)
         assert readiness(host) == (503, "store_unavailable")
         assert NOT_READY in doctor(host, f"sqlite:///{file}")
@@ -259,7 +260,7 @@ def test_a_command_names_the_damaged_file_and_where_copies_are(arguments: tuple[
 
 
 def doctor(host: Scene, url: str) -> str:
-    """Return what `doctor` says beside a host, in one line."""
+    """Run `doctor` beside a host, and return its output in one line."""
     done = command("doctor", url=url, EVALUATOR_HOST_PORT=str(host.server.client.base_url.port))
     return " ".join((done.stdout + done.stderr).split())
 
@@ -270,10 +271,10 @@ def readiness(host: Scene) -> tuple[int, str | None]:
 
 
 def began(host: Scene) -> JobReport:
-    """Start a job and return once it has results.
+    """Start a job, and return once it has some results.
 
-    Its rows sleep whether or not this process gets the processor, so that beside many others a job may be past its middle
-    before anyone looks: such a one is cancelled, and another begins.
+    Its rows sleep whether or not this process gets the processor, so that on a busy machine a job may be past its middle
+    before anyone looks. Such a job is cancelled, and another one begins.
     """
     with Client(host.server.url) as client:
         for _ in range(5):
@@ -292,14 +293,14 @@ def rows_done_at_first(host: Scene, client: Client, job: JobReport) -> int:
 
 
 def assert_answered(host: Scene) -> None:
-    """Check a call that needs no database: it is answered, or refused with an honest reason."""
+    """Check a call that needs no database: it must be answered, or refused with the correct reason."""
     answer = host.evaluate()
     assert answer.status_code == 200 or answer.status_code in HONEST, answer.text
     assert answer.status_code != 200 or answer.json()["score"] == 1.0
 
 
 def until_listed(host: Scene) -> float:
-    """Wait until requests that need the database work again; return the seconds."""
+    """Wait until requests that need the database work again; return how many seconds that took."""
     started = time.monotonic()
     while (answer := host.server.client.get("/v1/jobs")).status_code != 200:
         assert answer.status_code == 503, answer.text
@@ -309,7 +310,7 @@ def until_listed(host: Scene) -> float:
 
 
 def assert_whole(host: Scene, job: JobReport) -> None:
-    """Check that the job ends, and that each of its rows has exactly one result, its own."""
+    """Check that the job ends, and that each row has exactly one result, the right one."""
     with Client(host.server.url) as client:
         host.until(lambda: client.jobs.get(job.id).status is not JobStatus.RUNNING, seconds=120)
         ended = client.jobs.get(job.id)

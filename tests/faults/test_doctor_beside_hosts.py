@@ -1,4 +1,4 @@
-"""`doctor` beside hosts: what listens on its port, why a host is not ready, whose rows are elsewhere, what sandboxes weigh."""
+"""`doctor` beside running hosts: what listens on the port, why a host is not ready, rows on other hosts, the weight of sandboxes."""
 
 import json
 import os
@@ -35,7 +35,7 @@ main()
 
 
 def doctor(port: int, *arguments: str, **environment: str) -> dict[str, dict[str, Any]]:
-    """Return what `doctor` finds on this machine, by name, for a host of this port; a host could start."""
+    """Return `doctor`'s findings for a host on this port, by name; check that a host could start."""
     done = forked.run(
         arguments or ["doctor", "--json"],
         env={**os.environ, **NO_DOCKER, **HERE, "EVALUATOR_HOST_PORT": str(port), **environment},
@@ -47,7 +47,7 @@ def doctor(port: int, *arguments: str, **environment: str) -> dict[str, dict[str
 
 @contextmanager
 def listening(answer: bytes | None) -> Iterator[int]:
-    """Listen with a program that answers so whatever it is asked; None for one that never answers."""
+    """Listen with a program that gives the same answer to everything; with None it never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server, saying(answer, server):
         yield server.getsockname()[1]
 

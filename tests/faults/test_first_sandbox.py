@@ -1,4 +1,4 @@
-"""The first sandbox of a host is slow or killed: it serves all the same, says why it is not ready, and recovers by itself."""
+"""The first sandbox of a host is slow or killed: the host serves nevertheless, says why it is not ready, and recovers by itself."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ exec {bwrap} "$@"
 
 
 def busy_machine(folder: Path, what: str) -> tuple[Path, str]:
-    """Put a program before bubblewrap that first does something while a file exists; return the file and a PATH."""
+    """Put a program before bubblewrap that does something first as long as a file exists; return the file and a PATH."""
     busy, shim = folder / "busy", folder / "bin" / "bwrap"
     busy.touch()
     shim.parent.mkdir()
@@ -78,7 +78,7 @@ async def test_a_slow_first_sandbox_ends_no_host(
     fill = session.Sandbox._fill
 
     async def silent(self: session.Sandbox, timeout_s: float, clock: Any) -> bool:
-        """Let nothing be heard from runners while the machine is busy."""
+        """Report that nothing is heard from runners while the machine is busy."""
         await asyncio.sleep(0.01 if busy.exists() else 0)
         return False if busy.exists() else await fill(self, timeout_s, clock)
 

@@ -20,7 +20,7 @@ from tests.server import Server, new_home
 
 pytestmark = pytest.mark.long("it waits a minute for each; unit/test_child_watch.py has the same with shorter periods")
 ROWS = 3000
-HANGS_S = 120  # seconds until a hang is noticed and the process replaced, on a busy machine
+HANGS_S = 120  # seconds within which a hang is noticed and the process replaced, even on a busy machine
 
 
 @pytest.fixture
@@ -32,10 +32,10 @@ def host(tmp_path: Path) -> Iterator[Server]:
 
 
 def asked(host: Server, path: str) -> httpx.Response:
-    """Return an answer of a process that does not hang: each connection reaches another process."""
+    """Return an answer from a process that does not hang; new connections reach different processes."""
     while True:
         try:
-            return httpx.get(f"{host.url}{path}", timeout=4)  # /metrics waits for processes for half of this time
+            return httpx.get(f"{host.url}{path}", timeout=4)  # /metrics waits for other processes for half of this time
         except httpx.TransportError:
             continue
 

@@ -1,4 +1,4 @@
-"""A host that does nothing costs next to nothing: its processes sleep until somebody calls."""
+"""A host that has nothing to do uses almost no processor time: its processes sleep until somebody calls."""
 
 import time
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.keyed import eventually
 from tests.server import PREWARMED, Server, new_home
 
 SECONDS = 10
-MOST_A_SECOND = 10  # wake-ups a second of all its processes, spare sandboxes included
+MOST_A_SECOND = 10  # highest number of wake-ups a second of all its processes, including idle sandboxes
 
 
 def wake_ups(pids: list[int]) -> int:
@@ -35,7 +35,8 @@ def test_an_idle_host_sleeps(tmp_path: Path) -> None:
         assert server.client.get("/readyz").status_code == 200
         server.client.close()
         eventually(lambda: child_pids(server.process.pid) != [])
-        eventually(lambda: sleeps(server.process.pid), within_s=200)  # once the work that its start left behind is done
+        # wait until the work that its start left behind is done
+        eventually(lambda: sleeps(server.process.pid), within_s=200)
 
 
 @pytest.mark.long

@@ -32,7 +32,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 
 def codes(host: Scene, count: int) -> list[int]:
-    """Make calls of new evaluators at once and return what they were answered."""
+    """Call `count` new evaluators at the same time, and return the statuses of the answers."""
     calls = [host.threads.submit(host.evaluate, f"{FAST}# {next(NUMBERS)}\n") for _ in range(count)]
     answers = [call.result() for call in calls]
     assert all(answer.json()["score"] == 1.0 for answer in answers if answer.status_code == 200)
@@ -44,7 +44,7 @@ def test_out_of_descriptors(host: Scene, recovery: Note) -> None:
     host.until(lambda: host.gauge("sandboxes") == 0)
     before = host.descriptors()
     _, hard = resource.prlimit(host.pid, resource.RLIMIT_NOFILE)
-    for more in range(2, 34, 2):  # each step makes another part of a start fail
+    for more in range(2, 34, 2):  # with each step, another part of a start fails
         resource.prlimit(host.pid, resource.RLIMIT_NOFILE, (before + more, hard))
         assert set(codes(host, 1)) <= {200, *HONEST}
     resource.prlimit(host.pid, resource.RLIMIT_NOFILE, (hard, hard))
@@ -114,7 +114,7 @@ def test_out_of_processes(host: Scene, recovery: Note) -> None:
 
 @contextmanager
 def process_limit(host: Scene) -> Iterator[Callable[[int | None], None]]:
-    """Put the host into a cgroup and yield what limits how many more processes may be in it."""
+    """Put the host into a cgroup, and yield a function that limits how many more processes may be in it."""
     mount = next(path for path in (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")) if path.is_dir())
     group = mount / f"faults-{host.pid}"
     group.mkdir()
@@ -129,7 +129,7 @@ def process_limit(host: Scene) -> Iterator[Callable[[int | None], None]]:
     finally:
         limit(None)
         (mount / "cgroup.procs").write_text(str(host.pid))
-        # processes that the host started meanwhile are in the group too
+        # wait, because processes that the host started meanwhile are in the group too
         host.until(lambda: host.gauge("sandboxes") == 0)
         host.until(lambda: removed(group))
 

@@ -1,4 +1,4 @@
-"""One workspace opens streams, uploads and jobs without end; its neighbour is served, and the host stops in time."""
+"""One workspace opens more and more streams, uploads and jobs; its neighbour is served, and the host stops in time."""
 
 import json
 import signal
@@ -17,12 +17,12 @@ from tests.left_behind import until_nothing_is_left
 from tests.server import COMMAND, Server
 
 SLOW = {"code": "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(50)\n", "limits": {"timeout_s": 60}}
-FLOOD = 250  # connections, of the 288 that a host with 512 descriptors accepts
+FLOOD = 250  # number of connections; a host with 512 descriptors accepts 288
 GRACE_S = 10
 
 
 class Tenants:
-    """A host, a workspace `loud` and a neighbour."""
+    """A host with a workspace `loud` and a neighbour."""
 
     def __init__(self, server: Server, *, loud: str, quiet: str) -> None:
         self.server = server
@@ -30,7 +30,7 @@ class Tenants:
         self.sockets = ExitStack()
 
     def flood(self, head: str, *, body: bytes = b"") -> list[socket.socket]:
-        """Open many connections of `loud` that each send this and wait."""
+        """Open many connections as `loud`, each of which sends this and waits."""
         lines = f"{head}\r\nHost: 127.0.0.1\r\nAuthorization: {self.loud['Authorization']}\r\n\r\n".encode() + body
         held = []
         for _ in range(FLOOD):
@@ -40,7 +40,7 @@ class Tenants:
         return held
 
     def neighbour(self) -> list[int]:
-        """Return the statuses that the neighbour gets."""
+        """Make calls as the neighbour, and return their statuses."""
         with httpx.Client(base_url=self.server.url, timeout=30) as client:
             asked = [client.get(path, headers=self.quiet) for path in ("/healthz", "/v1/info", "/v1/jobs")]
             return [*(one.status_code for one in asked), self.evaluate(client, self.quiet)]
@@ -57,10 +57,10 @@ class Tenants:
 
 @pytest.fixture
 def tenants(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tenants]:
-    """The host's grace is `GRACE_S`, or as many seconds as a test says."""
+    """A host with two workspaces, whose grace period is `GRACE_S`, or as many seconds as a test says."""
     grace_s = getattr(request, "param", GRACE_S)
     url = f"sqlite:///{tmp_path / 'host.db'}"
-    # the keys are made before, because the host asks for them at once
+    # the keys are made first, because the host requires them from its start on
     keys = {name: make_key(name, name, url=url) for name in ("loud", "quiet")}
     server = Server(
         log=tmp_path / "host.log",
@@ -70,7 +70,7 @@ def tenants(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tenants]
             "EVALUATOR_HOST_BODY_TIMEOUT_S": "120",
         },
         command=("prlimit", "--nofile=512:512", *COMMAND),
-        few_sandboxes=False,  # the host itself chooses how many of its few descriptors are for sandboxes
+        few_sandboxes=False,  # so that the host itself decides how many of its few descriptors are for sandboxes
     )
     with server:
         made = Tenants(server, **keys)

@@ -15,7 +15,8 @@ from tests.server import COMMAND, Server, new_home
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_lets_what_runs_finish_and_refuses_the_rest(number: signal.Signals, tmp_path: Path) -> None:
-    heard = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)"  # `nohup make test` ignores the signal
+    # restore the default, because `nohup make test` ignores the signal
+    heard = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)"
     with scene(tmp_path, program=heard) as host:
         running = host.evaluating(seconds=3.0)
         host.server.process.send_signal(number)
@@ -71,7 +72,7 @@ def test_a_signal_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_thread_that_never_ends_does_not_keep_the_host(tmp_path: Path) -> None:
-    """A job reads its rows in a thread; here the file of rows is a pipe to which nothing is written."""
+    """A job reads its rows in a thread; here the file of rows is a pipe into which nothing is written."""
     home, log = new_home(tmp_path), tmp_path / "log"
     with Server(data_dir=home, log=log, environment={"EVALUATOR_HOST_STOP_GRACE_S": "1"}) as server:
         client = server.client
@@ -100,7 +101,7 @@ sys.slow = Slow()
 
 @pytest.mark.long
 def test_an_interpreter_that_is_slow_to_free_its_memory_is_not_ended_by_force(tmp_path: Path) -> None:
-    """Everything is stored by then, but the end takes longer on a busy machine."""
+    """Everything is already stored then, but the end may take longer on a busy machine."""
     (tmp_path / "sitecustomize.py").write_text(SLOW_TO_FREE)
     environment = {"EVALUATOR_HOST_STOP_GRACE_S": "0.5", "PYTHONPATH": str(tmp_path)}
     with Server(command=COMMAND, log=tmp_path / "log", environment=environment) as server:

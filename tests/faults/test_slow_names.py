@@ -1,6 +1,6 @@
-"""A machine whose resolver waits for silent name servers: the names of one tenant keep no other one's models waiting.
+"""A machine whose resolver waits for silent name servers: one tenant's names do not delay another tenant's models.
 
-The host is a process of its own over a C library in which names with `slow` in them are looked up until the test ends.
+The host is a separate process with a C library in which a look-up of a name with `slow` in it lasts until the test ends.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ async def clients(server: Server, keys: list[str]) -> AsyncIterator[list[httpx.A
 
 
 async def asked(client: httpx.AsyncClient, code: str, **more: Any) -> str:
-    """Return the reason of one row's result."""
+    """Score one row, and return the reason in its result."""
     inputs = more.pop("inputs", {})
     answer = await client.post("/v1/evaluate", json={"evaluator": {"code": code, **more}, "inputs": inputs})
     return str(answer.raise_for_status().json()["reason"])
@@ -98,11 +98,12 @@ async def test_names_whose_servers_are_silent_delay_no_other_workspace(tmp_path:
 
 
 async def flooded(alpha: httpx.AsyncClient, beta: httpx.AsyncClient, port: str) -> None:
-    """Have alpha make alerts, send their messages and open connections, all to slow names; ask as beta meanwhile."""
+    """Let alpha create alerts, send their messages and open connections, all to slow names; make calls as beta meanwhile."""
     row = {"evaluators": [{"code": "def evaluate(i, o, t):\n    return 1.0"}], "dataset": {"rows": [{"n": 1}]}}
     job = (await alpha.post("/v1/jobs", json=row)).raise_for_status().json()["id"]
     for code, grants in ((ASKING, {"models": ["judge"]}), (REACHING, {"network": [port]})):
-        await asked(beta, code, **grants, inputs={"question": "warm", "to": [port]})  # starts and loads the sandboxes
+        # first start and load the sandboxes
+        await asked(beta, code, **grants, inputs={"question": "warm", "to": [port]})
     rules = [
         {"name": f"low{n}", "metric": "mean", "below": 0, "job": job, "url": f"https://slow{n}.example/x"}
         for n in range(COUNT)
@@ -120,7 +121,7 @@ async def flooded(alpha: httpx.AsyncClient, beta: httpx.AsyncClient, port: str) 
         )
     )
     await asyncio.sleep(0.5)
-    for number in range(2):  # by the second time, alpha has given up, but the look-ups have not
+    for number in range(2):  # the second time, alpha has given up, but its look-ups still run
         told = await asked(beta, ASKING, models=["judge"], inputs={"question": f"q{number}"})
         assert told == f"answer to q{number}"
         assert "200" in await asked(beta, REACHING, network=[port], inputs={"to": [port]})

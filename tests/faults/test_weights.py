@@ -33,7 +33,7 @@ def spin(stack: ExitStack, cpu: int) -> "subprocess.Popen[bytes]":
     """Start a process that computes for ever on one processor."""
     process = subprocess.Popen(
         [sys.executable, "-c", f"import os\nos.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"],
-        start_new_session=True,  # a session, which the kernel may weigh as one
+        start_new_session=True,  # a separate session, because the kernel may give a session one common weight
     )
     stack.callback(process.wait)
     stack.callback(process.kill)
@@ -41,7 +41,7 @@ def spin(stack: ExitStack, cpu: int) -> "subprocess.Popen[bytes]":
 
 
 def guest(stack: ExitStack, host: Cgroups, cpu: int) -> "subprocess.Popen[bytes]":
-    """Start such a process as a sandbox of a host."""
+    """Start a process that computes for ever, as a sandbox of a host."""
     group = host.create(f"guest-{time.monotonic_ns()}", memory_mb=128, processes=10)
     stack.callback(group.remove)
     process = spin(stack, cpu)

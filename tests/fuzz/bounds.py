@@ -1,4 +1,4 @@
-"""The number and the size of tried cases."""
+"""Limits on the number and size of cases that the tests try."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def bounded(examples: int, *, shrink: bool = True) -> settings:
 
 
 TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=40)
-"""Any text, half surrogate pairs included."""
+"""Any string, including halves of surrogate pairs."""
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | TEXT
 LONG = st.integers(min_value=-(10**40), max_value=10**40)
 JSON = st.recursive(
@@ -35,11 +35,11 @@ SMALL = (
     | st.lists(LONG | TEXT, max_size=2)
     | st.dictionaries(TEXT, TEXT, max_size=2)
 )
-"""A little of each kind, for cases that combine many values."""
+"""A few small values of each kind, for cases that combine many values."""
 
 
 def nested(depth: int, leaf: Any, *, key: str | None = None) -> Any:
-    """Return a value inside this many nested lists or objects."""
+    """Return a value inside `depth` nested lists or objects."""
     for _ in range(depth):
         leaf = [leaf] if key is None else {key: leaf}
     return leaf

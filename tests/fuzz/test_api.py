@@ -1,4 +1,4 @@
-"""The HTTP API, asked by its own description: whatever is sent, the answer is one that is described, and none is a 500."""
+"""The HTTP API, called by its own OpenAPI document: whatever is sent, the answer is one that is described, and never a 500."""
 
 import shutil
 from collections.abc import Iterator
@@ -11,10 +11,11 @@ from tests.attacks.ordinary_host import tools_folder
 from tests.fuzz.bounds import bounded
 from tests.server import Server
 
-EXAMPLES = 12  # examples for each route
-FEWER = 3  # examples for each of NVIDIA's routes, which are many and similar
+EXAMPLES = 12  # number of examples for each route
+FEWER = 3  # number of examples for each of NVIDIA's routes, which are many and similar
 ANSWERED_S = 30.0
-NOWHERE = "http://127.0.0.1:9"  # pins that happen to be valid must not be looked for on the network
+# index without a server: pins that happen to be valid must not be looked up on the network
+NOWHERE = "http://127.0.0.1:9"
 LIMITS = {
     "EVALUATOR_HOST_PIP_INDEX_URL": NOWHERE, "EVALUATOR_HOST_NPM_REGISTRY": NOWHERE, "EVALUATOR_HOST_INDEX_TIMEOUT_S": "5",
     "EVALUATOR_HOST_MAX_TIMEOUT_S": "10", "EVALUATOR_HOST_LOAD_TIMEOUT_S": "5",

@@ -1,4 +1,4 @@
-"""Every integer, number, time and text of the API at its extremes: no answer is a 500, and what is stored can be read."""
+"""Every integer, number, time and string in the API at its extremes: no answer is a 500, and stored values can be read."""
 
 import copy
 import json
@@ -50,7 +50,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def test_every_integer_of_a_request_is_bounded() -> None:
-    """Values of a request must fit the database, a file's length and every JSON parser."""
+    """Integers in requests must fit the database, the length of a file and every JSON parser."""
     described = described_app().openapi()
     free = [
         name

@@ -1,4 +1,4 @@
-"""Every decoder of the protocol, fed anything: it gives frames, or says that it was given none; and all agree."""
+"""Every decoder of the protocol with any input: it returns frames or an error, and all decoders agree."""
 
 import json
 import os
@@ -94,7 +94,7 @@ def test_the_python_runner_reads_what_the_host_would(data: bytes, sizes: list[in
             os.close(fd)
     expected = host_reads(data, sizes)
     if any(isinstance(one, list) and not isinstance(one[0].get("type"), str) for one in found):
-        assert "refused" in expected  # the runner examines a type only when it reaches it
+        assert "refused" in expected  # the runner checks a type only when it reaches it
     elif "refused" not in expected:
         assert found == expected
 
@@ -119,7 +119,8 @@ console.log(JSON.stringify(told))
 
 @pytest.mark.timeout(120)
 def test_the_javascript_runner_reads_what_the_host_would() -> None:
-    asked: list[tuple[bytes, list[int]]] = [(b"\0\0\0\0\0\0\1\0", [])]  # impossible lengths of the next frame
+    # each is followed by an impossible length for the next frame
+    asked: list[tuple[bytes, list[int]]] = [(b"\0\0\0\0\0\0\1\0", [])]
 
     @bounded(400)
     @given(data=STREAMS, sizes=SIZES)
@@ -148,7 +149,7 @@ def test_the_javascript_runner_reads_what_the_host_would() -> None:
 
 
 def surrogates(data: bytes) -> bool:
-    """Whether it holds half an emoji, which the host replaces and a runner keeps."""
+    """Whether data contains half an emoji, which the host replaces and a runner keeps."""
     return b"\\ud" in data.lower()
 
 

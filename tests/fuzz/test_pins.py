@@ -1,4 +1,4 @@
-"""The pin parser, given anything: exact pins that read back as themselves, or a refusal that names the item."""
+"""The parser of pins with any input: it returns exact pins that can be parsed again, or an error that names the item."""
 
 import re
 from typing import Any
@@ -51,7 +51,7 @@ def test_python_pins_are_exact_and_read_back_as_themselves(items: list[Any]) -> 
 @pytest.mark.timeout(120)
 @pytest.mark.long
 def test_npm_pins_are_exact_and_read_back_as_themselves() -> None:
-    """Each set takes a process of Node, so that many items share one."""
+    """Each set takes a process of Node, so many items share a set."""
     asked: list[Any] = []
 
     @bounded(800)

@@ -1,4 +1,4 @@
-"""Traces, returned values and pasted code of any shape: converted, normalised, cleaned, and never an exception."""
+"""Traces, returned values and pasted code of any shape are converted, normalised and cleaned without an exception."""
 
 import copy
 import math
@@ -89,7 +89,7 @@ def test_any_returned_value_becomes_a_result(
         numbers = [*found.metrics.values(), *([found.score] if found.score is not None else [])]
         assert all(not isinstance(one, bool) and math.isfinite(one) for one in numbers)
     else:
-        skipped = found.status is Status.SKIPPED  # `{"score": None}`, about which a warning tells
+        skipped = found.status is Status.SKIPPED  # for `{"score": None}` there is a warning
         assert [one.code for one in found.warnings].count("no_score") == 1 if skipped else found.error is not None
         assert found.score is None
     assert decode_json(encode_json(found.metrics)) is not None

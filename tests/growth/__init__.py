@@ -1,1 +1,1 @@
-"""What reading costs in the database at some rows, and at four times as many: it grows no faster than the work."""
+"""Compares the cost of reading from the database with some rows and with four times as many: it must not grow faster than the work."""

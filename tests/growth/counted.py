@@ -1,7 +1,7 @@
-"""Counts what a store asks of its database: statements, and rows or steps that these take, never seconds.
+"""Counts the statements that a store sends to its database, and the rows or steps that they take; never seconds.
 
 SQLite counts the steps of its virtual machine. PostgreSQL says with EXPLAIN ANALYZE how many rows each scan has read;
-statements that write are counted, and not run again.
+statements that write are counted, but not run again.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -15,12 +15,12 @@ from sqlalchemy import event, text
 from evaluator_host.platform.store.database import Database, Engine
 from evaluator_host.platform.store.store import Store
 
-_STEP: Final = 10  # instructions of SQLite between two counts
+_STEP: Final = 10  # number of SQLite's instructions between two counts
 
 
 @dataclass
 class Count:
-    """The cost of a block; `read` counts steps of SQLite, or rows of PostgreSQL."""
+    """The cost of a block; `read` counts steps in SQLite, or rows in PostgreSQL."""
 
     statements: int = 0
     read: int = 0
@@ -29,7 +29,7 @@ class Count:
 
 @contextmanager
 def counting(database: Database) -> Iterator[Count]:
-    """Count what is asked of a database during the block, on connections that it opens in it."""
+    """Count what is sent to a database during the block, on connections that are opened in the block."""
     count = Count()
     engine = database._engine.sync_engine
 
@@ -58,7 +58,7 @@ def counting(database: Database) -> Iterator[Count]:
 
 
 async def learn(store: Store) -> None:
-    """Have PostgreSQL count its rows, as it does by itself sooner or later; a host never asks SQLite to."""
+    """Make PostgreSQL update its statistics, as it does by itself sooner or later; a host never does that in SQLite."""
     if store.database.address.engine is Engine.POSTGRESQL:
         async with store.database.transaction() as connection:
             await connection.execute(text("ANALYZE"))

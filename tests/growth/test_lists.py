@@ -1,4 +1,4 @@
-"""Pages, look-ups and clean-ups cost the same among four times as many things; lists of all cost four times as much."""
+"""With four times as many objects, pages, look-ups and clean-ups cost the same, and lists of all objects cost four times as much."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ from tests.tables import tables
 
 FEW, TIMES, PAGE = 1000, 4, 20
 SAME: Final = 1.5  # factor below which a cost counts as the same
-WITH_ALL: Final = 1.25 * TIMES  # factor of what may grow with the number of things
+WITH_ALL: Final = 1.25 * TIMES  # factor for costs that may grow with the number of objects
 BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 MIDDLE: Final = FEW // 2
 
@@ -33,7 +33,7 @@ Work: TypeAlias = Callable[[Store, int], Awaitable[object]]
 
 
 class Things(NamedTuple):
-    """Things of one kind; the works get the store, and how many things there are."""
+    """Objects of one kind, and functions that work with them; these get the store and the number of objects."""
 
     rows: Callable[[range], Rows]
     same: dict[str, Work]
@@ -45,7 +45,7 @@ def at(number: int) -> datetime:
 
 
 def first_only(numbers: range, table: Any, **values: Any) -> Rows:
-    """Return one row that goes before all things."""
+    """Return the one row that must exist before the objects."""
     return [(table, [values])] if 0 in numbers else []
 
 
@@ -91,7 +91,7 @@ def jobs(numbers: range) -> Rows:
 
 
 def jobs_of_many(numbers: range) -> Rows:
-    """One job of each workspace; those of even numbers wait."""
+    """Return one job for each workspace; those with even numbers wait."""
 
     def queued(number: int) -> dict[str, Any]:
         status = JobStatus.COMPLETED if number % 2 else JobStatus.QUEUED
@@ -120,7 +120,7 @@ def datasets(numbers: range) -> Rows:
 
 
 def dataset_versions(numbers: range) -> Rows:
-    """Versions of one data set, each used by a job."""
+    """Return versions of one data set, each used by a job."""
     made = [dataset_row(n, title="rows", version=n + 1) for n in numbers]
     return [(DatasetTable, made), (JobTable, [job_row(n, dataset_id=f"ds_{n}") for n in numbers])]
 
@@ -136,7 +136,7 @@ def traces(numbers: range) -> Rows:
 
 
 def labels(numbers: range) -> Rows:
-    """Return the rows of one queue: people have labelled the first half."""
+    """Return the rows of one queue, of which people have labelled the first half."""
     queue = {"id": "lq_0", "workspace_id": WORKSPACE, "name": "queue", "dataset_id": "ds_0", "created_at": BEGIN}
     labelled = {"state": LabelState.LABELLED.value, "label": "1", "note": "", "by": "ann", "at": BEGIN}
     waiting = {"state": LabelState.WAITING.value, "label": None, "note": "", "by": None, "at": None}
@@ -196,7 +196,7 @@ async def every_answer(store: Store, count: int) -> None:
 
 
 def listed(**chosen: Any) -> Work:
-    """Return the work of a page of jobs."""
+    """Return a function that reads a page of jobs."""
     return lambda store, _: tables(store).jobs.list_overviews(WORKSPACE, limit=PAGE, **chosen)
 
 

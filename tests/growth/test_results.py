@@ -18,7 +18,8 @@ from tests.store.records import queued
 from tests.tables import tables
 
 FEW, TIMES, EVALUATORS = 2000, 4, 3
-SAME, WITH_THE_ROWS = 1.5, 1.25 * TIMES  # growth of what must not grow with the rows, and of what may grow with them
+# highest growth of costs that must not grow with the rows, and of costs that may
+SAME, WITH_THE_ROWS = 1.5, 1.25 * TIMES
 _LIMIT = 20
 _EVERY, _FAILED, _PASSED = Filter(), Filter(status="failed"), Filter(passed=True)
 _FILTERS = (
@@ -104,7 +105,7 @@ async def test_each_statement_of_a_page_without_an_index_is_one_pass(jobs: Jobs,
     assert many.statements <= few.statements
     if tables(jobs.store).results._database.address.engine is Engine.SQLITE:
         assert many.read <= WITH_THE_ROWS * few.read
-    else:  # the database reads another index, or none, as it chooses
+    else:  # the database is free to choose another index, or none
         assert many.read <= many.statements * (1 + TIMES) * FEW * EVALUATORS
 
 
@@ -149,7 +150,7 @@ async def test_the_results_of_one_row_are_found_without_the_others(jobs: Jobs) -
 @pytest.mark.parametrize("sort", Sort)
 @pytest.mark.parametrize("which", _FILTERS)
 async def test_pages_give_what_sorting_all_results_gives(jobs: Jobs, sort: Sort, which: Filter) -> None:
-    """With several evaluators, and with pages that end between equal values."""
+    """This holds with several evaluators, and with pages that end between equal values."""
     everything = [_result(row, position) for row in range(FEW) for position in range(EVALUATORS)]
     expected = [one for one in everything if _matches(one, which)]
     name = sort.removeprefix("-")

@@ -1,4 +1,4 @@
-"""The scores over a data set cost the same, however many jobs there are over it and over others."""
+"""Reading the scores over a data set costs the same, however many jobs there are over this data set and over others."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ from tests.tables import tables
 SHOWN, FEW, TIMES = 5, 1000, 4
 SAME: Final = 1.5  # factor below which a cost counts as the same
 SETS: Final = {"qa": datetime(2020, 1, 1, tzinfo=UTC), "other": datetime(2025, 1, 1, tzinfo=UTC)}
-"""Times at which their jobs begin: all jobs over the other data set are newer."""
+"""Data sets, each with the time at which its jobs begin: all jobs over the other data set are newer."""
 
 
 @pytest.fixture

@@ -9,6 +9,6 @@ from tests import registry_server as registries
 
 @pytest.fixture(scope="session")
 def registry_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[registries.Registry]:
-    """One registry for all sets."""
+    """One registry that all tests of package sets share."""
     with registries.serving(tmp_path_factory.mktemp("registry")) as server:
         yield server

@@ -1,6 +1,6 @@
-"""Natural mistakes in three languages, and what the host has to say of each.
+"""Natural mistakes in three languages, and what the host must say about each.
 
-A case is (code, words): the words stand in the message or the hint of the result, or in its warnings.
+A case is (code, words): the words must be in the message or the hint of the result, or in its warnings.
 """
 
 import re
@@ -302,5 +302,5 @@ def count() -> int:
 
 
 def plain(text: str) -> str:
-    """Return a text without line breaks, for a message of a test."""
+    """Return a string without line breaks, for a test's message."""
     return re.sub(r"\s+", " ", text)

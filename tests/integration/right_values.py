@@ -1,7 +1,7 @@
-"""Evaluators whose score was once not what their author meant, or an error without an explanation, by kind.
+"""Evaluators, by kind, whose score once was not what their author meant, or that ended with an unexplained error.
 
-Each kind has the input of which it was told and others like it. A case says what a caller reads: the score, the verdict,
-the reason, codes of warnings, and words of the error, its hint or the warnings.
+Each kind has the reported input and others like it. A case says what a caller must read: the score, the verdict, the
+reason, codes of warnings, and words in the error, its hint or the warnings.
 """
 
 import random
@@ -16,7 +16,7 @@ ANY: Final = object()
 
 @dataclass(frozen=True)
 class Case:
-    """An evaluator, a row, and what the result says; `rows` are rows of a batch, whose scores all differ."""
+    """An evaluator, a row, and what the result must say; `rows` are rows of a batch, whose scores must all differ."""
 
     kind: str
     code: str
@@ -39,12 +39,12 @@ def py(kind: str, body: str, score: Any = ANY, **more: Any) -> Case:
 
 
 def js(kind: str, body: str, score: Any = ANY, **more: Any) -> Case:
-    """Return the same in JavaScript."""
+    """Return the case whose JavaScript function has this body."""
     return Case(kind, JS + body + " }", score, language="javascript", **more)
 
 
 def ts(kind: str, code: str, score: Any = ANY, **more: Any) -> Case:
-    """Return a case of TypeScript."""
+    """Return a case with TypeScript code."""
     return Case(kind, code, score, language="typescript", **more)
 
 
@@ -116,7 +116,7 @@ CASES: Final = [
     js("program", "return require('child_process').execSync('echo hi | wc -c').toString().trim() === '3'", 1),
     js("program", "return require('child_process').execSync('gcc a.c').length", said="the sandbox has no command gcc; it has node, sh"),
     js("program", "return require('child_process').execFileSync('git').length", said="the sandbox has no command git; it has node, sh"),
-    # a score that is None
+    # scores that are None
     py("no score", "return {'score': None}", None, status="skipped", said="the row is skipped", unsaid="did you mean"),
     py("no score", "return {'score': None, 'reason': 'no gold'}", None, status="skipped", reason="no gold"),
     py("no score", "return None, 'no gold'", None, unsaid="did you mean score? It has score"),
@@ -203,10 +203,10 @@ CASES: Final = [
     Case("prebound", "def evaluate(inputs: Dict[str, Any], outputs: Optional[str], trace) -> Union[int, float]:\n    return 1\n", 1, warns="prebound"),
     Case("prebound", "KIND = Literal['a', 'b']\n" + PY + "return 1", 1, warns="prebound"),
     Case("prebound", "@dataclass\nclass Grade:\n    score: float = 0.5\n" + PY + "return Grade().score", 0.5, warns="prebound"),
-    # the only function of a file may be private
+    # private functions that are the only function of a file
     *(Case("private", f"def {head}:\n    return {{'key': 'right', 'score': int(outputs == reference_outputs)}}\n", 1, row={"inputs": {"correct_answer": "a"}, "outputs": "a"})
       for head in ("_right(outputs, reference_outputs)", "__right(inputs, outputs, reference_outputs)", "_right(*, outputs, reference_outputs)", "_right(outputs: dict, reference_outputs: dict) -> dict")),
-    # own files, imported from JavaScript
+    # the user's own files, imported from JavaScript
     *(Case("own file", f"{line}\n" + JS + "return 1 }", language=language, said="is a file of yours", status="failed")
       for line, language in (("const read = require('./read_answer');", "javascript"), ("import { read } from './lib/read';", "javascript"), ("export * from './more.ts';", "typescript"))),
     Case("own file", "import * as lib from '../lib';\nexport const kept = lib;\n" + JS + "return 1 }", 1, language="typescript"),
@@ -223,7 +223,7 @@ CASES: Final = [
           "from ragas.metrics import AspectCritic, numeric_metric\ncritic = AspectCritic(name='kind', definition='is it kind?')\n@numeric_metric(name='all', allowed_values=(0.0, 1.0))\ndef every(response):\n    return 1.0\n",
       )),
     Case("placeholder", "from mlflow.genai.scorers import Safety, scorer\n@scorer\ndef safe(outputs):\n    return Safety()(outputs=outputs)\n", said="mlflow==", status="failed", row={"inputs": {}, "outputs": "4"}),
-    # what a platform's code makes without importing it, in JavaScript
+    # classes that a platform's JavaScript code uses without importing them
     *(Case("result class", f"const exec_evaluation = {function};\n", 0.5, language="javascript", reason="half", row={"variables": {"evaluate_dataset_fields": {}, "evaluate_target_output_fields": {}}})
       for function in ("function (turn) { return new EvalOutput(0.5, 'half'); }", "(turn) => ({ score: 0.5, reason: 'half' })", "async function (turn) { return new EvalOutput(0.5, 'half'); }", "function (turn) { const made = new EvalOutput(0, 'half'); made.score = 0.5; return made; }")),
 ]  # fmt: skip

@@ -1,7 +1,7 @@
-"""Any JSON value comes back from an evaluator as it was sent, else a warning or the error names the path of what differs.
+"""An evaluator returns any JSON value as it was sent, or a warning or error names the paths that differ.
 
-Each value goes through a request, a row, an evaluator that returns it, its result, the database and a download: as the
-value itself, and as a text that the evaluator reads, since a program can make what no request holds.
+Each value goes through a request, a row, an evaluator that returns it, its result, the database and a download: once as the
+value itself, and once as a string that the evaluator parses, since a program can make values that no request can contain.
 """
 
 import json
@@ -67,7 +67,7 @@ MADE: Final = (
     *("-0", "1E5", "1" * 400, "[" * 70 + "]" * 70, '{"\\ud800": 1, "\\udbff": 2}', '["\\ud83d\\ude00"]', "NaN"),
     *(json.dumps(["\ud800"] * 40), json.dumps([10**400, 1])),
 )
-"""Texts of numbers and strings that no request can hold."""
+"""JSON of numbers and strings that no request can contain."""
 
 JSON: Final = {"Content-Type": "application/json"}
 
@@ -86,7 +86,7 @@ RETURNED = values(LEAVES.filter(lambda one: one == one) | NUMBERS, TEXT)
 
 
 def drawn(count: int) -> list[dict[str, Any]]:
-    """Draw rows, many for one call; a difference is shown with its value."""
+    """Draw random rows, many for one call, since a difference is reported with its value."""
     rows = [_row(value, json.dumps(value)) for value in ODD] + [_row(None, text) for text in MADE]
 
     @bounded(count, shrink=False)
@@ -103,7 +103,7 @@ def _row(value: Any, text: str) -> dict[str, Any]:
 
 
 def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
-    """Yield the paths at which two JSON values differ; a number is the same as integer and as float."""
+    """Yield the paths at which two JSON values differ; an integer equals a float with the same value."""
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
         for key, value in one.items():
             step = f".{key}" if key.isidentifier() else f"[{json.dumps(key, ensure_ascii=False)}]"
@@ -127,7 +127,7 @@ def unsaid(row: dict[str, Any], result: dict[str, Any], evaluator: str) -> list[
     if result["error"] is not None:
         message = result["error"]["message"]
         return [] if "$.made[0]" in message or "$.given[0]" in message else [message]
-    # floats, because the evaluator itself called JSON.parse
+    # all numbers are floats, because the evaluator itself called JSON.parse
     numbers = {} if evaluator == "python" else {"parse_int": float}
     sent = (row["inputs"]["value"], row["outputs"], json.loads(row["inputs"]["text"], **numbers))
     came = (result["value"][name][0] for name in ("given", "outputs", "made"))

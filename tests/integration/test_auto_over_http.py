@@ -1,4 +1,4 @@
-"""`packages: "auto"` over HTTP: what is stored has exact pins."""
+"""`packages: "auto"` over HTTP: a stored evaluator has exact pins."""
 
 import re
 import time

@@ -40,7 +40,7 @@ def index() -> Iterator[Index]:
 
 @pytest.fixture(scope="module")
 async def service(tmp_path_factory: pytest.TempPathFactory, index: Index) -> AsyncIterator[Service]:
-    """A host whose Python index is one of our own."""
+    """A service whose Python index is the tests' own."""
     home = tmp_path_factory.mktemp("data")
     async with open_engine(settings(home, pip_index_url=index.simple, no_proxy="127.0.0.1")) as opened:
         yield opened
@@ -48,7 +48,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory, index: Index) -> Asy
 
 @pytest.fixture(scope="module")
 async def real(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
-    """A host with the public indexes."""
+    """A service with the public indexes."""
     async with open_engine(settings(tmp_path_factory.mktemp("data"))) as opened:
         yield opened
 

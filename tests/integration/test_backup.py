@@ -30,7 +30,7 @@ def cli(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def places(request: pytest.FixtureRequest, databases: Databases, tmp_path: Path) -> list[dict[str, str]]:
-    """Two places for a host, as environments: one that is backed up, and an empty one."""
+    """Environments of two hosts: one that is backed up, and an empty one."""
     made = []
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
@@ -73,7 +73,7 @@ def test_a_restored_host_has_everything(places: list[dict[str, str]], tmp_path: 
         job = server.client.post("/v1/jobs", json=body).json()["id"]
         ended(server, job)
         figures = server.client.get(f"/v1/jobs/{job}/results").json()
-        made = cli("backup", str(file), **first)  # while the host runs
+        made = cli("backup", str(file), **first)  # the backup is made while the host runs
         assert made.returncode == 0, made.stderr
     assert file.stat().st_mode & 0o077 == 0
     assert list(tmp_path.glob("backup.tar.*")) == []

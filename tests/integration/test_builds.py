@@ -1,4 +1,4 @@
-"""One build per set however many ask for it, and none that a killed host leaves behind."""
+"""A set is built only once, however many callers ask for it, and a killed host leaves no build behind."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ from tests.server import Server
 CALLERS = 20
 SMALL = "toolz==0.12.1"
 COUNT = "import toolz\ndef evaluate(inputs, outputs, trace):\n    return toolz.count(outputs)\n"
-LARGE = "numpy==2.1.0"  # a set that takes long enough to be killed in the middle
+LARGE = "numpy==2.1.0"  # a set whose build takes long enough to be killed in the middle
 SUM = "import numpy\ndef evaluate(inputs, outputs, trace):\n    return float(numpy.arange(len(outputs)).sum())\n"
 
 
@@ -44,7 +44,7 @@ async def test_many_callers_cause_one_build(backend: str, home: Path) -> None:
             evaluator = Evaluator(code=COUNT, packages=(SMALL,))
             rows = (Row(outputs="a" * length) for length in range(CALLERS))
             results = await asyncio.gather(*(service.evaluate(evaluator, row) for row in rows))
-        while of_another_build.exists():  # what a failed build could not remove goes after the next one
+        while of_another_build.exists():  # what a failed build could not remove is removed after the next build
             await asyncio.sleep(0.01)
     assert [result.score for result in results] == list(range(CALLERS))
     assert len(builds - {of_another_build.name}) == 1
@@ -79,7 +79,7 @@ def wait_for_an_installation(build_home: Path) -> None:
 
 
 async def asked_at_once(url: str) -> list[dict[str, Any]]:
-    """Have many callers ask for the same new set at the same time, each for a row of its own."""
+    """Let many callers ask for the same new set at the same time, each for a row of its own."""
     async with httpx.AsyncClient(base_url=url, timeout=150) as client:
         bodies = ({"evaluator": {"code": SUM, "packages": [LARGE]}, "outputs": "a" * n} for n in range(CALLERS))
         answers = await asyncio.gather(*(client.post("/v1/evaluate", json=body) for body in bodies))
@@ -87,7 +87,7 @@ async def asked_at_once(url: str) -> list[dict[str, Any]]:
 
 
 def mounts_below(folder: Path) -> list[str]:
-    """Return mounts of any process that lead into a folder."""
+    """Return mounts of all processes that lead into a folder."""
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Packages on the command line: what a file declares is installed, seen on a terminal, and refused with what was meant."""
+"""Packages on the command line: pins in a file are installed with a progress bar, and bad pins are refused with a suggestion."""
 
 import os
 import pty
@@ -56,7 +56,7 @@ def command(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def on_terminal(home: Path, *arguments: str) -> tuple[int, str]:
-    """Run a command whose standard error is a terminal; return its exit code and the terminal's input."""
+    """Run a command whose standard error is a terminal; return its exit code and what the terminal showed."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, *arguments], env=environment(home), stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs
@@ -76,7 +76,7 @@ def on_terminal(home: Path, *arguments: str) -> tuple[int, str]:
 
 
 def steps(seen: str) -> list[str]:
-    """Return the steps that a bar showed, in order."""
+    """Return the steps that a progress bar showed, in order."""
     return list(dict.fromkeys(re.findall(r"packages: (\w+)", seen)))
 
 
@@ -87,7 +87,7 @@ def test_a_terminal_shows_how_far_a_build_is(
     request: pytest.FixtureRequest, home: Path, tmp_path: Path, verb: str, where: str
 ) -> None:
     options = ["--url", request.getfixturevalue("server").url] if where == "at a URL" else []
-    minor = 14 + ["run", "check"].index(verb) * 2 + len(options) // 2  # a package set of its own for each way
+    minor = 14 + ["run", "check"].index(verb) * 2 + len(options) // 2  # a different package set for each case
     arguments = (verb, str(evaluator(tmp_path, f"six==1.{minor}.0")), *options)
     code, seen = on_terminal(home, *arguments)
     assert code == 0, seen

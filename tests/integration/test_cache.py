@@ -1,4 +1,4 @@
-"""The cache of package sets, shared by several processes: built once, evicted at its ceiling, never while it is in use."""
+"""The cache of package sets, shared by several processes: sets are built once, and removed when the cache is full, but never while they are in use."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ from tests.package_hosts import LABEL, Host, label
 from tests.package_index import Index
 from tests.package_sets import client_at, layers_of
 
-LARGE = 400_000  # bytes: two of these fit under a ceiling of one megabyte
+LARGE = 400_000  # bytes of a set: two such sets fit into a cache of one megabyte
 HOUR_S = 3600
 
 
@@ -45,8 +45,7 @@ def client() -> Iterator[docker.APIClient]:
 
 @pytest.fixture
 def host(request: pytest.FixtureRequest, tmp_path: Path, index: Index, client: docker.APIClient) -> Iterator[Host]:
-    """A host without sets, which keeps its sets as folders and as images; its images are removed from the engine
-    afterwards."""
+    """A host without package sets, which keeps them as folders or images; its images are removed from the engine afterwards."""
     made = Host(tmp_path / "host", getattr(request, "param", "docker"), index=index)
     yield made
     for image in layers_of(client, engine_owner(made.home)):
@@ -54,7 +53,7 @@ def host(request: pytest.FixtureRequest, tmp_path: Path, index: Index, client: d
 
 
 async def build(host: Host, *pins: str) -> list[str]:
-    """Build sets one after the other, as a separate process would; return their digests."""
+    """Build sets one after the other, each as a separate process would; return their digests."""
     digests = []
     async with open_engine(host.settings(environments_mb=1)) as service:
         for pin in pins:
@@ -64,13 +63,13 @@ async def build(host: Host, *pins: str) -> list[str]:
 
 
 def age(host: Host, digest: str, hours: int) -> None:
-    """Let a set look unused for this long."""
+    """Make a set look unused for this many hours."""
     then = time.time() - hours * HOUR_S
     os.utime(host.folder(digest), (then, then))
 
 
 def images(client: docker.APIClient, *digests: str) -> list[bool]:
-    """Return the sets that are images on the engine."""
+    """Return for each set whether it is an image on the engine."""
     present = {name for image in client.images() for name in image["RepoTags"] or ()}
     return [layer_tag(digest) in present for digest in digests]
 
@@ -111,11 +110,11 @@ async def test_a_set_that_another_process_uses_is_not_evicted(
         assert server.client.post("/v1/evaluate", json=body).json()["label"] == "set 0"
 
 
-# the same on both backends: the package sets that are kept
+# on one backend only, because the rules for keeping package sets are the same
 @pytest.mark.long
 @pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)
 def test_a_set_is_deleted_that_other_processes_of_the_host_have_used(host: Host, index: Index, tmp_path: Path) -> None:
-    """Its idle sandboxes end; a running row keeps its set."""
+    """Idle sandboxes end; a running row keeps its set."""
     pin = index.add("shared", "said = 'shared'\n")
     evaluators = [{"code": f"{LABEL.format('shared')}# {number}\n", "packages": [pin]} for number in range(6)]
     slow = LABEL.format("shared").replace("return", "__import__('time').sleep(8)\n    return")
@@ -126,7 +125,8 @@ def test_a_set_is_deleted_that_other_processes_of_the_host_have_used(host: Host,
         def score(evaluator: dict[str, object]) -> Any:
             return client.post("/v1/evaluate", json={"evaluator": evaluator}).json()
 
-        (digest,) = {score(one)["environment"]["digest"] for one in evaluators}  # each process serves some of them
+        # many calls, so that each process serves some of them
+        (digest,) = {score(one)["environment"]["digest"] for one in evaluators}
         job = client.post("/v1/jobs", json={"evaluators": evaluators[:1], "dataset": {"rows": [{}]}}).json()
         eventually(lambda: client.get(f"/v1/jobs/{job['id']}").json()["status"] == "completed", within_s=60)
         assert client.delete(f"/v1/environments/{digest}").status_code == 204
@@ -154,13 +154,13 @@ async def test_a_set_that_a_process_does_not_use_any_more_can_be_removed_by_anot
         await asyncio.sleep(1)
         with pytest.raises(InUse, match="another process"):
             await other.environments.delete(digest)  # an idle sandbox uses the set
-        one.pool.forget(digest)  # the sandbox ends, as it would after some time without calls
+        one.pool.forget(digest)  # ends the sandbox, as happens after some time without calls
         await asyncio.sleep(2)
         await other.environments.delete(digest)
         assert await label(one, LABEL.format("once"), pin) == "once", "it is built again"
 
 
-@pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)  # the same on both backends: questions to an index
+@pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)  # requests to an index are the same on both backends
 @pytest.mark.long
 async def test_a_server_and_a_command_line_that_want_one_set_build_it_once(
     host: Host, index: Index, tmp_path: Path
@@ -172,7 +172,7 @@ async def test_a_server_and_a_command_line_that_want_one_set_build_it_once(
         key = server.client.post("/v1/environments", json={"language": "python", "packages": [pin]}).json()["key"]
         await until(lambda: index.asked.count(file) > asked)
         command = asyncio.create_task(asyncio.to_thread(host.run, "packages", "build", pin))
-        await asyncio.sleep(6)  # time in which it would begin a build of its own
+        await asyncio.sleep(6)  # time in which the second host would begin its own build
         index.open.set()
         assert (await command)["key"] == key
         assert server.client.get(f"/v1/environments/{key}").json()["status"] == "ready"
@@ -181,7 +181,7 @@ async def test_a_server_and_a_command_line_that_want_one_set_build_it_once(
 
 @contextmanager
 def stages_of(host: Host) -> Iterator[set[str]]:
-    """Yield the names of all folders into which packages are installed meanwhile."""
+    """Yield a set that collects the names of all folders into which packages are installed during the block."""
     seen: set[str] = set()
     ended = threading.Event()
 

@@ -1,4 +1,4 @@
-"""`packages verify`: a set that was tampered with or is half-written is found and mended, and so is its image."""
+"""`packages verify`: it finds and repairs sets, and their images, that were changed or only partly written."""
 
 import shutil
 from collections.abc import AsyncIterator, Iterator

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: real processes, exit codes, what is printed where."""
+"""The command line as users see it: real processes, exit codes, what is printed to which stream."""
 
 import contextlib
 import json
@@ -49,7 +49,7 @@ def cli(folder: Path, *arguments: str, environment: dict[str, str] | None = None
 def inside(
     folder: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> tuple[int, str, str]:
-    """Run a command line that starts no processes inside this one: exit code, standard output, standard error."""
+    """Run a command inside this process; return its exit code, standard output and standard error."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "argv", ["evaluator-host", *arguments])
     with pytest.raises(SystemExit) as ended:
@@ -388,7 +388,7 @@ def test_a_run_that_is_interrupted_ends_its_sandboxes(folder: Path, number: sign
         time.sleep(0.05)
     sandboxes = child_pids(process.pid)
     assert sandboxes
-    time.sleep(1)  # time for the row to begin
+    time.sleep(1)  # gives the row time to begin
     process.send_signal(number)
     assert process.wait(30) == 128 + number
     assert "Traceback" not in (folder / "said").read_text()
@@ -402,7 +402,7 @@ def test_the_progress_bar_shows_on_a_terminal_and_nowhere_else(folder: Path) -> 
     assert cli(folder, *command).stderr == ""
     ours, theirs = pty.openpty()
     terminal = {**ENVIRONMENT, "TERM": "xterm"}
-    # the terminal must be there when the module is imported
+    # not forked, because the terminal must be there when the module is imported
     started = [sys.executable, "-m", "evaluator_host", *command]
     with subprocess.Popen(started, cwd=folder, env=terminal, stdout=subprocess.DEVNULL, stderr=theirs) as process:
         os.close(theirs)

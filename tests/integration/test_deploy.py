@@ -1,4 +1,4 @@
-"""The files of `deploy/` on the real thing: the image and compose.yaml on an engine, the chart by helm, the unit by systemd."""
+"""The files in `deploy/`, with the real programs: the image and compose.yaml with an engine, the chart with helm, the unit with systemd."""
 
 import json
 import os
@@ -30,7 +30,7 @@ HELM = Path(sys.prefix, "bin", "helm")
 PYTHON = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['expected']"
 JAVASCRIPT = "export function evaluate(inputs, outputs, trace) { return outputs === inputs.expected }"
 
-# As much of the official image of PostgreSQL as compose.yaml uses, around the server of this machine.
+# the parts of PostgreSQL's official image that compose.yaml uses, with this machine's server
 START_DATABASE = """#!/bin/sh
 set -eu
 data=/var/lib/postgresql/data/db
@@ -46,7 +46,7 @@ exec postgres -D $data -c listen_addresses='*' -c unix_socket_directories=/tmp
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[dict[str, str]]:
-    """Environment of Docker's tools, for an engine that has both images."""
+    """Environment for Docker's tools, with an engine that has both images."""
     env = {**os.environ, "DOCKER_HOST": engine_address(), "POSTGRES_IMAGE": DATABASE}
     run(["sh", ".ci/image", IMAGE, "evaluator-host/base:trixie"], env)
     build_database(env)
@@ -56,7 +56,7 @@ def engine() -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def services(engine: dict[str, str]) -> Iterator[None]:
-    """The services of compose.yaml, each with the options that the file gives it, healthy."""
+    """Start the services of compose.yaml with the file's options, and wait until they are healthy."""
     try:
         run(["docker", "network", "create", PROJECT], engine)
         start(engine, "database")
@@ -70,7 +70,7 @@ def services(engine: dict[str, str]) -> Iterator[None]:
 
 
 def start(engine: dict[str, str], name: str) -> None:
-    """Start a service by Docker's own command, since Debian 12 has no Compose that knows `systempaths`, and wait for its health."""
+    """Start a service and wait until it is healthy; `docker run` is used, since Debian 12's Compose does not know `systempaths`."""
     image, options = options_of(name, engine)
     run(["docker", "run", "--detach", f"--name={name}", f"--network={PROJECT}", *options, image], engine)
     for _ in range(600):
@@ -164,7 +164,7 @@ def test_a_container_that_forbids_user_namespaces_is_told_what_to_allow(engine: 
 
 
 def test_the_first_key_is_never_half_written(tmp_path: Path) -> None:
-    """The command is a stand-in, which looks for the key's file while it makes the key."""
+    """The command is a stand-in that looks for the key's file while it makes the key."""
     program, data = tmp_path / "evaluator-host", tmp_path / "data"
     data.mkdir()
     program.write_text('#!/bin/sh\n[ "$1 $2" != "keys create" ] || { ls "$EVALUATOR_HOST_DATA_DIR"; echo made; }\n')
@@ -198,7 +198,7 @@ def test_the_unit_that_is_installed_is_hardened_and_of_this_installation(tmp_pat
 
 
 def manifests(chart: str, options: list[str]) -> list[Any]:
-    """Return what the chart renders to, each checked against the schema of its kind."""
+    """Return the manifests that the chart renders, each checked with the schema of its kind."""
     rendered = list(yaml.safe_load_all(run([str(HELM), "template", "host", chart, *options])))
     for manifest in rendered:
         kubernetes_validate.validate(manifest, "1.33", strict=True)

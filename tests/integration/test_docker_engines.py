@@ -1,4 +1,4 @@
-"""The Docker backend at every kind of address, and with an engine that is killed under it."""
+"""The Docker backend with every kind of engine address, and with an engine that is killed."""
 
 import asyncio
 import shutil
@@ -25,7 +25,7 @@ SPEC = SandboxSpec(Language.PYTHON, Environment("", Language.PYTHON, ""))
 
 
 def own() -> str:
-    """Return the name of the owner of these tests' containers, which differs from that of a service in the same run."""
+    """Return the owner's name for these tests' containers, which differs from that of a service in the same run."""
     return f"{this_instance()}.2"
 
 
@@ -85,7 +85,7 @@ async def test_an_engine_over_tls_with_certificates_on_both_sides(
     context.verify_mode = ssl.CERT_REQUIRED
     monkeypatch.setenv("DOCKER_CERT_PATH", str(tmp_path))
     monkeypatch.setenv("DOCKER_TLS_VERIFY", "1")
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "cert.pem"))  # an authority of the web, not of the engine
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "cert.pem"))  # trusted for web sites, not for the engine
     image = engines.probe_image()
     with Relay(engines.bare_engine_address(), tls=context) as relay:
         backend = DockerBackend(docker_host=relay.address, runtime=None, image=image, instance=own())

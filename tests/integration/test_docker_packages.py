@@ -1,4 +1,4 @@
-"""Package sets as layers on the runtime image: built once, seen read-only, compared, made again, removed."""
+"""Package sets as layers on the runtime image: they are built once, read-only in sandboxes, compared, rebuilt and removed."""
 
 import asyncio
 import os
@@ -142,7 +142,7 @@ async def test_another_runtime_image_makes_another_layer(address: str, client: d
 
 
 def derive(client: docker.APIClient, text: str) -> str:
-    """Make a runtime image that differs from ours in a label; return its id."""
+    """Make a runtime image that differs from the usual one in a label; return its id."""
     recipe = f"FROM {RUNTIME_IMAGE}\nLABEL test={text}\n".encode()
     whole = BytesIO(b"".join(tar_stream({"Dockerfile": recipe}, trees={})))
     lines = list(client.build(fileobj=whole, custom_context=True, rm=True, decode=True))
@@ -290,7 +290,7 @@ async def test_a_large_set_does_not_pass_through_memory(client: docker.APIClient
         f"    await backend.prepare(Environment({environment.digest!r}, Language.PYTHON, '', (), Path({str(environment.path)!r})))\n"
         "    await backend.close()\n"
         "asyncio.run(main())\n"
-        # ru_maxrss would include the parent's memory
+        # not ru_maxrss, which would include the parent's memory
         "print(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])\n"
     )
     done = await asyncio.to_thread(

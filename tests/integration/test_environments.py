@@ -25,7 +25,7 @@ VERSION = (
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory of this module, in which only its own tests install packages."""
+    """A data directory in which only this module's tests install packages."""
     return tmp_path_factory.mktemp("data")
 
 
@@ -177,7 +177,7 @@ async def test_a_set_that_cannot_be_leaves_nothing_and_can_be_tried_again(servic
     assert sorted((home / "environments").iterdir()) == before
     (failed,) = [report for report in await service.environments.reports() if report.status == "failed"]
     assert "99.0.0" in (failed.error or "")
-    assert failed.packages == (Package("six", "99.0.0"),)  # the requested packages are known all the same
+    assert failed.packages == (Package("six", "99.0.0"),)  # the requested packages are known although the build failed
 
 
 IMPORTS = """import cv2, six

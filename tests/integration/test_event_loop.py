@@ -1,7 +1,7 @@
 """No route holds the event loop for 50 ms of processor time, whatever a caller sends: the largest bodies on every route.
 
-The routes come from the application itself. A new route with a JSON body gets the bodies below by its example in the
-API's description; one with another body, or a new name in its path, needs a line here, or its test fails.
+The routes come from the application itself. A new route with a JSON body gets the bodies below, made from its example in the
+OpenAPI document. A route with another body, or with a new name in its path, needs a line here, or its test fails.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ HELD_S: Final = 0.05
 MB: Final = 1 << 20
 JSON: Final = "application/json"
 LISTS: Final = b"[" + b"[]," * ((DECODED_MB - 1) * MB // 115) + b"0]"
-"""As many values as a body may have."""
+"""A list with as many values as a body may have."""
 
 WIDE: Final = """
 def evaluate(inputs, outputs, trace):
@@ -48,7 +48,7 @@ def encoded(value: object) -> Body:
 
 
 def with_lists(value: Any, *path: Any, few: bool = False) -> Body:
-    """Return a body with the longest allowed list at a path, or with one of a quarter of that length."""
+    """Return a body with the longest allowed list at a path, or (`few`) with a list of a quarter of that length."""
     holder = value
     for step in path[:-1]:
         holder = holder[step]
@@ -123,7 +123,7 @@ BODIES: Final[dict[str, Callable[[], list[Body]]]] = {
         (b"x" * (16 * MB), "application/octet-stream")
     ],
 }
-"""The largest bodies of single routes, besides those that every route with a JSON body gets."""
+"""The largest bodies for single routes, besides those that every route with a JSON body gets."""
 
 NAMES: Final = {
     "digest": "sha256:0", "name": "wide", "version": "1", "language": "python", "name:path": "-", "index": "0",
@@ -150,7 +150,7 @@ CALLS = [f"{method} {route.path}" for route in routes() for method in sorted(rou
 
 
 def hostile(call: str) -> list[Body]:
-    """Return the bodies that every route with a JSON body gets: its example with too many values, and texts that are not JSON."""
+    """Return the bodies that every route with a JSON body gets: its example with too many values, and bodies that are not JSON."""
     method, path = call.split()
     operation = APP.openapi()["paths"].get(re.sub(r":path(?=})", "", path), {}).get(method.lower(), {})
     content = operation.get("requestBody", {}).get("content", {})
@@ -171,7 +171,7 @@ def hostile(call: str) -> list[Body]:
 
 
 def places(value: object, *path: Any) -> list[tuple[Any, ...]]:
-    """Return every path in an example at which an object may get one more field, and every list."""
+    """Return every path in an example that leads to an object, which may get one more field, or to a list."""
     found = [(*path, "more")] if isinstance(value, dict) else [path] if isinstance(value, list) else []
     inner = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
     return [*found, *(place for key, below in inner for place in places(below, *path, key))]
@@ -179,7 +179,7 @@ def places(value: object, *path: Any) -> list[tuple[Any, ...]]:
 
 @dataclass(frozen=True)
 class Host:
-    """A real server on the event loop of this test, a client in threads, and a job of wide results."""
+    """A real server on this test's event loop, a client in threads, and a job with large results."""
 
     client: httpx.Client
     job_id: str
@@ -207,7 +207,7 @@ async def host(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
     with httpx.Client(base_url=base_url(listener), timeout=60) as client:
         host = await asyncio.to_thread(prepared, client)
         gc.collect()
-        gc.freeze()  # as a server does
+        gc.freeze()  # a server does the same
         yield host
         gc.unfreeze()
     stop.set()
@@ -216,12 +216,12 @@ async def host(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
 
 
 def prepared(client: httpx.Client) -> Host:
-    """Store an evaluator, a data set and a job with wide results."""
+    """Store an evaluator, a data set and a job with large results, and return them."""
     assert client.post("/v1/evaluators", json={"name": "wide", "code": WIDE}).is_success
     lines = "\n".join(json.dumps(row) for row in rows(1000)).encode()
     kind = {"Content-Type": "application/x-ndjson"}
     assert client.post("/v1/datasets", params={"name": "wide"}, content=lines, headers=kind).is_success
-    batch = {"isolation": "batch"}  # in one process, because a process for each row takes 3 s
+    batch = {"isolation": "batch"}  # rows share a process, because a process for each row would take 3 s
     job = {"evaluators": ["wide"], "dataset": "wide", "config": batch}
     job_id = client.post("/v1/jobs", json=job).json()["id"]
     client.get(f"/v1/jobs/{job_id}/events")

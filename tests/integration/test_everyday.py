@@ -76,7 +76,8 @@ def test_a_workbook_becomes_jobs_with_names_and_figures(client: Client, url: str
         None,
     )
     assert (second.mean, second.pass_rate) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
-    assert (second.previous, second.change) == (jobs[0].id, None)  # failed rows count in another way
+    # None, because the jobs count failed rows differently
+    assert (second.previous, second.change) == (jobs[0].id, None)
     told = "not compared by its mean (its last two jobs did not score the same rows, or count failed rows differently"
     assert told in command(url, "datasets", "scores", "qa")
     shown = [command(url, "jobs", "show", job.id) for job in jobs]
@@ -324,7 +325,7 @@ def test_people_label_rows_of_a_job(client: Client, url: str) -> None:
         *(0, "France?", "Paris", ()),
     )
     assert bob.index == 1
-    assert client.labels.next("review", by="carl") is None  # both rows are taken by others
+    assert client.labels.next("review", by="carl") is None  # others hold both rows
     again = client.labels.next("review", by="bob")
     assert again is not None
     assert again.index == 1
@@ -344,9 +345,9 @@ def test_people_label_rows_of_a_job(client: Client, url: str) -> None:
     ] == [
         *((0, True, "ann", "sure"), (1, True, "bob", "")),
     ]
-    assert len(client.labels.row("review", 0).results) == 1  # results are shown once there is a label
+    assert len(client.labels.row("review", 0).results) == 1  # results are shown only once there is a label
     assert client.labels.rows("review", limit=1).next_after == 0
-    for one in (job, later):  # outputs come from the data set, so the labels count for every job over it
+    for one in (job, later):  # the outputs come from the data set, so the labels apply to every job over it
         (found,) = client.jobs.agreement(one.id, queue="review")
         assert (found.label, found.rows, found.unlabelled, found.accuracy) == ("queue review", 2, 1, 0.5)
     assert client.jobs.agreement(later.id)[0].label == "label queues"
@@ -355,7 +356,7 @@ def test_people_label_rows_of_a_job(client: Client, url: str) -> None:
     client.jobs.delete(job.id, force=True)
     client.datasets.delete("to-label", force=True)
     client.jobs.delete(later.id)
-    assert client.labels.row("review", 0).row["gold"] == "Paris"  # the queue keeps its rows
+    assert client.labels.row("review", 0).row["gold"] == "Paris"  # the queue keeps the rows that it was made with
     command(url, "labels", "delete", "review")
     with pytest.raises(NotFound):
         client.labels.get("review")
@@ -402,7 +403,7 @@ def test_cases_are_kept_with_a_version_and_run(client: Client, url: str, tmp_pat
     with pytest.raises(InvalidRequest, match="3 of the evaluator's cases do not hold") as refused:
         client.evaluators.update("kept-cases", broken, require_cases=True)
     assert [one.field for one in refused.value.problems] == ["cases.right", "cases.wrong", "cases.none"]
-    updated = client.evaluators.update("kept-cases", broken)  # keeps the cases, and reports which fail
+    updated = client.evaluators.update("kept-cases", broken)  # an update keeps the cases, and reports which fail
     assert updated.version == 2
     assert [(one.case, one.problem) for one in updated.failing_cases or ()] == [
         ("right", "score 0.5, not 1 ± 0.05"), ("wrong", "score 0.5, not <= 0.1"), ("none", "score 0.5, not KeyError")
@@ -410,7 +411,7 @@ def test_cases_are_kept_with_a_version_and_run(client: Client, url: str, tmp_pat
     report = client.check("kept-cases@2")
     assert (report.ok, len(report.failing_cases)) == (False, 3)
     assert client.check(broken, cases=[{"outputs": 1, "expect": "0.4..0.6"}]).ok
-    # other cases make another version
+    # with other cases, it is a new version
     assert client.evaluators.update("kept-cases", broken, cases=CASES[:1]).version == 3
     assert client.evaluators.get("kept-cases").failing_cases is None
     with pytest.raises(InvalidRequest, match="invalid") as refused:
@@ -461,7 +462,7 @@ def test_login_without_a_terminal_asks_for_nothing(url: str, tmp_path: Path) -> 
 
 
 def test_a_saved_key_goes_to_its_own_host_alone(url: str, tmp_path: Path) -> None:
-    """A second host needs a key: the client must ask for one, and not send the key of the first host."""
+    """A second host needs a key: the client must say so, and not send the first host's key."""
     home = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
     data = new_home(tmp_path)
     keyed = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path / 'keyed.db'}"}

@@ -1,4 +1,4 @@
-"""Integers that JavaScript cannot hold reach it exactly where that is asked for, else with a warning that names the path."""
+"""Integers that JavaScript cannot hold reach it exactly if a setting asks for that, or else with a warning that names the path."""
 
 from dataclasses import replace
 from typing import Any, Literal

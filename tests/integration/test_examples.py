@@ -1,4 +1,4 @@
-"""The evaluators that the workbench starts people with, in every language, on a real host."""
+"""The workbench's examples of evaluators, in every language, on a real host."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ NAMES = json.loads((FOLDER / "order.json").read_text())
 EXAMPLES = {name: json.loads((FOLDER / name / "example.json").read_text()) for name in NAMES}
 SUFFIXES = {"python": "py", "javascript": "js", "typescript": "ts"}
 
-Case = tuple[dict[str, Any], float | str]  # a row, and its score or the text of its error
+Case = tuple[dict[str, Any], float | str]  # a row, with its score or the text of its error
 MISSING: Case = ({"inputs": {}, "outputs": "Paris"}, "no correct_answer")
 
 
@@ -28,7 +28,7 @@ def answer(expected: Any, found: Any, score: float | str) -> Case:
 
 
 def traced(score: float | str, *units: dict[str, Any], **inputs: float) -> Case:
-    """Return a trace of a root span with the first unit, and of one child with each of the others."""
+    """Return a case whose trace has a root span with the first unit, and a child with each of the others."""
     spans = [{"name": "s", "attributes": {"ag": {"metrics": {"unit": unit}}}, "children": []} for unit in units]
     root = {"a1": {**spans[0], "children": spans[1:]}}
     return ({"inputs": inputs, "outputs": "x", "trace": {"spans": root}}, score)

@@ -1,4 +1,4 @@
-"""Live traffic of one workspace while another one's exporter and calls go on: what is refused, and what it costs the host."""
+"""Hostile live traffic from one workspace while others send traces and calls: what is refused, and what it costs the host."""
 
 import gzip
 import json
@@ -24,7 +24,7 @@ GRACE_S = 2
 
 
 class Host:
-    """A host with workspaces of two attackers and of a neighbour."""
+    """A host with the workspaces of two attackers and a neighbour."""
 
     def __init__(self, server: Server, *keys: str) -> None:
         self.server = server
@@ -42,7 +42,7 @@ class Host:
 
     @contextmanager
     def neighbour_works(self) -> Iterator[list[float]]:
-        """Let the neighbour call all the time, and check that every answer was right; yields the durations."""
+        """Let the neighbour call all the time, and check that every answer is right; yield the durations."""
         done, wrong, took = threading.Event(), list[object](), list[float]()
 
         def call() -> None:
@@ -125,7 +125,7 @@ def test_a_few_kilobytes_of_spans_cost_the_host_nothing(
         answer = host.attacker.post(PATH, content=body, headers=headers)
         assert answer.status_code in statuses, answer.text
         calls = len(took)
-    assert host.cpu_s - before < 1 + calls * 0.05  # each of these took 13 to 24 seconds once
+    assert host.cpu_s - before < 1 + calls * 0.05  # each of these once took 13 to 24 seconds
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""The HTTP API of a real host: results, the one error shape, what is refused, callers that misbehave."""
+"""The HTTP API of a real host: results, the common form of errors, what is refused, callers that misbehave."""
 
 import concurrent.futures
 import contextlib
@@ -145,7 +145,7 @@ def test_a_body_over_its_limit_is_refused_before_it_is_read_whole(server: Server
         for _ in range(64):
             yield b"x" * (1 << 20)
 
-    with contextlib.suppress(httpx.TransportError):  # it may close the connection while we still send
+    with contextlib.suppress(httpx.TransportError):  # the host may close the connection while the test still sends
         assert server.client.post("/v1/evaluate", content=endless()).status_code == 413
     assert server.client.get("/healthz").status_code == 200
 
@@ -217,12 +217,12 @@ def test_a_client_that_hangs_up_frees_the_sandbox(server: Server) -> None:
     for _ in range(4):
         with pytest.raises(httpx.ReadTimeout):
             server.client.post("/v1/evaluate", json={"evaluator": slow, "inputs": {"s": 90}}, timeout=0.3)
-    # the client would wait for a minute, and the rows that nobody reads would take longer
+    # if the host waited for the abandoned rows, this call would take over a minute
     assert post(server, evaluator=slow, inputs={"s": 0}).json()["score"] == 1.0
 
 
 def test_the_openapi_examples_are_true(tmp_path: Path) -> None:
-    # names from the examples are free there, and models on their hosts may be asked
+    # a new host, where the examples' names are free and the hosts of their models are allowed
     own = {
         "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path / 'host.db'}",
         "EVALUATOR_HOST_JUDGE_HOSTS": '["api.openai.com"]',

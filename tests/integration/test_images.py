@@ -1,4 +1,4 @@
-"""The runtime image is built by a real engine, is rebuilt when it must be, and refuses what cannot run."""
+"""A real engine builds the runtime image, and rebuilds it if necessary; what cannot run is refused."""
 
 import tarfile
 from dataclasses import replace
@@ -39,7 +39,7 @@ def client() -> Any:
 
 
 def parts(folder: Path, runner: str = "print(1)") -> dict[str, Any]:
-    """Return the inputs of a build, with runners and tools of its own."""
+    """Return the inputs of a build, with stand-ins for runners and tools."""
     files = {
         "runtimes/python/runner.py": runner,
         "runtimes/python/tests/test_runner.py": "",

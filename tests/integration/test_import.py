@@ -1,4 +1,4 @@
-"""Imports as users meet them: a configuration on the command line and on a host, a job over what was imported."""
+"""Imports of configurations as users do them: on the command line and on a host, then a job over what was imported."""
 
 import json
 import os

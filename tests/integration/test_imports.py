@@ -1,4 +1,4 @@
-"""An import stops only what uses it: well-known packages that are not pinned, in whole files, and no score that lies."""
+"""If a well-known package is not pinned, its import stops only code that uses it, also in whole files, and no score is wrong."""
 
 import pytest
 

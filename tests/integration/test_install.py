@@ -1,4 +1,4 @@
-"""The package as its users install it: built from a checkout by the standard tools, and installed outside the checkout."""
+"""The package as users install it: built from a checkout with the standard tools, and installed outside the checkout."""
 
 import hashlib
 import json
@@ -60,7 +60,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def built(checkout: Path) -> Path:
-    """The folder of the sdist and the wheel that `uv build` makes."""
+    """The folder with the sdist and the wheel that `uv build` makes."""
     out = checkout.parent / "dist"
     done(UV, "build", "--out-dir", out, ".", cwd=checkout)
     return out
@@ -137,13 +137,13 @@ def scores(folder: Path, names: Iterable[str], *command: str | Path, **environme
 
 @pytest.mark.long
 def test_the_wheel_scores_in_three_languages(installed: Path, tmp_path: Path) -> None:
-    """The wheel is made from the sdist; the commands of docs/install.md install it by pip and uvx, below."""
+    """The wheel is made from the sdist; tests below install it with pip and uvx, by the commands in docs/install.md."""
     scores(tmp_path, PROGRAMS, installed / "evaluator-host")
 
 
 @pytest.mark.long
 def test_pip_installs_a_checkout(checkout: Path, installed: Path, tmp_path: Path) -> None:
-    """Requirements come from the environment, since pip installs the same ones as for the wheel."""
+    """The requirements come from the existing environment, since pip would install the same ones as for the wheel."""
     target = tmp_path / "target"
     quiet = ("install", "--quiet", "--no-compile", "--no-deps")
     done(installed / "python", "-m", "pip", *quiet, "--target", target, checkout, cwd=tmp_path)
@@ -152,7 +152,7 @@ def test_pip_installs_a_checkout(checkout: Path, installed: Path, tmp_path: Path
 
 @pytest.mark.long
 def test_pipx_installs_the_wheel(built: Path, tmp_path: Path) -> None:
-    """Installed by uv like `installed`, whose scores are tested; here it is enough that the command starts."""
+    """`installed` is made in the same way, and its scores are tested; here it is enough that the command starts."""
     homes = {"PIPX_HOME": str(tmp_path / "pipx"), "PIPX_BIN_DIR": str(tmp_path / "bin"), "PIPX_DEFAULT_BACKEND": "uv"}
     done(UV, "tool", "run", "--from", "pipx[uv]", "pipx", "install", wheel(built), cwd=tmp_path, **homes)
     assert done(tmp_path / "bin/evaluator-host", "version", cwd=tmp_path).startswith("evaluator-host ")
@@ -160,7 +160,7 @@ def test_pipx_installs_the_wheel(built: Path, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_commands_of_the_page_for_pip_score(built: Path, installed: Path, tmp_path: Path) -> None:
-    """As printed in docs/install.md; pip finds the requirements installed, because unpacking them would take 10 s."""
+    """The commands are run as in docs/install.md; the requirements are already installed, because that would take 10 s."""
     done(UV, "pip", "uninstall", "--quiet", "--python", installed / "python", "evaluator-host", cwd=tmp_path)
     assert not (installed / "evaluator-host").exists()
     printed = page_commands(0, built, installed, tmp_path)
@@ -176,7 +176,7 @@ def test_the_commands_of_the_page_for_uvx_score(built: Path, tmp_path: Path) -> 
 
 
 def page_commands(number: int, built: Path, programs: Path, folder: Path) -> str:
-    """Run the commands of the page with the path of the wheel, and return what the last one prints."""
+    """Run the page's commands with the path of the wheel, and return what the last one prints."""
     printed = ""
     for command in commands_of("From the package", number):
         line = command.replace(wheel(built).name, str(wheel(built)))
@@ -187,7 +187,7 @@ def page_commands(number: int, built: Path, programs: Path, folder: Path) -> str
 
 @pytest.mark.long
 def test_make_run_serves_what_the_page_asks(tmp_path: Path) -> None:
-    """The files that `make setup` makes count as made, because other tests run from them."""
+    """The files from `make setup` are reused, because other tests run from them."""
     serve, ask = commands_of("From a checkout")
     port = str(free_port())
     made = {

@@ -1,4 +1,4 @@
-"""Pages and commands read a job: single rows, a text, failures by group, what ran, pairs of two jobs."""
+"""Pages and commands read a job: single rows, a search, groups of failures, the evaluators that ran, pairs of two jobs."""
 
 import json
 from collections.abc import Iterator
@@ -200,7 +200,7 @@ def test_two_jobs_are_paired_row_by_row(client: Client, jobs: list[str]) -> None
     pairs = client.jobs.pairs(*jobs)
     assert (pairs.metric, pairs.n, pairs.binned) == ("score", 1999, False)
     assert sum(point.count for point in pairs.points) == 1999
-    # an output without letters scored 0 before, and 0.3 because nothing was there after
+    # row 10 has an output without letters, which scored 0 in the first job and 0.3 in the second
     assert pairs.points[0].row == 10
     assert (pairs.points[0].before, pairs.points[0].after) == (0.0, 0.3)
     assert client.jobs.pairs(*jobs, metric="unknown").points == ()
@@ -214,7 +214,7 @@ def test_two_jobs_are_paired_row_by_row(client: Client, jobs: list[str]) -> None
     assert all(one.before is None or (one.after or 0) > one.before for one in better)
     worse = list(client.jobs.changes(*jobs, better=False))
     assert (len(better), len(worse)) == (1201, compared.regressed)
-    every = list(client.jobs.changes(*jobs, evaluator="evaluator 1"))  # read in pages of 1,000
+    every = list(client.jobs.changes(*jobs, evaluator="evaluator 1"))  # the client reads pages of 1,000
     assert sorted(one.row for one in (*better, *worse)) == [one.row for one in every]
     assert [row.index for row in client.jobs.first_rows(jobs[0], 2, sort="row")] == [0, 1]
 

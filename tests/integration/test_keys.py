@@ -1,4 +1,4 @@
-"""Keys of a real host, on both databases: who gets in, who no longer gets in, and what every caller is told."""
+"""Keys of a real host, on both databases: which keys are accepted, which no longer are, and what callers are told."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from tests.databases import ENGINES, Databases
 from tests.keyed import BODY, bearer, eventually, is_problem, make_key, revoke_key
 from tests.server import Server
 
-# The host remembers keys without end here, so that it has to notice each change of one.
+# here the host trusts cached keys for an hour, so that it has to notice each change of a key
 TRUSTS = "from evaluator_host.platform.http.auth import keyring\nkeyring._TRUSTED_S = 3600.0"
 
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A host with a key of workspace acme, and its database."""
+    """A host with a key for workspace acme, and its database."""
 
     server: Server
     url: str

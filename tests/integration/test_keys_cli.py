@@ -1,4 +1,4 @@
-"""The commands over keys and the audit log, as an operator uses them."""
+"""The commands for keys and the audit log, as operators use them."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""When a host wants keys, and where it then listens: before the first one, after it, and on other addresses."""
+"""When a host requires keys, and where it may listen: before there is a key, afterwards, and on other addresses."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A run of the tests that is killed leaves processes, an engine and folders; the start of the next run removes them."""
+"""If a run of the tests is killed, it leaves processes, an engine and folders; the next run removes them when it starts."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""A library that does not fit into the memory of a sandbox is `memory_limit`, with the size that it needs."""
+"""If a library does not fit into a sandbox's memory, the error is `memory_limit`, with the size that it needs."""
 
 import re
 

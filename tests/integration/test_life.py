@@ -27,12 +27,13 @@ FAST = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
 
 def environment(backend: str) -> dict[str, str]:
     engine = {"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {}
-    return {**PREWARMED, "EVALUATOR_HOST_STOP_GRACE_S": "1", **engine}  # endless rows, which the host has to end
+    # the grace period is short, because the host has to end endless rows
+    return {**PREWARMED, "EVALUATOR_HOST_STOP_GRACE_S": "1", **engine}
 
 
 @contextlib.contextmanager
 def slow_row(server: Server) -> Iterator[None]:
-    """A row that runs and outlasts the test, on a connection of its own."""
+    """Start a row that runs longer than the test, on a connection of its own."""
     mark = f"begun-{secrets.token_hex(6)}"
     body = json.dumps({"evaluator": {"code": SLOW.format(mark=mark), "limits": {"timeout_s": 100}}})
     caller = subprocess.Popen(
@@ -54,7 +55,7 @@ def slow_row(server: Server) -> Iterator[None]:
 
 
 def has_begun(mark: str) -> bool:
-    """Whether a row has made this file in the sandbox of whatever host."""
+    """Whether a row has made this file in a sandbox, whatever host started it."""
     roots = Path("/proc").glob("[0-9]*/root")
     return any(os.path.exists(root / "tmp" / mark) for root in roots)  # noqa: PTH110 - `Path.exists` raises for a process that ends
 
@@ -78,7 +79,7 @@ def test_the_next_start_removes_the_temporary_folder_of_a_killed_host_of_several
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_clean_stop_leaves_nothing(backend: str, tmp_path: Path) -> None:
-    command = COMMAND if backend == "bubblewrap" else None  # a process that was not forked from the tests
+    command = COMMAND if backend == "bubblewrap" else None  # for bubblewrap a process that is not forked from the tests
     with Server(backend, command=command, log=tmp_path / "log", environment=environment(backend)) as server:
         assert server.client.post("/v1/evaluate", json={"evaluator": {"code": FAST}}).json()["score"] == 1.0
         with slow_row(server):

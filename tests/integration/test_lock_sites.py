@@ -1,4 +1,4 @@
-"""Locks from indexes of these tests, for things that real indexes do not offer: faults, hostile answers, credentials."""
+"""Locks made with the tests' own indexes, for things that real indexes do not have: faults, hostile answers, credentials."""
 
 import asyncio
 import threading
@@ -151,7 +151,7 @@ async def test_a_version_without_a_hash_is_refused(tmp_path: Path) -> None:
 
 
 def processes_with(text: str) -> list[str]:
-    """Return the programs whose environment has a text, as the kernel reports it."""
+    """Return the programs whose environment contains `text`, according to the kernel."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:

@@ -29,7 +29,7 @@ PROXY = os.environ.get("HTTPS_PROXY")
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> IndexSettings:
-    """The real indexes, through whatever proxy this machine uses."""
+    """The settings for the real indexes, with the proxy that this machine uses."""
     cache = tmp_path_factory.mktemp("downloads")
     return IndexSettings(cache_dir=cache, ca_file=Path(CA_FILE) if CA_FILE else None, proxy=PROXY)
 

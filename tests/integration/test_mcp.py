@@ -1,4 +1,4 @@
-"""The tools of coding agents, by the official client: over standard input and output, without a host and with one."""
+"""The tools for coding agents, called with the official client over standard input and output, with and without a host."""
 
 import json
 import os
@@ -40,7 +40,7 @@ async def tools(*arguments: str) -> AsyncIterator["Client"]:
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "evaluator_host", "mcp", *arguments], env=environment
     )
-    # by default it writes to what was standard error when its module was imported, perhaps that of another test
+    # by default the client writes to what was standard error when its module was imported, perhaps another test's
     async with Client(stdio_client(command, errlog=sys.stderr)) as client:
         yield client
 

@@ -1,4 +1,4 @@
-"""Migration as users meet it: a folder on the command line, the API, the client."""
+"""Migration as users do it: a folder on the command line, the API, the client."""
 
 import json
 import os

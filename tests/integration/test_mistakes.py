@@ -1,5 +1,5 @@
-"""Each of the natural mistakes in `mistakes.py` is answered with what happened, what was meant and what to do. The
-answer uses the words of its place: fields of the API over HTTP, options on the command line, labels on the pages.
+"""For each natural mistake in `mistakes.py`, the host says what happened, what was meant and what to do. It does so in the
+words of the place: fields of the API over HTTP, options on the command line, labels on the pages.
 """
 
 import json
@@ -75,7 +75,7 @@ def test_mistakes_in_code_are_answered_with_what_to_do(
 
 
 def in_page_words(answers: list[str]) -> list[str]:
-    """Return answers as the pages say them."""
+    """Return answers in the words in which the pages show them."""
     ended = subprocess.run(
         [
             executable.ROOT_DIR + "/bin/node",

@@ -1,6 +1,6 @@
-"""npm packages that bring others along (`bundledDependencies`, a shrinkwrap) or a broken source map: they load and score.
+"""npm packages that contain other packages (`bundledDependencies`, a shrinkwrap) or a broken source map: they load and score.
 
-What they name outside of the registry is not asked.
+Addresses outside the registry that they name are never requested.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""An evaluator that reads outputs, over 500 rows without a column of that name: it never gets a mean of 0."""
+"""An evaluator reads outputs, but 500 rows have no column called outputs: it never gets a mean of 0."""
 
 import json
 import os
@@ -40,7 +40,7 @@ FREE = {
     "takes the column": "def score(reply, expected):\n    return float(reply == expected)\n",
 }
 FEW = {"limit_samples": 2}
-"""Few rows, for jobs of which these tests only check whether they are created."""
+"""Configuration with few rows, for jobs of which the tests only check whether they are created."""
 SUGGESTED = "no column gives outputs; support has id, question, expected, reply; did you mean outputs=reply?"
 ENVIRONMENT = {**os.environ, "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
 

@@ -1,4 +1,4 @@
-"""Packages that evaluators pin, many in one set: each is imported and used once in a sandbox, as it is on a desk."""
+"""Packages that evaluators pin, many in one set: each can be imported and used in a sandbox, as outside of one."""
 
 import textwrap
 from typing import Final
@@ -12,7 +12,7 @@ pytestmark = [
     pytest.mark.long("hundreds of packages from the index; test_pinned_most.py has a case of each kind"),
     pytest.mark.parametrize("service", ["bubblewrap"], indirect=True),
 ]
-# By set, by pin: statements, and an expression that is true after them.
+# by set and pin: statements, and an expression that must be true after them
 SETS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     "words": {
         "rank-bm25==0.2.2": (

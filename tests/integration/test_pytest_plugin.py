@@ -1,4 +1,4 @@
-"""The pytest plugin in runs of its own, as its users have it: the example of its page, its failures, xdist, a host."""
+"""The pytest plugin in separate runs, as its users have it: the example on its page, failures, xdist, a host."""
 
 import json
 import os

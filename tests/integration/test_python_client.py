@@ -1,4 +1,4 @@
-"""The Python client alone, built and installed as its users have it, against a real host."""
+"""The Python client alone, built and installed as users do it, with a real host."""
 
 import os
 import shutil
@@ -39,7 +39,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment that has the client and what it brings."""
+    """The interpreter of an environment that has the client and its requirements."""
     home = tmp_path_factory.mktemp("bare") / "venv"
     done(UV, "venv", "--quiet", "--python", sys.executable, home)
     done(UV, "pip", "install", "--quiet", "--python", home / "bin" / "python", wheel)
@@ -57,7 +57,7 @@ def test_it_brings_little_and_nothing_of_the_host(python: Path, wheel: Path) -> 
     installed = next((python.parents[1] / "lib").glob("python3.*/site-packages"))
     assert sum(file.stat().st_size for file in installed.rglob("*") if file.is_file()) <= 15 * MB
     assert not (installed / "evaluator_host").exists()
-    with zipfile.ZipFile(wheel) as archive:  # the wheel has other files than the host, so that both can be installed
+    with zipfile.ZipFile(wheel) as archive:  # the wheel must not have files of the host, so that both can be installed
         assert {name.partition("/")[0].partition("-")[0] for name in archive.namelist()} == {"evaluator_host_client"}
 
 

@@ -79,7 +79,7 @@ def server(index: Index, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 
 
 def built(server: Server, pin: str, **asked: str) -> str:
-    """Have a set built, and return its key."""
+    """Build a set, and return its key."""
     key: str = server.client.post(SETS, json={"packages": [pin], **asked}).json()["key"]
     assert "event: ready" in server.client.get(f"{SETS}/{key}/events").text
     return key

@@ -1,4 +1,4 @@
-"""The packages that evaluators are seen to use, installed from the real indexes and doing real work on each backend."""
+"""Packages that evaluators are known to use, installed from the real indexes and used for real work on each backend."""
 
 import re
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.
 
 @dataclass(frozen=True)
 class Case:
-    """An evaluator that needs its packages to get the score `score`."""
+    """An evaluator that gets the score `score` only with its packages."""
 
     packages: tuple[str, ...]
     code: str
@@ -223,7 +223,7 @@ export function evaluate(inputs, outputs, trace) {
 }
 
 
-# In a container, files arrive differently and the kernel allows other calls: native code shows both.
+# native code, because in a container files arrive differently and the kernel allows other calls
 NUMPY = Case(
     ("numpy==2.1.0",),
     "import numpy as np\ndef evaluate(inputs, outputs, trace):\n    return float((np.ones((99, 99)) @ np.ones((99, 99))).max())\n",
@@ -243,7 +243,7 @@ ON_BACKENDS = {
 @pytest.mark.parametrize(("service", "case"), ON_BACKENDS.values(), ids=ON_BACKENDS, indirect=["service"])
 async def test_a_real_set_does_real_work(service: Service, case: Case) -> None:
     evaluator = Evaluator(code=case.code, language=case.language, packages=case.packages)
-    for _ in range(2):  # twice, because each row must find the package's state as new
+    for _ in range(2):  # twice, because each row must find the package in its initial state
         result = await service.evaluate(evaluator, Row(**case.row))
         assert result.error is None, result.error
         assert result.score == case.score

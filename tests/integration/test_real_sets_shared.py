@@ -15,7 +15,7 @@ from tests.conftest import settings
 from tests.counting import dead_index
 from tests.real_sets import BINARY, PLAIN, TEXTS
 
-# The same on both backends: installing and listing. Sets as images are in test_docker_packages.py.
+# installing and listing are the same on both backends; test_docker_packages.py tests sets as images
 pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT

@@ -1,4 +1,4 @@
-"""The newcomer's path by command and client, against a real host process: evaluators, a data set, jobs, a comparison."""
+"""A newcomer's path with commands and the client, on a real host: evaluators, a data set, jobs, a comparison."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Package sets through a real registry: moved whole, and refused if the registry lies or does not answer."""
+"""Package sets through a real registry: they are moved completely, and refused if the registry lies or does not answer."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""A set that one host pushed runs on another one that reaches no index; sets that do not fit there are refused."""
+"""A set that one host pushed runs on another host that cannot reach an index; sets that do not fit there are refused."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ def host(tmp_path: Path) -> Host:
 
 @pytest.fixture
 async def service(host: Host) -> AsyncIterator[Service]:
-    """A host without any sets that reaches no index."""
+    """A service without package sets that cannot reach an index."""
     async with open_engine(host.settings()) as opened:
         yield opened
 
@@ -101,7 +101,7 @@ async def pushed(made: Set, reference: str) -> str:
 
 
 def module_set(folder: Path, code: str, target: Any = OWN, *, resolved: str = "") -> Set:
-    """Return a set with one module, which a host imports when it tries the set."""
+    """Return a set with one module, which a host imports to try the set."""
     (folder / "one-1.0.0.dist-info").mkdir(parents=True)
     (folder / "one-1.0.0.dist-info" / "RECORD").write_text("one.py,,\n")
     (folder / "one.py").write_text(code)
@@ -111,7 +111,7 @@ def module_set(folder: Path, code: str, target: Any = OWN, *, resolved: str = ""
 
 
 def nothing_of(host: Host) -> bool:
-    """Whether nothing was installed, not even in part."""
+    """Whether nothing was installed on a host, not even in part."""
     staged = list((host.shelf / "build" / "staging").iterdir())
     return not staged and not list(host.shelf.glob("*/env.json")) and not list((host.shelf / "sets").iterdir())
 

@@ -27,7 +27,7 @@ NOWHERE = "tcp://127.0.0.1:1"  # address of a Docker engine that does not exist
 
 @pytest.fixture
 def registry(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
-    """The registry of all tests, or one that needs tokens, with a user whom `docker login` knows."""
+    """The registry that all tests share, and one that needs tokens, with a user who has used `docker login`."""
     if request.param == "open":
         yield request.getfixturevalue("registry_server")
         return
@@ -45,7 +45,7 @@ def registry(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
     ("backend", "registry"), [("bubblewrap", "open"), ("docker", "with tokens")], indirect=["registry"]
 )
 async def test_a_set_reaches_another_machine_by_http(backend: str, registry: Registry, tmp_path: Path) -> None:
-    """On the bubblewrap backend there is no Docker engine."""
+    """With the bubblewrap backend, there is no Docker engine."""
     repository = f"{registry.name}/over/http"
     with package_index.serving() as index:
         pin = index.add("posted", "said = 'far'\n")
@@ -66,7 +66,7 @@ async def test_a_set_reaches_another_machine_by_http(backend: str, registry: Reg
         assert [found.broken for found in await service.environments.verify()] == [()]
     third = Host(tmp_path / "third", backend, index=None)
     settings = _settings(third).model_copy(update={"packages_from": repository})
-    async with open_engine(settings) as service:  # a host that knows the lock, as a node of a cluster does
+    async with open_engine(settings) as service:  # a host that has the lock, like a node of a cluster
         result = await service.evaluate(
             Evaluator(LABEL.format("posted"), packages=(pin,)), Row(), caller=Caller(lock=lock)
         )
@@ -79,7 +79,7 @@ async def test_a_set_reaches_another_machine_by_http(backend: str, registry: Reg
 
 
 async def _unknown(repository: str, tmp_path: Path) -> None:
-    """Check the messages for a wrong password, and for none."""
+    """Check the messages for a wrong password and for a missing one."""
     host = Host(tmp_path / "fourth", "docker", index=None)
     async with open_engine(_settings(host)) as service:
         for content in ((tmp_path / "config.json").read_text().replace('"auth": "', '"auth": "eDp5'), "{}"):
@@ -140,7 +140,7 @@ def _ending_early(registry: str, layer: str) -> Iterator[str]:
             self.wfile.write(whole[: len(whole) // 2] if self.path.endswith(layer) else whole)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Half) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -185,7 +185,7 @@ def _endless(what: str) -> Iterator[tuple[str, list[int]]]:
                     written.append(1 << 20)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Endless) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

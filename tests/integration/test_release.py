@@ -1,4 +1,4 @@
-"""The files that `make release` makes: complete, with correct sums, the same bytes each time, and usable on a bare
+"""The files that `make release` makes: they are complete, have correct checksums, are the same bytes each time, and can be used on a bare
 machine."""
 
 import hashlib
@@ -56,11 +56,11 @@ def make_release(target: Path, *, tree: Path = ROOT, image: str = "", **environm
 
 
 def copy_tree(target: Path) -> dict[str, str]:
-    """Copy what git lists, as it is now, beside a link to this .venv; return variables that tell git of the copy."""
+    """Copy the files that git lists, as they are now, with a link to this .venv; return variables that make git use the copy."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, target / name)  # with the time of now
+        shutil.copy(ROOT / name, target / name)  # so that the copies have the present time
     (target / ".venv").symlink_to(ROOT / ".venv")
     about = ["git", "rev-parse", "--absolute-git-dir"]
     folder = subprocess.run(about, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
@@ -121,7 +121,7 @@ def test_every_part_has_the_same_version() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1200)  # it makes two releases
+@pytest.mark.timeout(1200)  # the test makes two releases
 def test_the_saved_image_is_the_same_again_and_scores_on_an_engine_that_loads_it(tmp_path: Path) -> None:
     engine = {"DOCKER_HOST": engine_address()}
     image = "evaluator-host/release:test"
@@ -133,7 +133,7 @@ def test_the_saved_image_is_the_same_again_and_scores_on_an_engine_that_loads_it
         return done.stdout
 
     dist = make_release(tmp_path / "dist", image=image, **engine)
-    docker("rmi", "--force", image)  # and what the engine knows of its layers
+    docker("rmi", "--force", image)  # removes the image and the engine's cached layers
     elsewhere = copy_tree(tmp_path / "elsewhere")
     again = make_release(tmp_path / "again", tree=tmp_path / "elsewhere", image=image, **engine, **elsewhere)
     assert (again / "SHA256SUMS").read_text() == (dist / "SHA256SUMS").read_text()
@@ -155,4 +155,4 @@ def test_the_saved_image_is_the_same_again_and_scores_on_an_engine_that_loads_it
     finally:
         docker("rmi", "--force", f"evaluator-host:{VERSION}")
     names = {one["name"] for one in json.loads((dist / f"{IMAGE}.cdx.json").read_text())["components"]}
-    assert {"bubblewrap", "httpx", "obstore"} <= names  # the chart asks for rows in S3
+    assert {"bubblewrap", "httpx", "obstore"} <= names  # obstore, because the chart stores rows in S3

@@ -1,4 +1,4 @@
-"""Reports of `run` for CI systems, and the action, the template and the hook as these systems would run them."""
+"""Reports of `run` for CI systems; the GitHub action, the GitLab template and the pre-commit hook, run as these systems do."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A host that exports its own spans and metrics by the real SDK of OpenTelemetry, to a receiver over loopback."""
+"""A host that exports its own spans and metrics with OpenTelemetry's real SDK, to a receiver on loopback."""
 
 import gzip
 import subprocess
@@ -24,7 +24,7 @@ TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
 class Collector:
-    """An OTLP receiver over HTTP; `spans` and `points` are what it got, as dicts with the resource's attributes."""
+    """An OTLP receiver over HTTP; `spans` and `points` are what it received, as dicts with the resource's attributes."""
 
     def __init__(self) -> None:
         self.raw: list[bytes] = []
@@ -131,7 +131,7 @@ def test_a_request_continues_its_callers_trace_and_each_evaluation_is_a_span_in_
     (row,) = until(lambda: [one for one in collector.named("evaluate") if one["trace"] == TRACE])
     above = {one["id"]: one for one in collector.spans}
     between = above[row["parent"]]
-    # one of two parents: another process may have had the evaluator
+    # one of two parents, since another process may have had the evaluator
     assert request["id"] in (between["id"], between["parent"])
     assert row["evaluator_host.evaluator.digest"] == answer.json()["evaluator"]["digest"]
     assert (row["evaluator_host.evaluator.contract"], row["evaluator_host.status"]) == ("evaluate", "scored")

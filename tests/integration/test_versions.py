@@ -1,4 +1,4 @@
-"""Versions to choose from, of the real indexes and of one of our own."""
+"""Versions of packages that can be chosen, from the real indexes and from the tests' own index."""
 
 import os
 from pathlib import Path

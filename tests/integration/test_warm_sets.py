@@ -1,4 +1,4 @@
-"""A package set that was asked for ahead has a sandbox waiting on it, its packages imported."""
+"""A package set that was requested in advance has a sandbox waiting that has imported its packages."""
 
 import asyncio
 from pathlib import Path

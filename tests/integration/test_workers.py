@@ -1,4 +1,4 @@
-"""A host of several processes behind one port (`serve --workers`): callers see one host, also when one of them dies."""
+"""A host with several processes behind one port (`serve --workers`): callers see one host, even when a process dies."""
 
 import os
 import signal
@@ -51,7 +51,8 @@ def test_a_host_that_was_killed_starts_again_at_its_port_at_once(tmp_path: Path)
     with Server(data_dir=new_home(tmp_path), log=tmp_path / "log", environment=environment) as server:
         eventually(lambda: len(calling_processes(server)) == 1, within_s=60)
         (pid,) = calling_processes(server)
-        with connection_to(server, pid) as asking:  # the host closes it first, so the kernel keeps it for a minute
+        # the host closes this connection first, so the kernel keeps it for a minute
+        with connection_to(server, pid) as asking:
             asking.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
             while asking.recv(4096):
                 pass
@@ -87,7 +88,7 @@ def counted(server: Server) -> float:
 
 
 def test_an_evaluator_is_warm_in_one_process_whoever_is_asked(host: Server) -> None:
-    many(host)  # calls until the processes have found each other
+    many(host)  # make calls until the processes have found each other
     before = counted(host)
     found = many(host)
     cold = sum(not one["sandbox"]["warm"] for one in found)  # type: ignore[index]
@@ -97,7 +98,7 @@ def test_an_evaluator_is_warm_in_one_process_whoever_is_asked(host: Server) -> N
 
 @pytest.mark.long
 def test_what_is_no_call_reaches_the_first_process(host: Server) -> None:
-    for number in range(4):  # each of them is answered by some process
+    for number in range(4):  # any process may answer each of them
         with httpx.Client(base_url=host.url, timeout=60) as client:
             assert client.get("/readyz").status_code == 200
             assert client.get("/v1/nothing?x=%2F").status_code == 404
@@ -130,7 +131,7 @@ def test_connections_are_spread_over_the_processes(host: Server) -> None:
 
 
 def test_event_streams_of_a_key_are_counted_over_all_processes(host: Server) -> None:
-    """The first process has all of them, so the limit need not be divided."""
+    """The first process has all streams, so the limit need not be divided."""
     slow = {
         "code": "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(60)\n",
         "limits": {"timeout_s": 90},
@@ -140,7 +141,8 @@ def test_event_streams_of_a_key_are_counted_over_all_processes(host: Server) -> 
         made = [stack.enter_context(socket.create_connection(("127.0.0.1", host.port), timeout=60)) for _ in range(40)]
         held = set()
         for one in made:
-            held.add(owner_of(host, one))  # before the request, after whose refusal the host may close it
+            # noted before the request, because the host may close the connection after refusing it
+            held.add(owner_of(host, one))
             one.sendall(f"GET /v1/jobs/{job}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         assert len(held) == 2
         assert Counter(one.recv(1000)[9:12] for one in made) == {b"200": 16, b"429": 24}
@@ -156,7 +158,7 @@ def test_a_second_host_is_refused_the_port(host: Server, tmp_path: Path) -> None
 def test_a_killed_process_is_started_again_and_no_call_fails_on_new_connections(host: Server) -> None:
     (first,) = calling_processes(host)
     os.kill(first, signal.SIGKILL)
-    eventually(lambda: not psutil.pid_exists(first))  # connections that waited for it are reset
+    eventually(lambda: not psutil.pid_exists(first))  # until then, connections that wait for it are not reset
     many(host)
     until = time.monotonic() + 30
     while calling_processes(host) in ([], [first]) and time.monotonic() < until:
@@ -169,14 +171,14 @@ def test_a_killed_process_is_started_again_and_no_call_fails_on_new_connections(
 def test_it_stops_as_one(host: Server) -> None:
     pids = calling_processes(host)
     assert host.stop() == 0
-    # the kernel ends them after their last message
+    # the kernel ends the processes after their last message
     eventually(lambda: not any(map(psutil.pid_exists, pids)), within_s=5)
     assert "Traceback" not in host.log
 
 
 def test_calls_that_wait_are_limited_over_all_processes(tmp_path: Path) -> None:
-    """Two rows run and twenty wait, or one less in each process for other workspaces; each process alone would have
-    twenty."""
+    """In total two rows run and twenty wait, or one fewer in each process, for other workspaces; without a common limit each
+    process would let twenty wait."""
     environment = {
         "EVALUATOR_HOST_WORKERS": "2",
         "EVALUATOR_HOST_MAX_SANDBOXES": "2",
@@ -188,7 +190,7 @@ def test_calls_that_wait_are_limited_over_all_processes(tmp_path: Path) -> None:
         eventually(lambda: len(calling_processes(server)) == 1, within_s=60)
 
         def ask(number: int) -> None:
-            evaluator = {"code": f"{waits}# {number % 8}\n"}  # evaluators for each process
+            evaluator = {"code": f"{waits}# {number % 8}\n"}  # several evaluators, so that each process gets some
             with httpx.Client(base_url=server.url, timeout=60) as client, suppress(httpx.TransportError):
                 refused.append(client.post("/v1/evaluate", json={"evaluator": evaluator}).status_code)
 
