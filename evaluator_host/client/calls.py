@@ -1,4 +1,4 @@
-"""Describes requests to a host as data, and decodes the responses. Does no I/O."""
+"""Describes requests to a host as data, and decodes the responses. It does no I/O."""
 
 import hashlib
 import json
@@ -21,9 +21,9 @@ from ..types.json_values import InvalidJson, decode_json, encode_json, not_finit
 T = TypeVar("T")
 
 DEFAULT_URL: Final = "http://127.0.0.1:8710"
-_PROBLEMS: Final = 3  # most problems in the text of an error
+_PROBLEMS: Final = 3  # maximum number of problems in an error's message
 _CONNECT_S: Final = 5.0
-_LONGEST_PAUSE_S: Final = 10.0  # seconds of the longest pause, even if Retry-After asks for more
+_LONGEST_PAUSE_S: Final = 10.0  # longest pause in seconds, even if Retry-After asks for more
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _EVALUATOR_FIELDS: Final = ("code", "language", "contract", "packages", "threshold", "settings", "limits", "policy")
 _RARE_FIELDS: Final = ("python", "files", "path", "data", "models", "network", "secrets", "budget")
@@ -36,8 +36,8 @@ class Call(Generic[T]):
 
     Attributes:
       method: HTTP method.
-      path: From the root of the host, with the query.
-      answer: Type that the JSON body of the answer is read as; `NoneType` ignores the body.
+      path: Path from the root of the host, with the query.
+      answer: Type into which the JSON body of the answer is decoded; `NoneType` ignores the body.
       body: JSON as bytes, or pieces that are streamed.
       headers: Headers in addition to those of every request.
     """
@@ -70,7 +70,7 @@ def path_part(name: str) -> str:
 
 
 def query(**given: Any) -> str:
-    """Return the query string `?name=value&…` without arguments that are None; a list gives one pair for each item."""
+    """Return the query string `?name=value&…` of the arguments that are not None; a list gives a pair for each item."""
     named = {
         name: str(value).lower() if isinstance(value, bool) else value
         for name, value in given.items()
@@ -86,7 +86,7 @@ def evaluator_body(evaluator: Evaluator | str) -> dict[str, Any] | str:
 
 
 def evaluator_headers(evaluator: Evaluator | str) -> tuple[tuple[str, str], ...]:
-    """Return the header by which a balancer sends calls of one evaluator to one host: a digest of its code, or name."""
+    """Return the header by which a balancer sends an evaluator to one host: a digest of its code, or its name."""
     text = evaluator if isinstance(evaluator, str) else evaluator.code
     return (("Evaluator-Digest", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]),)
 
@@ -103,7 +103,7 @@ def pasted_body(evaluator: Evaluator) -> dict[str, Any]:
     whole = {**{name: getattr(evaluator, name) for name in _EVALUATOR_FIELDS}, **more}
     if evaluator.judge is None:
         return whole
-    made = ("code", "language", "contract", "models")  # fields that the host makes from the judge's form
+    made = ("code", "language", "contract", "models")  # fields that the host generates from the judge's form
     return {"judge": evaluator.judge, **{name: value for name, value in whole.items() if name not in made}}
 
 
@@ -128,7 +128,7 @@ def proof_body(
     *,
     job: str | None,
 ) -> dict[str, Any]:
-    """Return the rows to prove a migration on, as request JSON."""
+    """Return, as request JSON, the rows on which to prove a migration."""
     return {
         "rows": [row_body(row) for row in rows or ()],
         "dataset": dataset,
@@ -163,7 +163,7 @@ def read_answer(call: Call[T], response: httpx.Response) -> T:
     """Return the host's response decoded to the type that the call names.
 
     Raises:
-      HostUnreachable: the answer is not that of an Evaluator Host.
+      HostUnreachable: the answer does not come from an Evaluator Host.
       HostError: the host refused; the class is the one that the host raised.
     """
     if not response.is_success:
@@ -217,7 +217,7 @@ def _error_classes() -> dict[str, type[HostError]]:
     found, left = dict[str, type[HostError]](), [HostError]
     while left:
         kind = left.pop()
-        # the base class where several share a code, because a subclass may take other arguments
+        # keep the base class if several share a code, because a subclass may take other arguments
         found.setdefault(kind.code, kind)
         left.extend(kind.__subclasses__())
     return found
@@ -255,7 +255,7 @@ def host_url(given: str) -> str:
 
 
 def default_url() -> str:
-    """Return the URL of the host that the environment names, else of the one on this machine."""
+    """Return the URL of the host that the environment names, else that of a host on this machine."""
     port = os.environ.get("EVALUATOR_HOST_PORT", "")
     here = f"http://127.0.0.1:{port}" if port.isdecimal() and int(port) else DEFAULT_URL
     return os.environ.get("EVALUATOR_HOST_URL") or here
@@ -288,7 +288,7 @@ def http_options(url: str | None, *, key: str | None, timeout_s: float | None) -
 
 
 def unreachable(error: httpx.HTTPError, url: httpx.URL) -> HostUnreachable:
-    """Return a failed HTTP exchange as an exception that tells the caller what to do."""
+    """Return an exception for a failed HTTP exchange; its message tells the caller what to do."""
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
         other = "give the address of a running host: `--url`, EVALUATOR_HOST_URL or `evaluator-host login URL`"
         return HostUnreachable(f"nothing answers at {url}; start a host with `evaluator-host serve`, or {other}")

@@ -503,11 +503,11 @@ class JobVerbs(Verbs[TransportT]):
                 return
 
     async def _changes(self, job_id: str) -> AsyncGenerator[JobReport, None]:
-        """Yield the job whenever it changes; the last report is final."""
+        """Yield the job whenever it changes; the last report has its final state."""
         last: JobReport | None = None
         while True:
             came = False
-            with suppress(HostError):  # the request below raises the error again, unless only the connection broke
+            with suppress(HostError):  # the request below will raise the error again, unless only the connection broke
                 async with aclosing(self._events(job_id)) as reports:
                     async for report in reports:
                         came, last = True, report
@@ -522,7 +522,7 @@ class JobVerbs(Verbs[TransportT]):
                 await self._transport.sleep(_AGAIN_S)
 
     async def _events(self, job_id: str) -> AsyncGenerator[JobReport, None]:
-        """Yield the job at each event of the server, without its final state, until it or the connection ends."""
+        """Yield the job at each event of the server, without its final state, until the job or the connection ends."""
         call, rest = Call("GET", _path(job_id, "events"), JobReport), b""
         async with aclosing(self._transport.download(call)) as pieces:
             async for piece in pieces:
@@ -543,7 +543,7 @@ def job_body(
     name: str | None = None,
     **config: Any,
 ) -> dict[str, Any]:
-    """Return the body of a new job without `config` fields that have their defaults."""
+    """Return the body of a new job, without the fields of `config` that have their defaults."""
     defaults = {None, Executor.LOCAL, Replay.OFF, Failures.EXCLUDE}
     body = {
         "evaluators": [evaluator_body(one) for one in evaluators],

@@ -14,7 +14,7 @@ from .calls import Call, encode, query
 from .transport import NamedVerbs, TransportT, stream, verb
 
 _JSON_LINES: Final = (("Content-Type", "application/x-ndjson"),)
-_IMPORT_BYTES: Final = 8 << 20  # most bytes of one import request
+_IMPORT_BYTES: Final = 8 << 20  # maximum number of bytes in one import request
 _OF_THE_HOST: Final = ("operator", "created_at")
 
 
@@ -45,7 +45,7 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
         """
         body: dict[str, Json] = {name: value for name, value in asdict(model).items() if name not in _OF_THE_HOST}
         if not model.model:
-            del body["model"]  # a new model has its name in `name`
+            del body["model"]  # a new model has its name in the field `name`
         body |= {"allow_host": allow_host} if key is None else {"allow_host": allow_host, "key": key}
         return await self._transport.send(Call("POST", "/v1/models", RegisteredModel, encode(body)))
 

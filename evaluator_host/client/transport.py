@@ -2,7 +2,7 @@
 
 Every verb of the client is written once, as a coroutine or an async generator over a `Transport`, and decorated with
 `verb` or `stream`. `AsyncTransport` hands the coroutine to the caller, who awaits it. `SyncTransport` does blocking
-I/O, so the coroutine never suspends, and one step runs it to its end: no event loop, no thread.
+I/O, so the coroutine never suspends, and one step runs it to its end, without an event loop or a thread.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class Transport(ABC):
 
         Raises:
           HostUnreachable: nothing answers, or the connection broke.
-          HostError: the host refused; raised before the first piece.
+          HostError: the host refused; this is raised before the first chunk.
         """
         try:
             async with aclosing(self.pieces(call)) as pieces:
@@ -177,7 +177,7 @@ class Verbs(Generic[TransportT]):
 
 
 class Verb(Generic[P, T]):
-    """Type of a client method as users see it: it returns `T`, or a coroutine of `T` from an async client."""
+    """The type of a client method as users see it: it returns `T`, or in an async client a coroutine of `T`."""
 
     @overload
     def __get__(self, verbs: Verbs[SyncTransport], owner: object) -> Callable[P, T]: ...
@@ -189,7 +189,7 @@ class Verb(Generic[P, T]):
 
 
 class Stream(Generic[P, T]):
-    """Type of a client method that yields `T`: a generator, or an async generator from an async client."""
+    """The type of a client method that yields `T`: a generator, or in an async client an async generator."""
 
     @overload
     def __get__(self, verbs: Verbs[SyncTransport], owner: object) -> Callable[P, Generator[T, None, None]]: ...
@@ -261,7 +261,7 @@ class NamedVerbs(Verbs[TransportT], Generic[TransportT, ReportT]):
       NotFound: there is no such object.
     """
 
-    _PATH: ClassVar[str]  # path of the API
+    _PATH: ClassVar[str]  # path of these objects in the API
     _REPORT: ClassVar[Any]  # the type behind `ReportT`
 
     @verb

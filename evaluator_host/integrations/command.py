@@ -22,7 +22,7 @@ def mcp(
 
 
 async def _serve(run: Callable[[], Awaitable[None]]) -> None:
-    """Run the server; raise the first error of its tasks itself, without the exception groups of the SDK."""
+    """Run the server; raise the first error of its tasks, without the exception groups that the SDK puts around it."""
     try:
         await run()
     except BaseExceptionGroup as group:

@@ -1,8 +1,8 @@
 """`evaluator-host mcp`: tools for coding agents over the Model Context Protocol, by its official SDK.
 
-Without `--url` code runs in sandboxes of this process. With it, code runs on a running host, and its evaluators,
-data sets and jobs have tools too. Answers are bounded, since an agent reads them: long texts are cut, and of many
-failures the first are shown.
+Without `--url` code runs in sandboxes of this process. With `--url`, code runs on that host, and its evaluators, data
+sets and jobs have tools, too. Answers are short, because an agent reads them: long texts are cut, and only the first of
+many failures are shown.
 """
 
 from collections import Counter
@@ -48,7 +48,8 @@ from evaluator_host.types.warnings import RowWarnings
 _TEXT_CHARACTERS: Final = 4_000
 _ANSWER_BYTES: Final = 200_000
 _CUTS: Final = ((_TEXT_CHARACTERS, 1_000), (400, 100), (100, 20))
-"""Limits of characters of a text and items of a list or object, tried in turn until an answer is short enough."""
+"""Maximum characters of a string and items of a list or object, tried one after another until an answer is short
+enough."""
 _ROWS: Final = 500
 _SHOWN: Final = 10
 
@@ -70,7 +71,7 @@ Named = Annotated[str, Field(description="Name of a stored evaluator, with or wi
 
 @dataclass(frozen=True, slots=True)
 class _Hosts:
-    """Services of the tools: one to evaluate with, and the running host, if there is one."""
+    """The services of the tools: one that evaluates, and the running host, if there is one."""
 
     service: EvaluationService
     client: AsyncClient | None
@@ -78,7 +79,7 @@ class _Hosts:
 
 
 class _Server(MCPServer[_Hosts]):
-    """A server that answers wrong arguments in words that an agent can act on."""
+    """A server that explains wrong arguments in words on which an agent can act."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[_Hosts, Any] | None = None
@@ -274,7 +275,7 @@ async def explain_failures(
 
 
 def _require_file(path: Path) -> None:
-    """Refuse a path that is not a file: reading a pipe would block all other tools."""
+    """Refuse a path that is not a file, because reading a pipe would block all other tools."""
     if path.exists() and not path.is_file():
         raise InvalidRequest(f"{path} is a folder, a pipe or a device; give the path of a file with rows")
 
@@ -312,7 +313,7 @@ def _figures(results: list[EvaluationResult]) -> dict[str, Any]:
 
 
 def _brief(value: Any) -> dict[str, Any]:
-    """Return an answer as JSON with long texts, lists and objects cut."""
+    """Return an answer as JSON, with long strings, lists and objects cut."""
     found = decode_json(encode_json(value))
     cut: dict[str, Any] = {}
     for characters, items in _CUTS:
@@ -341,7 +342,7 @@ def _without_code(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def _told(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn the host's errors into errors of the tool, with what to do next."""
+    """Turn the host's errors into errors of the tool that say what to do next."""
 
     @wraps(tool)
     async def told(*args: Any, **kwargs: Any) -> Any:

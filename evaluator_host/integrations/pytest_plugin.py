@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _PROPERTY: Final = "evaluator_host"
 _ENOUGH: Final = 0.5
-_SHOWN: Final = 1000  # most characters that are shown of a part of a row
+_SHOWN: Final = 1000  # maximum number of characters to show of each part of a row
 _WARNINGS_SHOWN: Final = 5
 
 
@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ScoredEvaluator:
-    """An evaluator in a test: scores rows, and asserts on their scores."""
+    """An evaluator in a test, which scores rows and makes assertions on their scores."""
 
     name: str  # name of the evaluator's file, for the report
     evaluator: "Evaluator | str"  # the evaluator itself, or the name of a stored one
@@ -115,7 +115,7 @@ class ScoredEvaluator:
         return mean
 
     def _missing_outputs(self, rows: list[dict[str, Any]]) -> str | None:
-        """Return what is wrong if the code reads outputs and no row has any."""
+        """Return a message if the code reads outputs and no row has any; else None."""
         if not rows or any(row.get(name) is not None for row in rows for name in ("outputs", "messages", "variables")):
             return None
         if not self._engine.check(self.evaluator).reads.outputs:
@@ -147,7 +147,7 @@ def evaluator_fixture(source: Path | str, *, name: str | None = None, **fields: 
 
 @pytest.fixture(scope="session")
 def evaluation_engine(pytestconfig: pytest.Config) -> "Iterator[Client | SandboxPool]":
-    """The running host, or a pool of sandboxes of this process."""
+    """Return the running host, or a pool of sandboxes in this process."""
     if url := _url(pytestconfig):
         from evaluator_host.client import Client  # noqa: PLC0415 - see the top
 
@@ -164,7 +164,7 @@ def evaluation_engine(pytestconfig: pytest.Config) -> "Iterator[Client | Sandbox
 def make_evaluator(
     request: pytest.FixtureRequest, evaluation_engine: "Client | SandboxPool"
 ) -> Callable[..., ScoredEvaluator]:
-    """A function `make(source, *, name, **fields)` that returns a `ScoredEvaluator`; see `evaluator_fixture`."""
+    """Return a function `make(source, *, name, **fields)` that returns a `ScoredEvaluator`; see `evaluator_fixture`."""
 
     def note(name: str, value: object) -> None:
         request.node.user_properties.append((name, value))
@@ -255,7 +255,7 @@ def _fault(
 
 
 def _shown(row: "dict[str, Any]", result: "EvaluationResult") -> str:
-    """Return lines with the parts of a row that were given, the hint and the warnings of its result."""
+    """Return lines that show the given parts of a row, and the hint and the warnings in its result."""
     parts = {**row, "hint": None if result.error is None else result.error.hint}
     told = "".join(f"\n  warning {note.code}: {_cut(note.text)}" for note in result.warnings)
     shown = (f"\n  {name}: {_cut(value)}" for name, value in parts.items() if value is not None and value != {})

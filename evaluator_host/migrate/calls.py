@@ -1,4 +1,4 @@
-"""Rewrites the program's own calls of the legacy function: recursion, wrappers, a test call at the end of the file."""
+"""Rewrites the program's own calls of the legacy function: in recursion, in wrappers, or in a test of the file."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ def rewrite_calls(draft: Draft, legacy: Legacy, names: NewNames, *, uses: Iterab
       draft: The rewrite in progress.
       legacy: The legacy function, whose parameters the old arguments match.
       names: The new parameters, which calls inside the function pass on.
-      uses: Uses of the function's names that have to be calls.
-      key: The ground truth's key, as the language writes it in a table.
+      uses: Uses of the function's names, all of which must be calls.
+      key: The ground truth's key, as it is written in a dict or object of this language.
 
     Raises:
       Unreadable: the function is passed as a value, or called with arguments that cannot be matched to its parameters.

@@ -12,12 +12,12 @@ from evaluator_host.migrate.scopes import Names
 from evaluator_host.migrate.syntax import Unreadable
 from evaluator_host.types.migrations import Remark
 
-WIDTH: Final = 88  # longest line, as in black; longer statements are split
+WIDTH: Final = 88  # maximum length of a line, as in black; longer statements are split
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The options of a rewrite: which function, and which new contract.
+    """The options of a rewrite: the function, and its new contract.
 
     Attributes:
       entry: Name of the function.
@@ -102,7 +102,7 @@ class Draft:
         return any(start <= node.start_byte and node.end_byte <= end for start, end in self.dropped)
 
     def drop_comment_behind(self, node: Node) -> None:
-        """Delete the comment behind a removed parameter, on the same line."""
+        """Delete the comment after a removed parameter, if it is on the same line."""
         after = node.next_sibling
         while after is not None and after.start_point[0] == node.end_point[0]:
             if after.type == "comment":
@@ -140,7 +140,7 @@ class Draft:
 
 
 def guessed_parameters(code: str) -> tuple[str, ...]:
-    """Return the likely names of the four legacy arguments in a program that does not declare them as parameters."""
+    """Return the likely names of the four legacy arguments, for a program that does not declare them as parameters."""
     words = set(re.findall(r"\w+", code))
     return tuple(next((name for name in names if name in words), names[0]) for names in _USUAL)
 

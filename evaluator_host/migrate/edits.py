@@ -1,4 +1,4 @@
-"""Edits a text by byte position; bytes outside the edits stay identical."""
+"""Edits a text by byte positions; bytes outside the edits stay the same."""
 
 from dataclasses import dataclass
 
@@ -18,18 +18,18 @@ class Edit:
 
 
 class Edits:
-    """All edits of one text. An edit inside another applies only if the outer edit keeps that range."""
+    """All edits of one text. An edit inside another one applies only if the outer edit keeps that range."""
 
     def __init__(self, source: bytes) -> None:
         self.source = source
         self._edits: list[Edit] = []
 
     def replace(self, start: int, end: int, *parts: Part) -> None:
-        """Replace bytes `start` to `end` of the old text by `parts`: new text, and ranges of the old text to keep."""
+        """Replace bytes `start` to `end` of the old text with `parts`: new text, and ranges of the old text to keep."""
         self._edits.append(Edit(start, end, parts))
 
     def replace_node(self, node: Node, *parts: Part) -> None:
-        """Replace the text of a syntax node by `parts`: new text, and ranges of the old text to keep."""
+        """Replace the text of a syntax node with `parts`: new text, and ranges of the old text to keep."""
         self.replace(node.start_byte, node.end_byte, *parts)
 
     def wrap(self, node: Node, *parts: Part) -> None:

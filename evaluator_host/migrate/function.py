@@ -1,4 +1,4 @@
-"""The legacy function of a program, and its parameters; for all languages."""
+"""Describes the legacy function of a program and its parameters, for all languages."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +9,7 @@ from evaluator_host.migrate.grammar import JAVASCRIPT, PYTHON
 from evaluator_host.migrate.scopes import Scope
 from evaluator_host.migrate.syntax import child, text
 
-LEGACY: Final = 4  # parameters of the legacy signature
+LEGACY: Final = 4  # number of parameters in the legacy signature
 _FIRST: Final = frozenset(("appparams", "appconfig", "params"))
 _FOURTH: Final = frozenset(("correctanswer", "groundtruth", "expected", "target", "reference", "datapoint", "label"))
 _BLOCKS: Final = (PYTHON.block, JAVASCRIPT.block)
@@ -26,7 +26,7 @@ class Parameter:
 
     @property
     def name(self) -> str:
-        """The parameter's name in the source, or its whole destructuring pattern."""
+        """Return the parameter's name in the source, or its whole destructuring pattern."""
         return text(self.pattern)
 
     @property
@@ -41,7 +41,7 @@ class Parameter:
 
     @property
     def is_named_fourth(self) -> bool:
-        """Return whether the name is one that people give to the fourth legacy parameter, the correct answer."""
+        """Return whether people give this name to the fourth legacy parameter, the correct answer."""
         return self._words in _FOURTH
 
     @property

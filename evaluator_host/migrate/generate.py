@@ -13,7 +13,7 @@ from evaluator_host.types.evaluator import Json, Row
 
 COUNT: Final = 48
 _SEED: Final = 20_240_601
-_KEPT: Final = 24  # most literals of the code that generated rows use
+_KEPT: Final = 24  # maximum number of literals from the code that generated rows use
 _WORDS: Final = (
     *("Paris", "paris", " Paris \n", "The capital of France is Paris.", "London", "", "Zürich", "yes", "no", "true"),
     *("a b c", "A B C", "x" * 300, "42", "42.0", "3.14", "-1", "0", "1e3", "not a number", "a,b;c"),
@@ -82,7 +82,7 @@ _ANY: Final = ["text", "text", "text", "number", "number_text", "object", "list"
 def generated_rows(
     code: str, parameters: tuple[str, ...], key: str, *, columns: tuple[str, ...] = (), whole_row: bool = False
 ) -> list[Row]:
-    """Return generated rows to run a legacy evaluator on; the same code always gets the same rows.
+    """Return generated rows on which to run a legacy evaluator; the same code always gets the same rows.
 
     Args:
       code: The evaluator, which is searched for literals, columns and uses of the parameters.

@@ -1,4 +1,4 @@
-"""Names of the same things in the syntax trees of the languages, and how each language writes them."""
+"""Tables that say how each language names things in its syntax tree, and how it writes them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from evaluator_host.migrate.kinds import Kind
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """The table of one language: types of syntax nodes, names of fields, and the text of new code.
+    """The table for one language: types of syntax nodes, names of fields, and pieces of new code.
 
     Attributes:
       functions: Definitions of functions, named or not.

@@ -1,7 +1,7 @@
 """Imports evaluators and rows from files of another platform, or from a module with several evaluators.
 
 `read_import` finds them and runs in a limited process. `run_import` checks each evaluator in a sandbox and stores it.
-Rows are stored as the process sends them: to decode them would keep the event loop busy.
+Rows are stored as the process sends them, because decoding them would keep the event loop busy.
 """
 
 import asyncio
@@ -40,8 +40,8 @@ _SHOWN_CHARS: Final = 80
 _NOT_OF_FILE: Final = (
     "the file lists this evaluator but does not define it: write a function that calls it, or store the whole file"
 )
-_MOST_LEFT_OUT: Final = 1000  # most parts that a report names
-_MOST_COLUMNS: Final = 1000  # most columns of a data set that a report names
+_MOST_LEFT_OUT: Final = 1000  # maximum number of omitted parts that a report names
+_MOST_COLUMNS: Final = 1000  # maximum number of columns of a data set that a report names
 _DOCUMENTS: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson")
 _MODULES: Final = "module"
 _SCRIPTS: Final = ("", ".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs", ".json", "/index.ts", "/index.js")
@@ -50,7 +50,7 @@ _PIECE_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ImportWish:
-    """Request to import: the files, and how to read them.
+    """A request to import: the files, and how to read them.
 
     Attributes:
       path: The file to import, among those sent.
@@ -94,7 +94,7 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """The result of `encoded_import`, decoded but for the rows."""
+    """The result of `encoded_import`, decoded except for the rows."""
 
     found: Found
     files: list[dict[str, str]]
@@ -104,20 +104,20 @@ class _Read:
 
 _READ: Final = Adapter(_Read).read
 
-# Reading --------------------------------------------------------------------------------------------------------------
+# Reading
 
 
 def read_import(texts: bytes, path: str, name: str | None, platform: str | None) -> dict[str, Any]:
     """Return `{"found", "files", "missing"}`: a `Found`, the files of each of its evaluators, and paths not sent.
 
     Args:
-      texts: JSON object with the texts of all files, by path.
+      texts: JSON object with the contents of all files, by path.
       path: The file to import.
       name: First part of the names; None for the file's own name.
       platform: The platform that the file comes from; None to recognise it.
 
     Raises:
-      InvalidRequest: the file cannot be read, or is of no known platform.
+      InvalidRequest: the file cannot be read, or comes from no known platform.
     """
     files: dict[str, str] = decode_json(texts)
     if path not in files:
@@ -171,10 +171,10 @@ def _format_of(document: Any, platform: str | None, path: str) -> Any:
 
 
 def encoded_import(texts: bytes, path: str, name: str | None, platform: str | None) -> bytes:
-    """Return what `read_import` returns as a line of JSON, and then the rows of each data set as lines of JSON.
+    """Return the result of `read_import` as a line of JSON, followed by the rows of each data set as lines of JSON.
 
     Raises:
-      InvalidRequest: as `read_import`, or there are too many evaluators.
+      InvalidRequest: as in `read_import`, or there are too many evaluators.
     """
     read = read_import(texts, path, name, platform)
     found = read["found"]
@@ -256,12 +256,12 @@ def _scripts(path: str, code: str) -> Iterable[list[str]]:
                 yield [*(f"{wanted}{end}" for end in _SCRIPTS), *(f"{without}{end}" for end in _SCRIPTS[1:4])]
 
 
-# Storing --------------------------------------------------------------------------------------------------------------
+# Storing
 
 
 @dataclass(frozen=True, slots=True)
 class ImportContext:
-    """The services that an import uses, and the workspace and key that it is for."""
+    """The services that an import uses, and the workspace and key for which it runs."""
 
     service: Service
     processes: LimitedProcesses
@@ -274,7 +274,7 @@ class ImportContext:
 async def missing_files(
     processes: LimitedProcesses, workspace: str, texts: Mapping[str, str], wish: ImportWish
 ) -> list[str]:
-    """Return the paths, or patterns of paths, of files that an import may need besides those at hand."""
+    """Return the paths, or patterns of paths, of files that an import may need besides those that were sent."""
     return (await _read(processes, workspace, texts, wish))[0].missing
 
 
@@ -294,8 +294,8 @@ async def run_import(context: ImportContext, texts: Mapping[str, str], wish: Imp
     """Read files, and store the evaluators and rows in them; an evaluator that does not load is left out.
 
     Raises:
-      InvalidRequest: the file cannot be read, is of no known platform, or has nothing to import.
-      NameTaken: a name is in use, and `replace` is not set; nothing is stored then.
+      InvalidRequest: the file cannot be read, comes from no known platform, or has nothing to import.
+      NameTaken: a name is in use, and `replace` is not set, so nothing is stored.
       HostError: something cannot be stored, see `EvaluatorRegistry.create_evaluator`, `DatasetService.add_dataset`.
     """
     read, lines = await _read(context.processes, context.workspace, texts, wish)
@@ -335,7 +335,7 @@ async def _taken(context: ImportContext, read: _Read) -> set[str]:
 
 
 def _granted(wish: ImportWish) -> dict[str, str]:
-    """Return the grant of each model that an evaluator may ask; an entry without a name is the judge's."""
+    """Return the grant of each model that an evaluator may ask; an entry without a name is for the judge."""
     named = (one if "=" in one else f"judge={one}" for one in wish.models)
     return {one.partition("=")[0]: one for one in named}
 
@@ -364,7 +364,7 @@ def _evaluator(one: FoundEvaluator, files: dict[str, str], wish: ImportWish) -> 
 async def _store_evaluator(
     context: ImportContext, one: FoundEvaluator, evaluator: Evaluator, wish: ImportWish
 ) -> ImportedEvaluator | ImportRemark:
-    """Store an evaluator, or only check it; return why it is left out when it does not load."""
+    """Store an evaluator, or only check it; if it does not load, return why it is left out."""
     try:
         evaluator = await context.service.pinned(evaluator, caller=Caller(context.workspace))
         if wish.dry_run:
@@ -420,7 +420,7 @@ async def _store_rows(context: ImportContext, rows: _Rows, lines: memoryview, wi
 
 
 def _without_criteria(lines: memoryview, omitted: AbstractSet[str]) -> memoryview:
-    """Return rows without the criteria of evaluators that were not imported, which nothing would read."""
+    """Return rows without the criteria of evaluators that were not imported, because nothing would read them."""
     made = bytearray()
     for line in bytes(lines).splitlines():
         record = decode_json(line)

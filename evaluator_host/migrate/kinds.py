@@ -1,9 +1,9 @@
-"""Whether an expression evaluates to text, as far as a program shows it; for all languages."""
+"""Says whether an expression evaluates to text, as far as the program shows, for all languages."""
 
 from enum import StrEnum
 from typing import Final
 
-DEPTH: Final = 8  # most levels of functions and variables to follow
+DEPTH: Final = 8  # maximum number of functions and variables to follow, one from another
 
 
 class Kind(StrEnum):
@@ -11,8 +11,8 @@ class Kind(StrEnum):
 
     TEXT = "text"
     NUMBER = "number"
-    EITHER = "either"  # a text or a number
-    PERHAPS = "perhaps"  # text, or a value that is not known
+    EITHER = "either"  # text or a number
+    PERHAPS = "perhaps"  # text, or an unknown value
     UNKNOWN = "unknown"  # nothing says that it is text
 
 

@@ -177,7 +177,8 @@ class _Work:
     async def other_contract(self) -> Contract | None:
         """Return the contract of the code if there is nothing to migrate from it; else None.
 
-        A sandbox finds the contract. Code for `function` may still be legacy code, as it names its parameters freely.
+        A sandbox finds the contract. Code for `function` may still be legacy code, because its parameters may have any
+        names.
         """
         contract = self.evaluator.contract
         if contract is Contract.AUTO and not _LEGACY.search(self.evaluator.code):
@@ -186,7 +187,7 @@ class _Work:
         return None if contract in _MIGRATED else contract
 
     async def as_pasted(self, contract: Contract) -> Migration:
-        """Return the answer for code that runs as it is, and how many of the caller's rows it scores."""
+        """Return the answer for code that runs as it is; it says how many of the caller's rows the code scores."""
         proof = scoring(await self.context.run(self._pasted(), self.rows)) if self.rows else None
         return replace(_unchanged(self.evaluator, MigrationStatus.AS_PASTED, ()), contract=contract, proof=proof)
 
@@ -203,7 +204,7 @@ class _Work:
         return rewritten
 
     async def proven(self, rewritten: Rewritten, status: MigrationStatus) -> Migration:
-        """Return a rewritten program with its difference from the old one and the proof."""
+        """Return a rewritten program, with its diff to the old program and the proof."""
         code = self.source.restored(rewritten.code or "")
         new = replace(
             self.evaluator, code=self.as_run(code), contract=contract_after(self.evaluator, Contract(self.wish.to))
@@ -226,7 +227,7 @@ class _Work:
         )
 
     async def _scores_as_given(self, rewritten: Rewritten) -> bool:
-        """Return whether the old code scores a row of the caller's, called as its contract says."""
+        """Return whether the old code, called as its contract says, scores one of the caller's rows."""
         results = await self.context.run(self._old(rewritten), self.rows or ())
         return any(one.status is Status.SCORED for one in results)
 
@@ -259,7 +260,7 @@ class _Work:
 
 
 def _not_a_program(code: str) -> str | None:
-    """Return why a text is refused before parsing, or None."""
+    """Return why code is refused before parsing, or None."""
     try:
         size = len(code.encode())
     except UnicodeEncodeError:
@@ -270,7 +271,7 @@ def _not_a_program(code: str) -> str | None:
 
 
 def migration_context(service: Service, workspace: str, lock: str | None = None) -> MigrationContext:
-    """Return the context for migrations on a service; `lock` is that of the evaluator's packages, as JSON."""
+    """Return the context for migrations on a service; `lock` is the lock of the evaluator's packages, as JSON."""
 
     async def run(evaluator: Evaluator, rows: Sequence[Row]) -> list[EvaluationResult]:
         return await service.evaluate_batch(evaluator, list(rows), caller=Caller(workspace, lock))

@@ -12,7 +12,8 @@ from evaluator_host.types.proof import Proof, RowDifference, Verdict
 
 _SHOWN: Final = 5
 _WHOLE_ROW: Final = "__row__"  # a separate column for the fourth argument of early hosts
-_UNCALLED: Final = (ErrorCode.MISSING_INPUT, ErrorCode.BINDING_ERROR)  # refused before any code ran
+# errors of rows that were refused before any code ran
+_UNCALLED: Final = (ErrorCode.MISSING_INPUT, ErrorCode.BINDING_ERROR)
 _BROKEN: Final = (ErrorCode.SYNTAX_ERROR, ErrorCode.LOAD_ERROR, ErrorCode.ENTRY_NOT_FOUND, ErrorCode.ENTRY_AMBIGUOUS)
 
 
@@ -34,7 +35,7 @@ Run = Callable[[Evaluator, Sequence[Row]], Awaitable[list[EvaluationResult]]]
 
 
 class Proving:
-    """Proves migrations, with a function that runs code in sandboxes."""
+    """Proves migrations, using a function that runs code in sandboxes."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -42,8 +43,8 @@ class Proving:
     async def prove(self, pair: Pair, rows: Sequence[Row], *, generated: bool) -> Proof:
         """Run two evaluators on the same rows and return whether they score the same, with the differences.
 
-        Old code that reads its fourth argument as the whole row never gets that from the contract. Then nothing is
-        proven, and the answer says how old and new code compare when it does get it.
+        If the old code reads its fourth argument as the whole row, the contract never passes that. Then nothing is
+        proven, and the answer says how the old and the new code compare when the old code does get the whole row.
         """
         if not rows:
             return Proof(Verdict.NOT_COMPARABLE, why="there are no rows")
@@ -62,7 +63,7 @@ class Proving:
         return replace(proof, verdict=Verdict.NOT_COMPARABLE, why=why)
 
     async def _prove(self, pair: Pair, rows: Sequence[Row], *, generated: bool) -> Proof:
-        """Run both and compare.
+        """Run both evaluators and compare their results.
 
         Raises:
           HostBusy: the host could not run a row; its result would look like a difference.
@@ -119,7 +120,7 @@ class Proving:
 
 
 def scoring(results: Sequence[EvaluationResult]) -> Proof:
-    """Return whether code scores rows as it is."""
+    """Return a proof that says whether code scores rows as it is."""
     scored = sum(one.status is Status.SCORED for one in results)
     if scored:
         return Proof(Verdict.PROVEN, rows=len(results), scored=scored)
@@ -181,5 +182,5 @@ def _same(old: Json, new: Json) -> bool:
 
 
 def contract_after(old: Evaluator, to: Contract = Contract.EVALUATE) -> Contract:
-    """Return the contract to declare for the new code; if the old one was inferred, so is the new one."""
+    """Return the contract to declare for the new code; if the old contract was inferred, so is the new one."""
     return Contract.AUTO if old.contract is Contract.AUTO else to

@@ -1,4 +1,4 @@
-"""Converts text that an evaluator returns as its score to a number, as the legacy contract did itself."""
+"""Converts text that an evaluator returns as its score to a number, as the legacy contract itself did."""
 
 from collections.abc import Iterator, Mapping
 
@@ -115,7 +115,7 @@ class _Kinds:
         return Kind.TEXT if made else Kind.UNKNOWN
 
     def _result(self, name: str, owner: Scope, depth: int) -> Kind:
-        """Return the kind of the results of a function that the program defines once, and nothing wraps."""
+        """Return the kind of the results of a function that the program defines once and wraps in nothing."""
         writes = [use.node.parent for use in self._names.writes(name, owner)]
         node = writes[0] if len(writes) == 1 else None
         if node is not None and node.type in self._grammar.declares:
@@ -138,7 +138,7 @@ class _Kinds:
         return combined(kinds)
 
     def _entry(self, node: Node, scope: Scope) -> Kind:
-        """Return the kind of an entry of a table that the program writes down."""
+        """Return the kind of an entry of a dict or object that the program writes out."""
         grammar = self._grammar
         value = child(node, grammar.entries[node.type])
         owner = self._names.lookup(text(value), scope) if value is not None and value.type == "identifier" else None

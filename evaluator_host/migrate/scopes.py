@@ -54,7 +54,7 @@ class Use:
 
     @property
     def line(self) -> int:
-        """The line number of the use, counted from 1."""
+        """Return the line number of the use, counted from 1."""
         return int(self.node.start_point[0]) + 1
 
 

@@ -16,7 +16,7 @@ from evaluator_host.types.evaluator import Language
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_MOST_ENTRIES: Final = 200  # most entries that become slices
+_MOST_ENTRIES: Final = 200  # maximum number of entries that become slices
 _SLICE_CHARACTERS: Final = 64 << 10
 _LISTS: Final = frozenset({"evaluators", "scorers", "scores"})  # names of arguments that list evaluators
 _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -37,10 +37,10 @@ class _Statement:
 def find_slices(code: str, language: str, most: int) -> list[dict[str, str]]:
     """Return `{"entry": name, "code"}` for each function or class.
 
-    Entries that another one calls are parts of it, and not returned themselves.
+    An entry that another entry calls is part of that entry, and is not returned itself.
 
     Args:
-      code: The evaluator's text.
+      code: The evaluator's source.
       language: `python`, `javascript` or `typescript`.
       most: The largest number of slices to return.
     """
@@ -57,7 +57,7 @@ def find_slices(code: str, language: str, most: int) -> list[dict[str, str]]:
 
 
 def listed_elsewhere(code: str, language: str) -> list[str]:
-    """Return the text of each listed evaluator that comes from a package or has no name, and so has no slice."""
+    """Return the source of each listed evaluator that comes from a package or has no name, and so has no slice."""
     python = language == Language.PYTHON
     statements = _python(code) if python else _scripts(code)
     imported = {name for one in statements if one.imports for name in one.binds}
@@ -75,7 +75,7 @@ def _bindings(statements: list[_Statement]) -> dict[str, set[int]]:
 
 
 def _closure(first: int, statements: list[_Statement], binding: dict[str, set[int]]) -> set[int]:
-    """Return a statement and those that it needs, by their positions."""
+    """Return the positions of a statement and of the statements that it needs."""
     found: set[int] = set()
     left = [first]
     while left:
@@ -109,7 +109,7 @@ def _text(statements: list[_Statement], chosen: set[int]) -> str:
 
 
 def _python_lists(code: str) -> list[tuple[str, str | None]]:
-    """Return each element of lists of evaluators: its text, and the name that it begins with."""
+    """Return each element of lists of evaluators: its source, and the name with which that begins."""
     try:
         nodes = list(ast.walk(ast.parse(code)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -126,7 +126,7 @@ def _first_name(node: ast.expr) -> str | None:
     return node.id if isinstance(node, ast.Name) else None
 
 
-# Python ---------------------------------------------------------------------------------------------------------------
+# Python
 
 
 def _python(code: str) -> list[_Statement]:
@@ -148,7 +148,7 @@ def _python_statement(node: ast.stmt, lines: list[str]) -> _Statement:
         if isinstance(inner, ast.Name):
             uses.add(inner.id)
         elif isinstance(inner, ast.Constant) and isinstance(inner.value, str) and inner.value.isidentifier():
-            uses.add(inner.value)  # an annotation as text, or a name that is looked up in globals()
+            uses.add(inner.value)  # an annotation in a string, or a name that is looked up in globals()
     for name in _bound(node):
         binds.add(name)
     return _Statement(
@@ -191,7 +191,7 @@ def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-# JavaScript and TypeScript --------------------------------------------------------------------------------------------
+# JavaScript and TypeScript
 
 _NAMES: Final = frozenset(
     {"identifier", "shorthand_property_identifier", "type_identifier", "shorthand_property_identifier_pattern"}
@@ -210,7 +210,7 @@ def _scripts(code: str) -> list[_Statement]:
 
 
 def _script_lists(code: str) -> list[tuple[str, str | None]]:
-    """Return each element of lists of evaluators: its text, and the name that it begins with."""
+    """Return each element of lists of evaluators: its source, and the name with which that begins."""
     found: list[tuple[str, str | None]] = []
     for pair in nodes_below(syntax_tree(code).root_node):
         key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")

@@ -14,7 +14,7 @@ from evaluator_host.types.stored import EvaluatorReport, Origin
 
 @dataclass(frozen=True, slots=True)
 class StoredWish:
-    """The options of migrating stored evaluators: which ones, and how.
+    """The options for migrating stored evaluators: which evaluators, and how.
 
     Attributes:
       names: Names of evaluators; empty means every legacy evaluator of the workspace.

@@ -12,17 +12,18 @@ from tree_sitter import Node
 
 from evaluator_host.types.evaluator import Language
 
-SOURCE_BYTES: Final = 256 * 1024  # longest source; a long evaluator has 20 KB
+SOURCE_BYTES: Final = 256 * 1024  # maximum size of a source; a long evaluator has 20 KB
 _TITLES: Final = {
     Language.PYTHON: "Python",
     Language.JAVASCRIPT: "JavaScript",
     Language.TYPESCRIPT: "TypeScript",
 }
-DEPTH: Final = 1000  # most levels of a syntax tree; an expression that adds five hundred strings still fits
+# maximum number of levels in a syntax tree; an expression that adds five hundred strings still fits
+DEPTH: Final = 1000
 
 
 class Unreadable(Exception):
-    """The program cannot be parsed or rewritten; the text says why.
+    """The program cannot be parsed or rewritten; the message says why.
 
     Attributes:
       reason: Why the program cannot be parsed or rewritten.

@@ -1,4 +1,4 @@
-"""Uses of the legacy function's parameters, and new names for them; for all languages."""
+"""Finds and renames the uses of the legacy function's parameters, for all languages."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -49,7 +49,7 @@ def _clashing(draft: Draft, legacy: Legacy, wanted: Mapping[str, str]) -> str | 
 
 
 def require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
-    """Refuse a use that a read of the inputs cannot replace.
+    """Refuse a use that cannot be replaced with a read of the inputs.
 
     Raises:
       Unreadable: the name of the inputs means something else there, or the use is an assignment.

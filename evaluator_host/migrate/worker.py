@@ -16,7 +16,7 @@ from evaluator_host.migrate.syntax import Unreadable
 from evaluator_host.types.evaluator import Contract, Language
 
 T = TypeVar("T")
-_RECURSION: Final = 20_000  # limit of Python frames; the deepest accepted tree needs four per level
+_RECURSION: Final = 20_000  # maximum number of Python frames; the deepest accepted tree needs four frames per level
 
 
 def rewrite_program(code: str, language: Language, wish: Wish) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def made_up_rows(program: str, rewritten: Rewritten, wish: Wish) -> list[dict[st
 
 
 def unified_diff(old: str, new: str, name: str) -> str:
-    """Return the difference of two programs in the format of `diff -u`."""
+    """Return the difference between two programs in the format of `diff -u`."""
     lines = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{name}", f"b/{name}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 

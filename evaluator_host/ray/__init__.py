@@ -1,8 +1,8 @@
-"""Evaluators on a Ray cluster (`pip install 'evaluator-host[ray]'`): over Ray Data, and as reward functions.
+"""Runs evaluators on a Ray cluster (`pip install 'evaluator-host[ray]'`): over Ray Data, or as reward functions.
 
-Each node has one worker with one pool of sandboxes: warm sandboxes, installed packages and the memory limit belong to
-a node. Workers reserve no processors in Ray, because Ray Data's own tasks need them. They take one `sandbox_pool` of
-a node's own resources: Ray places them only on nodes that were started with `--resources='{"sandbox_pool": 1}'`.
+Each node has one worker with one pool of sandboxes: warm sandboxes, installed packages and the memory limit belong to a
+node. Workers reserve no processors in Ray, because Ray Data's own tasks need them. Each takes one `sandbox_pool` of its
+node's resources, so Ray places workers only on nodes that were started with `--resources='{"sandbox_pool": 1}'`.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _REWARDS: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.ray.rewards:Reward
 
 
 def __getattr__(name: str) -> Any:
-    """Return `RewardPool`, whose samples are those of a vendor's trainer."""
+    """Return `RewardPool` on first use, because its samples have the names of a vendor's trainer."""
     if name == "RewardPool":
         return _REWARDS.load()
     raise AttributeError(name)
@@ -61,7 +61,7 @@ class EvaluateBatches:
         self._fault: HostError | None = None
         try:
             shared_pool(self._scorer.pool)
-        except HostError as error:  # Ray would call a constructor that raises without end
+        except HostError as error:  # if a constructor raised, Ray would call it again without end
             self._fault = error
 
     def __call__(self, batch: "pa.Table") -> "pa.Table":

@@ -1,9 +1,9 @@
-"""The driver of a Ray cluster for the jobs of one host, a process of its own that `jobs.nodes` starts.
+"""The driver of a Ray cluster for the jobs of one host; `jobs.nodes` starts it as a separate process.
 
 Standard input has chunks of rows, standard output their results (`jobs.nodes` describes both). Each node that was
-started with the resource `sandbox_pool` gets one worker with one pool of sandboxes, and is tested first as by `doctor`.
-A node that cannot evaluate is left out, with the reason. A chunk of a node that is lost goes to another. The driver
-ends with its standard input; Ray then ends the workers, and these their sandboxes.
+started with the resource `sandbox_pool` gets one worker with one pool of sandboxes, and is tested first, as `doctor`
+does. A node that cannot evaluate is left out, with the reason. If a node is lost, its chunk goes to another node. The
+driver ends when its standard input ends; Ray then ends the workers, and the workers end their sandboxes.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from evaluator_host.types.errors import HostError, Misconfigured, PackagesFailed
 from evaluator_host.types.evaluator import Evaluator, Isolation
 from evaluator_host.types.outcome import EvaluationResult, Given
 
-_LOOK_EVERY_S: Final = 3.0  # seconds between two checks for nodes that come and go
-_AT_ONCE: Final = 2  # chunks sent to a node: one is evaluated while the next arrives
+_LOOK_EVERY_S: Final = 3.0  # seconds between two looks for nodes that have come or gone
+_AT_ONCE: Final = 2  # number of chunks sent to a node: one is evaluated while the next arrives
 _PROBE_S: Final = 120.0
-_AGAIN_S: Final = 15.0  # seconds until another try of a node that is there but whose worker did not answer
-_MISSED: Final = 3  # failed requests in a row for the list of nodes, after which all count as lost
+_AGAIN_S: Final = 15.0  # seconds before another try of a node that still exists but whose worker did not answer
+_MISSED: Final = 3  # number of failed requests in a row for the list of nodes after which all nodes count as lost
 _EXTRA: Final = "jobs on Ray need Ray where the host runs: pip install 'evaluator-host[ray]'"
 
 
@@ -46,7 +46,7 @@ class Worker:
     def evaluate(
         self, evaluator: Evaluator, rows: Sequence[Given], isolation: str, lock: str | None
     ) -> list[EvaluationResult] | tuple[str, str]:
-        """Return the result of each row, or `(error code, detail)` when this node cannot evaluate them."""
+        """Return the result of each row, or `(error code, detail)` if this node cannot evaluate them."""
         try:
             stream = shared_pool({}).evaluate_stream(evaluator, rows, isolation=Isolation(isolation), lock=lock)
             found = dict(stream)
@@ -59,7 +59,7 @@ class Worker:
 
 @dataclass(slots=True)
 class _Chunk:
-    """Rows to evaluate, and the nodes that could not, with the reasons."""
+    """Rows to evaluate, and the nodes that could not evaluate them, with the reasons."""
 
     number: int
     call: tuple[Any, ...]
@@ -110,7 +110,7 @@ class Driver:
             watching.cancel()
 
     async def _watch(self) -> None:
-        """Find nodes that come and go, every few seconds."""
+        """Every few seconds, look for nodes that have come or gone."""
         missed = 0
         while True:
             try:
@@ -200,7 +200,7 @@ class Driver:
             self._tell(extra=[(node.name, "excluded", f"{found[0]}: {found[1]}")])
 
     async def _next(self, node: _Node) -> _Chunk:
-        """Return a chunk that this node has not refused; wait for one."""
+        """Wait for a chunk that this node has not refused, and return it."""
         async with self._more:
             while True:
                 for chunk in list(self._queue):
@@ -213,7 +213,7 @@ class Driver:
                 await self._more.wait()
 
     async def _give_back(self, chunk: _Chunk) -> None:
-        """Queue a chunk again, before others; when every node has refused it, tell the host."""
+        """Queue a chunk again, before others; if every node has refused it, tell the host."""
         ready = [node for node in self._nodes.values() if node.state in ("starting", "ready")]
         if chunk.refused and all(node.name in chunk.refused for node in ready):
             code = next(iter(chunk.refused.values()))[0]
@@ -267,7 +267,7 @@ def _last_line(error: BaseException) -> str:
 
 async def _main(address: str) -> None:
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # to standard error, because Ray's output must not look like frames
+    os.dup2(2, 1)  # Ray's output goes to standard error, because it must not look like frames
     try:
         import ray  # noqa: PLC0415 - an extra
     except ImportError:

@@ -1,4 +1,4 @@
-"""Reward functions in sandboxes on the nodes of a Ray cluster; samples have verl's names."""
+"""Runs reward functions in sandboxes on the nodes of a Ray cluster; samples have verl's names."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class _RewardWorker:
 
 
 class RewardPool:
-    """Reward functions in sandboxes on the nodes of a Ray cluster, for trainers on Ray (verl, OpenRLHF, SkyRL).
+    """Runs reward functions in sandboxes on the nodes of a Ray cluster, for trainers such as verl, OpenRLHF and SkyRL.
 
     Example:
       pool = RewardPool(Evaluator(code), num_workers=4)
@@ -58,7 +58,7 @@ class RewardPool:
         of nodes, or the reason of each.
 
     Attributes:
-      excluded: Reasons why nodes were left out, one text per node.
+      excluded: Reasons why nodes were left out, one string per node.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class RewardPool:
             self._ray.kill(worker)
 
     def _send(self, batch: Sequence[Mapping[str, Json]]) -> list[Any]:
-        """Divide a batch between the workers; return the pending rewards of the parts, in order."""
+        """Divide a batch among the workers; return the pending rewards of the parts, in order."""
         rows = [_row(sample) for sample in batch]
         size = max(1, min(_REWARDS_AT_ONCE, -(-len(rows) // len(self._workers))))
         sent = []

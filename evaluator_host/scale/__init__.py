@@ -1,1 +1,1 @@
-"""Sandboxes in a program of one's own, on one machine or many: no HTTP, no database."""
+"""Sandboxes in your own program, on one machine or many, without HTTP and without a database."""

@@ -4,8 +4,8 @@ Chunks in, keyed rows out: a chunk is a list of `(key, record)`, and comes back 
 each record, in its order. An engine may deliver a chunk twice, when a worker was lost: store only the first
 result of each key. Workers need no credentials, and reach no database.
 
-Dask looks into arguments and results of type list, for its own objects, and sends each item of a result as a frame of
-its own: that costs more processor time than the evaluation of a row. So a chunk may be a `Chunk`, and results are
+Dask searches arguments and results of type list for its own objects, and sends each item of a result as a separate
+frame, which costs more processor time than evaluating a row. So a chunk may be a `Chunk`, and results are
 `ScoredChunk`, which engines pass on whole.
 """
 
@@ -34,10 +34,10 @@ _opening: Final = threading.Lock()
 
 
 class Chunk:
-    """Records with their keys as one piece of bytes; iterating yields `(key, record)`.
+    """Records with their keys in one `bytes` object; iterating yields `(key, record)`.
 
     Args:
-      rows: `(key, record)`, all of them picklable.
+      rows: Pairs `(key, record)`, all of which can be pickled.
     """
 
     def __init__(self, rows: Iterable[tuple[Hashable, Mapping[str, Json]]]) -> None:
@@ -84,7 +84,7 @@ class ChunkScorer:
     def columns(self, records: Sequence[Mapping[str, Json]]) -> list[dict[str, Json]]:
         """Return `{"status", "score", "passed", "metrics", "error_code", "error"}` for each record, in their order.
 
-        `metrics` is a JSON object as text, so that every row of a table has the same columns.
+        `metrics` is a JSON object in a string, so that every row of a table has the same columns.
 
         Raises:
           HostError: packages cannot be installed, or no sandbox can be started, as in `__call__`.

@@ -29,8 +29,8 @@ from evaluator_host.types.outcome import ErrorCode, EvaluationError, EvaluationR
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_AHEAD: Final = 256  # rows that may wait for a sandbox, and results that may wait for a reader
-_PART: Final = 64  # rows or results that pass between threads together
+_AHEAD: Final = 256  # number of rows that may wait for a sandbox, and of results that may wait for a reader
+_PART: Final = 64  # number of rows or results that pass between threads together
 _END: Final = object()
 
 
@@ -52,9 +52,10 @@ class AsyncSandboxPool:
           result = await pool.evaluate(Evaluator(code), inputs={"question": "…"}, outputs="Paris")
 
     Args:
-      max_sandboxes: Most sandboxes at once, also for one evaluator; None for one on each processor of this process.
-      memory_mb: Sum of the memory limits of these sandboxes; None for half of what this process may use. Several
-        pools on one machine each need a share of it.
+      max_sandboxes: Maximum number of sandboxes at once, also for one evaluator; None for one on each processor of this
+        process.
+      memory_mb: Maximum sum of the memory limits of these sandboxes; None for half of what this process may use.
+        Several pools on one machine each need a share of it.
       data_dir: Folder for tools and installed packages, which several processes of one machine may share.
       sandbox: `auto`, `bubblewrap`, `docker` or `none`.
       settings: Settings of a host, instead of those in the environment (`EVALUATOR_HOST_…`); arguments override them.
@@ -177,9 +178,9 @@ class AsyncSandboxPool:
         parallelism: int | None = None,
         lock: str | None = None,
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
-        """Evaluate rows as they come; yields `(number of the row from 0, result)` as rows finish, in no fixed order.
+        """Evaluate rows as they come; yield `(number of the row from 0, result)` as rows finish, in no fixed order.
 
-        The stream may be open-ended. Rows are drawn a few hundred ahead of the results that were read, no more. A row
+        The stream may be open-ended. At most a few hundred rows are drawn ahead of the results that were read. A row
         with NaN or an infinity fails.
 
         Args:
@@ -222,7 +223,7 @@ def _require_finite(given: dict[str, Any]) -> None:
 
 
 def _finite(rows: AsyncIterable[Given] | Iterable[Given]) -> AsyncIterable[Given] | Iterable[Given]:
-    """Yield the rows; an error replaces a row with NaN or an infinity, which would become null."""
+    """Yield the rows; an error takes the place of a row with NaN or an infinity, which would become null."""
     if isinstance(rows, AsyncIterable):
         return (_or_error(row) async for row in rows)
     return map(_or_error, rows)
@@ -267,7 +268,7 @@ class SandboxPool:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the pool."""
+        """Return the settings of the pool."""
         return self._pool.settings
 
     def open(self) -> None:
@@ -285,7 +286,7 @@ class SandboxPool:
             raise
 
     def close(self) -> None:
-        """End all sandboxes; calls of other threads that still run fail."""
+        """End all sandboxes; calls from other threads that are still running fail."""
         if self._thread is not None:
             try:
                 self._await(self._pool.close())
@@ -310,7 +311,7 @@ class SandboxPool:
         isolation: Isolation = Isolation.ROW,
         outputs: Outputs = None,
     ) -> Batch:
-        """Evaluate rows, as `AsyncSandboxPool.evaluate_batch`; `rows` may block."""
+        """Evaluate rows as `AsyncSandboxPool.evaluate_batch` does; `rows` may block."""
         return self._await(self._pool.evaluate_batch(evaluator, list(rows), isolation=isolation, outputs=outputs))
 
     def evaluate_stream(

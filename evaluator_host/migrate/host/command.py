@@ -171,7 +171,7 @@ async def _migrate(plan: MigratePlan, settings: Settings, url: str | None) -> li
 
 
 def _as_run(evaluator: Evaluator, code: str) -> str:
-    """Return a file's code as it runs: `npm:` and the version of a pin are not part of a module's name."""
+    """Return a file's code in the form in which it runs: without `npm:` and the version in the name of a module."""
     return read_script(code, evaluator.language).source
 
 

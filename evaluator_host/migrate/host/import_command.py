@@ -30,8 +30,8 @@ from evaluator_host.types.evaluator import Contract
 from evaluator_host.types.migrations import Import
 
 _MOST_FILES: Final = 2000
-_MOST_BYTES: Final = 24 << 20  # below the 32 MB that a request may have by default
-_ROUNDS: Final = 20  # most levels of files that refer to files
+_MOST_BYTES: Final = 24 << 20  # less than the 32 MB that a request may have by default
+_ROUNDS: Final = 20  # maximum number of rounds of looking for files that other files refer to
 
 
 def import_(
@@ -133,7 +133,7 @@ async def _collected(processes: LimitedProcesses, wish: ImportWish, root: Path) 
 
 
 def _existing(root: Path, wanted: str) -> Iterator[Path]:
-    """Yield the files of a path, a pattern or a folder of tests; leave out files outside the project."""
+    """Yield the files that a path, a pattern or a folder of tests names, except files outside the project."""
     if wanted.startswith(("/", "..")):
         return
     paths = root.glob(wanted) if "*" in wanted else [root / wanted]
@@ -148,7 +148,7 @@ def _folders(path: Path, root: Path) -> list[Path]:
 
 
 def _print(found: Import) -> None:
-    """Print the stored objects, and the parts that were not stored to standard error."""
+    """Print the stored objects; print the parts that were not stored to standard error."""
     header = ("EVALUATOR", "CONTRACT", "LANGUAGE", "FROM")
     rows = [
         (_label(one.name, one.version), one.contract, one.evaluator["language"], one.where) for one in found.evaluators

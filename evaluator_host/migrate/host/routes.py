@@ -35,9 +35,9 @@ _ADAPT: Final = (
     "Where the code cannot be rewritten, or scores differently afterwards: keep it as it is and add a function "
     "`evaluate(inputs, outputs, trace)` that calls it. Only to `evaluate`."
 )
-_FILES: Final = 2000  # most files of an import
+_FILES: Final = 2000  # maximum number of files in an import
 _TAKEN: Final = describe_error(409, "A name is in use, and `replace` is not set; nothing was stored.")
-_STORED_ROWS: Final = 1000  # most rows of a data set or a job that prove a migration
+_STORED_ROWS: Final = 1000  # maximum number of rows of a data set or a job on which a migration is proven
 
 
 class ProofIn(Wire):

@@ -81,10 +81,10 @@ class _Adapter:
         self._is_main = False
         self._entry = draft.wish.entry
         self._new = self._entry
-        self._is_async = True  # until the code shows that the function is not async
+        self._is_async = True  # assumed until the code shows that the function is not async
 
     def build(self) -> Rewritten | None:
-        """Return the adapted program; None when it would not differ from one built without `method`."""
+        """Return the adapted program; None if it would not differ from one built without `method`."""
         old = self._exported() or self._declared(self._entry)
         if old is None and (old := self._declared("main")) is not None:
             self._is_main, self._new = True, "evaluate"
@@ -96,7 +96,7 @@ class _Adapter:
         return self._finish(old)
 
     def _exported(self) -> _Old | None:
-        """Move the old function out of the module's exports; None when it is not among them."""
+        """Move the old function out of the module's exports; None if it is not exported."""
         found = None
         for statement in self._draft.root.named_children:
             if statement.type == "export_statement":
@@ -170,7 +170,7 @@ class _Adapter:
         return _Old(self._rename(self._entry, self._free()), "", "export ")
 
     def _from_specifier(self, statement: Node, specifier: Node, specifiers: list[Node]) -> _Old:
-        """Adapt `export { score as evaluate }`, also out of another module."""
+        """Adapt `export { score as evaluate }`, which may also re-export from another module."""
         draft, name = self._draft, self._free()
         source = child(statement, "source")
         local = text(child(specifier, "name") or specifier)
@@ -208,7 +208,7 @@ class _Adapter:
             self._is_async = any(one.type == "async" for one in value.children)
 
     def _rename(self, old: str, new: str) -> str:
-        """Rename a name of the module everywhere."""
+        """Rename a module-level name everywhere."""
         names, draft = self._draft.names, self._draft
         for use in names.of(old, names.module):
             around = use.node.parent

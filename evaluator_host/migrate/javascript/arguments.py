@@ -75,7 +75,7 @@ def is_evaluated_once(use: Use, function: Node) -> bool:
 
 
 def only_looks(use: Use) -> bool:
-    """Return whether a use of the inputs only reads a property of them."""
+    """Return whether a use of the inputs only reads one of their properties."""
     around = use.node.parent
     if use.access is not Access.READ or around is None or not is_member(use):
         return False
@@ -140,7 +140,7 @@ def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
 
 
 def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | None:
-    """Replace each use of the first, always empty argument by the value that an empty object gives there.
+    """Replace each use of the first argument, which is always empty, with the value that an empty object gives there.
 
     `dynamic`: the function may read variables by name (`eval`). Returns the statement to insert at the start of the
     function for the uses that stay, or None.
@@ -153,7 +153,7 @@ def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | No
         return f"const {first.name} = {{}}"
     uses = uses_of(draft, legacy, first)
     changed = any(use.access is not Access.READ or _is_changed(use) for use in uses)
-    shared = sum(not is_member(use) for use in uses) > 1  # every use must get the same object
+    shared = sum(not is_member(use) for use in uses) > 1  # all uses must get the same object
     staying = [use for use in uses if changed or dynamic or not _replaced(draft, use, shared=shared)]
     if not legacy.has_statements and (changed or (staying and shared)):
         what = "is assigned" if changed else "is used more than once"
@@ -212,5 +212,5 @@ _ENDS: Final = ("variable_declarator", "return_statement", "arguments", "parenth
 
 
 def _is_object_of(node: Node, outer: Node) -> bool:
-    """Return whether `outer` reads a member of `node`, which fails for undefined."""
+    """Return whether `outer` reads a member of `node`, which would fail for `undefined`."""
     return outer.type in ("member_expression", "subscript_expression") and child(outer, "object") == node

@@ -19,7 +19,7 @@ def find(draft: Draft) -> Legacy:
     Raises:
       Current: the function takes three arguments.
       Spread: the function takes arguments by a rest parameter.
-      Unreadable: the function cannot be rewritten; the text says why.
+      Unreadable: the function cannot be rewritten; the message says why.
     """
     node, names = locate(draft, draft.wish.entry)
     return _legacy(draft, node, names)
@@ -129,7 +129,7 @@ def _legacy(draft: Draft, node: Node, names: tuple[str, ...]) -> Legacy:
     fourth = found[LEGACY - 1]
     optional = fourth.default is not None or fourth.node.type == "optional_parameter"
     if optional and not (found[0].is_named_first or fourth.is_named_fourth):
-        raise Current  # three arguments, and an option of the author's own
+        raise Current  # it has three arguments, and an option that the author added
     return Legacy(node, draft.names.scopes[node.id], tuple(found[:LEGACY]), names)
 
 

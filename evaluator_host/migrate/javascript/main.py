@@ -128,7 +128,7 @@ def _function(draft: Draft, entry: str, *, others: tuple[str, ...]) -> Legacy:
 
 
 def _from_variables(draft: Draft, use: Use, columns: dict[str, None]) -> None:
-    """Replace a variable by the outputs or by a column of the inputs."""
+    """Replace a variable with the outputs or with a column of the inputs."""
     name = _member_read(use)
     if name is not None and use.node.parent is not None:
         if name in _OUTPUTS:

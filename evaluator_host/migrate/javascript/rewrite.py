@@ -203,7 +203,7 @@ def _remark_type(draft: Draft, legacy: Legacy) -> None:
 
 
 def _calls(draft: Draft, legacy: Legacy) -> Iterator[Use]:
-    """Yield the uses of the function's names that have to be calls."""
+    """Yield the uses of the function's names, all of which must be calls."""
     for name in legacy.names:
         for use in draft.names.of(name, draft.names.module):
             around = use.node.parent

@@ -1,4 +1,4 @@
-"""JavaScript functions that take the four arguments by a rest parameter, or read them from `arguments`."""
+"""Rewrites JavaScript functions that take the four arguments by a rest parameter, or read them from `arguments`."""
 
 from dataclasses import replace
 from typing import Final
@@ -104,6 +104,6 @@ def _is_set(draft: Draft, spread: Spread, parameter: Parameter) -> bool:
 
 
 def _free(name: str, own: set[str], parameters: tuple[Parameter, ...], index: int) -> str:
-    """Return a new parameter's name, with a leading `_` where the function already uses that name."""
+    """Return a name for a new parameter, with a leading `_` if the function already uses the name."""
     same = index < len(parameters) and parameters[index].name == name and name == "inputs"
     return name if same or name not in own else f"_{name}"

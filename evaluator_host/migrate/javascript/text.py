@@ -30,7 +30,7 @@ def quoted(draft: Draft, value: str) -> str:
 
 
 def semicolon(draft: Draft) -> str:
-    """Return a semicolon if the author ends statements with one, else an empty text."""
+    """Return a semicolon if the author ends statements with one, else an empty string."""
     lines = [line.rstrip() for line in draft.source.splitlines()]
     ended = sum(line.endswith(b";") for line in lines)
     bare = sum(line.endswith((b")", b"'", b'"', b"]")) or line[-1:].isalnum() for line in lines)

@@ -20,7 +20,8 @@ ROW_NAMES: Final = frozenset(
 )
 _ROW_METHODS: Final = frozenset(("get", "items", "keys", "values"))
 _CHANGES: Final = ("assignment", "augmented_assignment", "delete_statement")
-_INLINE: Final = 2  # most uses that are replaced in place; more get one statement at the start
+# maximum number of uses that are replaced in place; if there are more, one statement at the start replaces them
+_INLINE: Final = 2
 _PLAIN: Final = frozenset(
     (
         *("integer", "float", "string", "true", "false", "none", "identifier"),
@@ -149,15 +150,15 @@ def _only_looks(use: Use) -> bool:
 
 
 def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool, every: bool) -> str | None:
-    """Replace each use of the first, always empty argument by an empty dict's value; with `every`, set it anyway.
+    """Replace uses of the first argument, which is always empty, with the value that an empty dict gives.
 
-    `dynamic`: the function may read variables by name (`locals()`). Returns the statement to insert at the start of the
-    function for the uses that stay, or None.
+    With `every`, also set the argument. `dynamic`: the function may read variables by name (`locals()`). Returns the
+    statement to insert at the start of the function for the uses that stay, or None.
     """
     first = legacy.parameters[0]
     uses = uses_of(draft, legacy, first)
     changed = any(use.access is not Access.READ or _is_changed(use.node) for use in uses)
-    shared = sum(not _is_attribute(use.node) for use in uses) > 1  # every use must get the same dict
+    shared = sum(not _is_attribute(use.node) for use in uses) > 1  # all uses must get the same dict
     staying = [use for use in uses if changed or dynamic or not _replaced(draft, use, shared=shared)]
     if not legacy.has_statements and (changed or (staying and shared)):
         what = "is assigned" if changed else "is used more than once"

@@ -118,11 +118,11 @@ def _require_four(legacy: Legacy, more: list[Node]) -> None:
         raise refuse(legacy.node, "the function takes no arguments")
     named = positional[0].is_named_first or positional[3].is_named_fourth
     if positional[3].default is not None and not named:
-        raise Current  # three arguments, and an option of the author's own
+        raise Current  # it has three arguments, and an option that the author added
 
 
 def wrappers(draft: Draft, definition: Node) -> list[tuple[Node, Legacy]]:
-    """Return the wrapper functions with four own parameters in the program's decorators of a function.
+    """Return the wrapper functions that have four parameters of their own in the decorators of a function.
 
     Raises:
       Unreadable: a decorator with such a function is used elsewhere too, or is a class.

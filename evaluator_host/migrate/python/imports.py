@@ -1,4 +1,4 @@
-"""Adds imports of the modules that the legacy contract made available without an import."""
+"""Adds imports of the modules that code could use without an import under the legacy contract."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -59,7 +59,7 @@ def _at_top(draft: Draft, names: list[str]) -> None:
     if rest is None:
         return
     if head is None or (head.type == "comment" and rest.start_point[0] == head.end_point[0] + 1):
-        # a comment right above the first statement belongs to it
+        # a comment directly above the first statement belongs to that statement
         at = _comment_start(draft.root, rest)
         draft.edits.insert(at, f"{lines}{_gap(rest)}")
     else:

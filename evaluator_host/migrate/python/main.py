@@ -147,7 +147,7 @@ def _access(draft: Draft, column: Parameter, inputs: str) -> str:
 
 
 def _new_parameters(draft: Draft, function: Legacy, said: Parameter | None, *, names: tuple[str, str, str]) -> None:
-    """Replace the parameters of a function by those of `evaluate`, keeping the layout of the source."""
+    """Replace the parameters of a function with those of `evaluate`, keeping the layout of the source."""
     listing = child(function.node, "parameters")
     if listing is None:
         return
@@ -168,10 +168,10 @@ def _new_parameters(draft: Draft, function: Legacy, said: Parameter | None, *, n
 
 
 def _read_by_name(draft: Draft, function: Legacy, use: Use, defaults: dict[str, str | None]) -> None:
-    """Replace a read of the inputs by a parameter of main.
+    """Replace a read of the inputs with a parameter of `main`.
 
     Raises:
-      Unreadable: it does not read one column.
+      Unreadable: the code does not read a single column there.
     """
     read, key, default = _column(use)
     if key is None or read is None or not key.isidentifier() or keyword.iskeyword(key) or key in _OUTPUTS:
@@ -200,7 +200,7 @@ def _read_by_name(draft: Draft, function: Legacy, use: Use, defaults: dict[str, 
 
 
 def _column(use: Use) -> tuple[Node | None, str | None, str | None]:
-    """Return the expression that reads a column, the column, and its default as text."""
+    """Return the expression that reads a column, the column, and the source of its default."""
     around = use.node.parent
     if around is None or use.access is not Access.READ:
         return None, None, None

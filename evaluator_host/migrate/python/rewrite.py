@@ -68,7 +68,7 @@ def rewrite(code: str, wish: Wish) -> Rewritten:
 
 
 def _wrapped_names(draft: Draft, wrapper: Legacy) -> list[tuple[str, Scope]]:
-    """Return the names by which a function inside a decorator calls the decorated one, with their scopes."""
+    """Return the names, with their scopes, by which a function inside a decorator calls the decorated function."""
     found = {}
     for use in draft.names.within(wrapper.scope):
         owner, around = draft.names.owner(use), use.node.parent
@@ -96,11 +96,11 @@ def _rewrite_function(draft: Draft, legacy: Legacy, names_of_it: Sequence[tuple[
 
 
 def _calls(draft: Draft, legacy: Legacy, callables: Sequence[tuple[str, Scope]]) -> Iterator[Use]:
-    """Yield the uses of the function's names, each with its scope, that have to be calls."""
+    """Yield the uses of the function's names, each with its scope; all of them must be calls."""
     for name, owner in callables:
         for use in draft.names.of(name, owner):
             if owner.kind == "function" and not use.scope.is_within(legacy.scope):
-                continue  # a decorator hands the function to functools.wraps
+                continue  # a decorator passes the function to functools.wraps
             around = use.node.parent
             kind = around.type if around is not None else ""
             alias = kind == "assignment" and use.access is Access.READ and use.scope.kind == "module"
@@ -160,7 +160,7 @@ def _docstring(draft: Draft, legacy: Legacy) -> None:
 
 
 def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> None:
-    """Replace the parameters of the function by the new ones, keeping the layout of the source."""
+    """Replace the parameters of the function with the new ones, keeping the layout of the source."""
     first, second, third, fourth = legacy.parameters
     comma = _COMMA.match(draft.source, first.node.end_byte)
     end = comma.end() if comma is not None else second.node.start_byte

@@ -89,7 +89,7 @@ def _rest_name(spread: Spread) -> str:
 
 
 def _free(draft: Draft, spread: Spread, name: str) -> str:
-    """Return a parameter's name, with a `_` before it where the function uses it for something else."""
+    """Return a parameter's name, with a leading `_` if the function uses the name for something else."""
     scope = spread.function.scope
     parameters = [one.name for one in spread.function.parameters]
     used = [use for use in draft.names.within(scope) if use.name == name]
