@@ -155,6 +155,28 @@ async def test_an_answer_made_up_without_network_is_told(service: Service, packa
     assert f"judged: {told}" in [one.message for one in both.warnings]
 
 
+FAILING = """
+import socket
+
+def judged(output, expected):
+    try:
+        socket.create_connection(("127.0.0.1", 11434))
+    except OSError:
+        raise ValueError("no credentials")
+
+def exact(output, expected):
+    return output == expected
+"""
+
+
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+async def test_a_host_that_an_evaluator_asked_before_it_failed_counts_for_no_other(service: Service) -> None:
+    found = await service.evaluate(Evaluator(FAILING), Row({"correct_answer": "4"}, "4"))
+    assert (found.score, found.metrics) == (1.0, {"exact": 1.0})
+    failed = [one.message for one in found.warnings if one.code == "entry_failed"]
+    assert failed == ["judged: no credentials"]
+
+
 ASKING_NODE = "async function evaluate(inputs, outputs, trace) {{ try {{ return {} }} catch {{ return 0.5 }} }}"
 GETTING = (
     "await new Promise((ok, no) => require('{0}').get('{0}://{1}/', (found) => ok(found.statusCode)).on('error', no))"

@@ -79,8 +79,8 @@ def _shown(name: str, found: Entry) -> str:
 def _calls(found: dict[str, Entry], lines: list[str]) -> Callable[..., Any]:
     async def every(*args: Any, **body: Any) -> dict[str, Any]:
         outcomes = []
-        unreached.take()  # forget the hosts that the code asked while it loaded
         for name, one in found.items():
+            unreached.take()  # forget what the code asked while it loaded, or in the evaluator before this one
             try:
                 own, named = _arguments(one, _copy(list(args)), _copy(body))
                 value = called(one.call, own, named)
