@@ -181,7 +181,8 @@ def _only(outline: Outline) -> list[str]:
 
 
 def _has_other_entry(outline: Outline) -> bool:
-    if "main" in outline.functions and outline.functions["main"].parameters:
+    main = outline.functions.get("main")
+    if main is not None and main.parameters and not main.is_program:
         return True
     bases = {base.rpartition(".")[2] for one in outline.classes.values() for base in one}
     return bool(bases - _DATA_BASES) or any(_has_methods(node) for node in outline.tree.body)

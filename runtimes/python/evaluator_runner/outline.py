@@ -64,6 +64,12 @@ class Function:
         return type(self.node).__name__ == "AsyncFunctionDef"
 
     @property
+    def is_program(self) -> bool:
+        """Return whether this is the `main` of a program, which takes its command line: `main(argv=None)`."""
+        takes = ("argv",) if self.required else ("argv", "args", "arguments")
+        return self.name == "main" and len(self.parameters) == 1 and self.parameters[0] in takes
+
+    @property
     def gives_list(self) -> bool:
         """Return whether the function returns only lists, according to its annotation or its `return` statements."""
         returns = getattr(self.node, "returns", None)
@@ -178,7 +184,8 @@ class Outline:
     @property
     def has_own_entry(self) -> bool:
         """Return whether the code has an entry of one of our own contracts: `evaluate` or `main`, with parameters."""
-        return any((one := self.functions.get(name)) and one.parameters for name in ("evaluate", "main"))
+        found = [self.functions[name] for name in ("evaluate", "main") if name in self.functions]
+        return any(one.parameters and not one.is_program for one in found)
 
     @property
     def has_evaluate(self) -> bool:

@@ -91,6 +91,7 @@ CASES = [
     other(id="by position", code="def evaluate(inputs, output, trace):\n    return output == inputs['correct_answer']\n", recognised=Contract.EVALUATE, score=1.0),
     other(id="names that say nothing", code="def evaluate(row, said, more):\n    return said == row['correct_answer']\n", recognised=Contract.EVALUATE, score=1.0),
     other(id="declared by position", contract=Contract.EVALUATE, code="def evaluate(input, output, expected):\n    return output == expected\n", recognised=Contract.EVALUATE, score=0.0, warnings=frozenset({"suspicious_parameters"})),
+    case(id="beside the main of a program", code="def score(output, expected):\n    return output == expected\n\ndef main(argv: list[str] | None = None):\n    print(argv)\n\nif __name__ == '__main__':\n    main()\n", score=1.0),
     other(id="a helper beside main", code="def score(output, expected):\n    return output == expected\n\ndef main(output, correct_answer):\n    return {'score': score(output, correct_answer)}\n", recognised=Contract.MAIN, score=1.0),
     javascript(id="JavaScript: by name", code="function exact(output, expected) { return output === expected }", passed=True),
     javascript(id="JavaScript: one object", code="export const exact = ({ output, expected, question }) => ({ name: 'exact', score: output === expected && question === '2+2' ? 1 : 0 })", score=1),
