@@ -42,11 +42,11 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
     """Return the entry for the function; its result is sent as `{"value": …}`, or `{"refused": type}` for no score."""
     notes: tuple[dict[str, str], ...] = ()
-    if name is None and _ENTRY not in namespace:
+    if name is None:
         outline = candidates.outline_of(namespace)
         scores = _scores_of_eval(outline)
         own = [one for one in scores if one in outline.functions]
-        if scores and not own:
+        if scores and not own and _ENTRY not in namespace:
             raise _of_packages(scores)
         notes = _left_out([one for one in scores if one not in own]) if own else ()
         try:
