@@ -4,6 +4,7 @@ The runner sends `{"result": value}`. Source of the rules: weave 0.54.0, flow/sc
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from evaluator_host.engine.contracts.base import PYTHON_ONLY, Dialect, Sdk
@@ -22,10 +23,15 @@ from evaluator_host.types.outcome import EvaluationError, Note, Returned
 
 _MOST_LEAVES: Final = 1000
 _FIRST: Final = ("score", "passed")
+_OLDER_OUTPUT: Final = "model_output"
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return Weave's row: `{"example": columns, "output": …}`."""
+    """Return Weave's row: `{"example": columns, "output": …}`; the output may have its older name, `model_output`."""
+    given = row.variables
+    if given is not None and "output" not in given and _OLDER_OUTPUT in given:
+        renamed = {"output" if name == _OLDER_OUTPUT else name: value for name, value in given.items()}
+        row = replace(row, variables=renamed)
     return bind_native(row, settings, _example, needs="output", inner="example")
 
 

@@ -57,6 +57,14 @@ CASES = [
         warnings=frozenset({"no_score"}),
     ),
     case(
+        id="a row with the older name of the output",
+        row=Row(variables={"expected": "4", "model_output": "4"}),
+        code=op("{'ok': expected == model_output}", "expected, model_output"),
+        native=native({"ok": True}, {"ok": TRUE}),
+        score=1.0,
+        passed=True,
+    ),
+    case(
         id="a class with a field",
         code="""
             import weave
