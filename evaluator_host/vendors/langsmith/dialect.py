@@ -27,6 +27,8 @@ _FIELDS: Final = ("key", "score", "value", "comment")
 _MORE: Final = (
     "correction", "metadata", "evaluator_info", "feedback_config", "extra", "source_run_id", "target_run_id",
 )  # fmt: skip
+_REFERENCES: Final = ("reference_outputs", "referenceOutputs")
+_ARGUMENTS: Final = frozenset(("inputs", "outputs", "attachments", *_REFERENCES))
 _PAGES: Final = ("perform_eval", "performEval")
 _BESIDE: Final = ("comment", "reasoning", "reason", "explanation")
 _HINT: Final = "return a number, a bool, a text, or an object with `score`, `value` or `comment`"
@@ -38,11 +40,12 @@ class _Refused(Exception):
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     """Return `run` and `example`: the row's `variables`, or else made from its other fields."""
-    return bind_native(row, settings, _run_and_example, needs="run")
+    return bind_native(_with_run(row), settings, _run_and_example, needs="run")
 
 
 def bind_javascript(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     """Return the two arguments that the JavaScript SDK passes: an object with everything, and the example."""
+    row = _with_run(row)
     bound = bind(row, settings)
     if isinstance(bound, EvaluationError):
         return bound
@@ -60,6 +63,18 @@ def bind_javascript(row: Row, settings: EvaluatorSettings) -> Binding | Evaluati
         "attachments": known.get("attachments") or {},
     }
     return Binding({"args": [first, example]})
+
+
+def _with_run(row: Row) -> Row:
+    """Return a row whose variables are arguments of an evaluator (`inputs`, `outputs` …) with a run and an example."""
+    given = row.variables
+    if given is None or "outputs" not in given or not given.keys() & {*_REFERENCES} or given.keys() - _ARGUMENTS:
+        return row
+    inputs = given.get("inputs") or {}
+    expected = next((given[name] for name in _REFERENCES if name in given), None)
+    run = {"inputs": inputs, "outputs": given["outputs"]}
+    example = {"inputs": inputs, "outputs": expected, "attachments": given.get("attachments") or {}}
+    return replace(row, variables={"run": run, "example": example})
 
 
 def _run_and_example(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:

@@ -59,6 +59,7 @@ CASES = [
     case(id="keys of run and example", code="def f(run, example):\n    return run['outputs'] == example['outputs'] and run.get('x') is None\n", native=[one("f", True)]),
     case(id="inputs only, by settings.entry", settings=EvaluatorSettings(entry="size"), code="def size(inputs, outputs):\n    return len(inputs) / 2\n\ndef other(outputs):\n    return 0\n", native=[one("size", 0.5)]),
     case(id="a parameter with a default is free", code="def f(reference_outputs, strict=True):\n    return strict\n", native=[one("f", True)]),
+    case(id="variables named as the parameters", row=Row(variables={"inputs": {"a": 1}, "outputs": {"b": 2}, "reference_outputs": {"b": 2}}), code="def f(inputs, outputs, reference_outputs):\n    return inputs['a'] == 1 and outputs == reference_outputs\n", native=[one("f", True)]),
     case(id="beside the main of a program", code="def f(outputs, reference_outputs):\n    return outputs == reference_outputs\n\ndef main(argv=None):\n    print(argv)\n", native=[one("f", True)]),
     case(id="keyword-only parameters", code="def f(*, outputs, reference_outputs):\n    return outputs == reference_outputs\n", native=[one("f", True)]),
     case(id="without an example", row=ONLINE, code="def f(run, example, inputs, reference_outputs):\n    return {'score': example is None, 'comment': str((inputs, reference_outputs))}\n", native=[one("f", True, comment="({}, {})")]),
