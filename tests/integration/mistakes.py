@@ -61,6 +61,12 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "return outputs == expected", "the arguments are inputs, outputs and trace"),
     (PY + "return outputs == correct_answer", "the arguments are inputs, outputs and trace"),
     (PY + "return np.mean([1, 2])", "is the name misspelt, or not imported?"),
+    ("dbutils.library.restartPython()\n" + PY + "return 1", "only a notebook of Databricks has `dbutils`"),
+    (
+        "# MAGIC %run ../settings\nLIMIT = Settings().limit\n" + PY + "return 1",
+        "the notebook runs another one, `%run ../settings`",
+    ),
+    ("%run ../settings\nLIMIT = Settings().limit\n" + PY + "return 1", "paste the part of it that defines `Settings`"),
     (PY + "import json; return json.loads(outputs)", "the text is not JSON"),
     (PY + "return float(outputs)", "text that is not a number"),
     (PY + "return int(outputs)", "text that is not a number"),

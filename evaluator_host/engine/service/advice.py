@@ -169,6 +169,19 @@ def _entity(_: "re.Match[str]", code: str) -> str | None:
     return f"{entity} is how HTML writes a character: the code was copied from the source of a web page; copy it again as plain text"
 
 
+def _of_notebook(match: "re.Match[str]", code: str) -> str | None:
+    """Advise on a name that only a notebook has: one of Databricks, or one that another notebook defines."""
+    name = match[1]
+    if name in _OF_DATABRICKS:
+        return f"only a notebook of Databricks has `{name}`: leave out the lines that use it"
+    runs = _RUNS.search(code)
+    if runs is None:
+        return None
+    return f"the notebook runs another one, `{runs[1]}`, which is not done here: paste the part of it that defines `{name}`"
+
+
+_OF_DATABRICKS: Final = ("dbutils", "spark", "sc", "display", "displayHTML")
+_RUNS: Final = re.compile(r"^(?:# MAGIC )?(%run[ \t]+\S{1,100})", re.MULTILINE)
 _NO_VALUE: Final = "a value is None, as outputs and trace are if the row has none; test for None first"
 
 _ENTITY: Final = re.compile(r"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,4}|#x[0-9a-f]{1,4});", re.IGNORECASE)
@@ -336,6 +349,7 @@ _TABLE: Final = (
     ),
     _Advice(r"name '(true|false|null|undefined|nil)' is not defined", _python_word),
     _Advice(r"\b(gt|lt|amp|quot|nbsp)\b'? is not defined", _entity),
+    _Advice(r"name '(\w+)' is not defined", _of_notebook, language=Language.PYTHON),
     _Advice(r"is not defined", "is the name misspelt, or not imported?"),
     _Advice(
         r"returned non-zero exit status 127\b",
