@@ -1,5 +1,7 @@
 """If a light stand-in module lacks a name, only code that uses the name fails, and the error names the pin that has it."""
 
+import re
+
 import pytest
 
 from evaluator_host.engine.service import Service
@@ -153,6 +155,27 @@ async def test_an_answer_made_up_without_network_is_told(service: Service, packa
     both = await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))
     assert (both.score, both.metrics) == (1.0, {"exact": 1.0})
     assert f"judged: {told}" in [one.message for one in both.warnings]
+
+
+OF_A_CONTEXT = """
+from pydantic_evals.evaluators import Evaluator
+
+class Same(Evaluator):
+    def evaluate(self, ctx):
+        return ctx.output == ctx.expected_output
+"""
+
+
+async def test_the_hint_for_a_class_of_pydantic_evals_leads_to_a_score(service: Service) -> None:
+    files = {"pydantic_evals/__init__.py": "", "pydantic_evals/evaluators.py": "class Evaluator:\n    pass\n"}
+    row = Row({"correct_answer": "4"}, "4")
+    error = (await service.evaluate(Evaluator(OF_A_CONTEXT, files=files), row)).error
+    assert error is not None
+    assert error.hint is not None
+    made = re.search("add `(def .*?)` and `(import types)`", error.hint)
+    assert made is not None
+    found = await service.evaluate(Evaluator("\n".join((OF_A_CONTEXT, made[2], made[1])), files=files), row)
+    assert (found.score, found.passed) == (1.0, True)
 
 
 FAILING = """

@@ -23,6 +23,7 @@ SCORING = {"grade", "grader", "metric", "reward", "rewards", "score", "scorer"}
 _LIKELY = SCORING | {"accuracy", "check", "correct", "correctness", "eval", "evaluate", "evaluator", "f1", "judge", "match", "precision", "quality", "recall", "results", "verify"}  # fmt: skip  # noqa: E501
 """Words in the names of functions that may score, and so are shown first."""
 _METHODS = ("evaluate", "score", "measure", "__call__")
+_TRUTH_OF_CONTEXT = "expected_output=inputs.get('correct_answer')"
 _EXPECTED = (
     "define `def evaluate(inputs, outputs, trace)`, the legacy `def evaluate(app_params, inputs, output, "
     "correct_answer)`, or `def main(...)` with the names of the variables it needs"
@@ -299,6 +300,12 @@ def _method_of(kind: type, wanted: str) -> str | None:
     return next((one for one in (wanted, *_METHODS) if one in made), None)
 
 
+def _takes_context(kind: type) -> bool:
+    """Return whether a class is an evaluator of pydantic-evals that has a method of its own."""
+    bases = (base.__module__.partition(".")[0] for base in type.mro(kind)[1:])
+    return "evaluate" in vars(kind) and "pydantic_evals" in bases
+
+
 def _is_ours(value: Any) -> bool:
     try:
         return bool(value.__module__ == "evaluator")
@@ -338,6 +345,13 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
         return f"{hint}; or name `{built}` in `settings.entry`, if it is the evaluator" if functions else hint
     public = _no_helpers(own, [one for one in functions if not one.startswith("_")] or functions)
     scoring = {name: one for name, one in classes.items() if _method_of(one, wanted)}
+    if (judge := next((name for name, one in classes.items() if _takes_context(one)), None)) is not None:
+        call = f"{judge}().evaluate(types.SimpleNamespace(inputs=inputs, output=outputs, {_TRUTH_OF_CONTEXT}))"
+        return (
+            f"`{judge}` gets its row in an object of pydantic-evals, which the host does not make: "
+            f"add `def evaluate(inputs, outputs, trace): return {call}` and `import types`, "
+            "with `.value` after it for an EvaluationReason"
+        )
     if functions and scoring:
         hint = (
             f"a class is not called: add `{wanted} = {_call_of(scoring, wanted)}` as the last line, with the arguments"
