@@ -89,6 +89,37 @@ PASTED: Final = [
         metrics={"correct": 1.0, "concise": 0.0},
     ),
     Pasted(
+        "a loader of what a factory with arguments makes",
+        """
+        from mlflow.genai.scorers import scorer
+
+        def starts_with(letter):
+            @scorer(name=f"starts with {letter}")
+            def starts(outputs):
+                return outputs.startswith(letter)
+            return starts
+
+        def load_scorers(letters=None):
+            return [starts_with(letter) for letter in letters or "PQ"]
+        """,
+        contract="mlflow",
+        note="several_entries",
+    ),
+    Pasted(
+        "a loader of several functions of one name",
+        """
+        def starts_with(letter):
+            def starts(run, example):
+                return run.outputs["output"].startswith(letter)
+            return starts
+
+        def load_evaluators():
+            return [starts_with("P"), starts_with("Q")]
+        """,
+        "entry_ambiguous",
+        contains="`load_evaluators()` returns several evaluators of one name, `starts`",
+    ),
+    Pasted(
         "one of a loader, by its name",
         """
         def load_evaluators():

@@ -227,16 +227,28 @@ class Outline:
         self.binds.update((*self.functions, *self.classes))
 
 
-def definitions_in(outline: Outline) -> dict[str, list[str]]:
+def definitions_in(outline: Outline, *, with_required: bool = False) -> dict[str, list[str]]:
     """Return, for each function without required parameters, the functions and classes in it that it may return."""
     found = {}
     for function in outline.functions.values():
         body = getattr(function.node, "body", None)
-        if function.required or function.decorators or not isinstance(body, list):
+        if (function.required and not with_required) or function.decorators or not isinstance(body, list):
             continue
         names = [one.name for one in body if type(one).__name__ in {*_FUNCTIONS, "ClassDef"}]
         if names and any(type(one).__name__ == "Return" and one.value is not None for one in body):
             found[function.name] = names
+    return found
+
+
+def returned_by_way_of(outline: Outline, makers: set[str]) -> dict[str, set[str]]:
+    """Return, for each function without required parameters, those of `makers` whose results it returns."""
+    found = {}
+    for function in outline.functions.values():
+        if function.required or function.decorators or function.name in makers:
+            continue
+        returns = [one for one in walk(function.node) if type(one).__name__ == "Return" and one.value is not None]
+        if used := makers & {name for one in returns for name in names_loaded(one)}:
+            found[function.name] = used
     return found
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from evaluator_runner import dialects
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
-from evaluator_runner.outline import Outline, definitions_in, texts_in
+from evaluator_runner.failures import Failure
+from evaluator_runner.outline import Outline, definitions_in, returned_by_way_of, texts_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +41,13 @@ class Held:
     def open(self, namespace: dict[str, Any]) -> None:
         """Call the factories, and bind the functions and classes that they return to their names."""
         for factory in self.factories:
-            for name, one in _returned(namespace[factory]()):
+            returned = _returned(namespace[factory]())
+            names = [name for name, _ in returned]
+            if twice := next((name for name in names if names.count(name) > 1), None):
+                message = f"`{factory}()` returns several evaluators of one name, `{twice}`"
+                way = f"def first(outputs, expected): return {factory}()[0](outputs, expected)"
+                raise Failure("entry_ambiguous", message, hint=f"write a function for each, such as `{way}`")
+            for name, one in returned:
                 namespace.setdefault(name, one)
 
 
@@ -78,9 +85,15 @@ def without_magics(code: str) -> str | None:
 
 def _from_factories(code: str, outline: Outline, name: str | None, contract: str) -> Held | None:
     inner = definitions_in(outline)
+    holders = list(inner)
+    if not inner:
+        makers = definitions_in(outline, with_required=True)
+        ways = returned_by_way_of(outline, {*makers})
+        inner = {factory: [name for one in used for name in makers[one]] for factory, used in ways.items()}
+        holders = [one for one in makers if any(one in used for used in ways.values())]
     if not inner:
         return None
-    opened = Outline(code, inside=list(inner))
+    opened = Outline(code, inside=holders)
     recognised = _recognised(opened, code, name, contract)
     if recognised is None and not (opened.has_own_entry or (name is not None and name in opened.functions)):
         return None
