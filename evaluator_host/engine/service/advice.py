@@ -249,6 +249,12 @@ _TABLE: Final = (
         language=Language.PYTHON,
     ),
     _Advice(
+        r"SDK is not correctly initialized",
+        "the client of Langfuse has neither its keys nor its server here: write what it would fetch, such as a prompt, "
+        "into the code",
+        language=Language.PYTHON,
+    ),
+    _Advice(
         r"needs the package ([\w.-]+), which is not pinned",
         lambda match, _: NO_MODEL if asks_models(match[1]) else f"add an exact pin of {match[1]} to `packages`",
     ),
