@@ -1,14 +1,14 @@
 // @ts-check
 /**
- * Lets code load although it imports well-known packages that are not pinned: an import stops only what uses it.
+ * Lets code load although it imports well-known packages that are not pinned; such an import only stops what uses it.
  *
- * In the bundled program each such import gives a placeholder, which can be read, called and constructed while the code
- * loads. That is allowed only where the parser shows that the entry reaches nothing that was made with a placeholder, and
- * that placeholders have changed nothing else: code that tests or compares a placeholder would not notice that the package
- * is absent. Names are compared without their scopes, so a doubt counts as a use.
+ * In the bundled program, each such import gives a placeholder, which can be read, called and constructed while the
+ * code loads. That is allowed only if the parser shows that the entry reaches nothing that was made with a placeholder,
+ * and that placeholders have changed nothing else, because code that tests or compares a placeholder would not notice
+ * that the package is absent. Names are compared without their scopes; if in doubt, a name counts as used.
  *
- * An absent file of the author's gives a placeholder, too. Once the code has loaded, reading a property of it throws, as a
- * missing module does in Node; so only the calls that use the file fail.
+ * A missing file of the author's gives a placeholder, too. Once the code has loaded, reading a property of the
+ * placeholder throws, as a missing module does in Node, so that only calls that use the file fail.
  */
 import { parse } from './parser.mjs';
 
@@ -47,12 +47,12 @@ export function withPlaceholders(text, modules) {
   return made + PLACEHOLDER;
 }
 
-/** Return a program without what makes its placeholders. @param {string} text */
+/** Return a program without the code that makes its placeholders. @param {string} text */
 export function withoutPlaceholders(text) {
   return text.split(`;function ${MADE}(`, 1)[0];
 }
 
-/** Return whether a program needs its placeholders for an entry, or may. @param {string} program @param {string} entry @param {number | null} [at] its place in the lists that the code reports */
+/** Return whether a program needs, or may need, its placeholders for an entry. @param {string} program @param {string} entry @param {number | null} [at] its place in the lists that the code reports */
 export function needs(program, entry, at = null) {
   const source = program.split(/\n(?=\/\/ \S)/).filter((one) => !PACKAGE.test(one)).join('\n');
   const tree = source.length > MOST_CHARS ? null : parse(source);
@@ -66,7 +66,8 @@ export function needs(program, entry, at = null) {
 }
 
 /**
- * Whether code may read the names of module level other than by name: by `eval`, or through a `this` outside of classes.
+ * Return whether code may read module-level names in another way than by name: by `eval`, or through a `this` outside
+ * of classes.
  *
  * @param {Node} node @param {boolean} inClass @returns {boolean}
  */
@@ -101,21 +102,21 @@ function readsPlaceholder(body, entry, at) {
   return parts.some(({ node, read }) => exportsOf(node) === null && read.some((name) => reached.has(name)) && changesOthers(node, made, reached));
 }
 
-/** Whether a name holds the placeholder of a file of the author's. @param {Node[]} body @param {string} name */
+/** Return whether a name holds the placeholder for a file that the author wrote. @param {Node[]} body @param {string} name */
 function isOfFile(body, name) {
   const one = body.flatMap((node) => (node.type === 'VariableDeclaration' ? node.declarations : [])).find((each) => each.id.name === name);
   const made = one?.init?.arguments?.[0]?.arguments ?? one?.init?.arguments;
   return made?.[0]?.type === 'Literal';
 }
 
-/** Whether code reads a name when it loads, or other than for a property of it. @param {Node} node @param {string} name @param {boolean} later @returns {boolean} */
+/** Return whether code reads a name while loading, or uses it in another way than by reading a property. @param {Node} node @param {string} name @param {boolean} later @returns {boolean} */
 function readsAtOnce(node, name, later = false) {
   if (node.type === 'Identifier') return node.name === name;
   if (later && node.type === 'MemberExpression' && node.object.name === name) return node.computed && readsAtOnce(node.property, name, later);
   return exportsOf(node) === null && partsOf(node).some((one) => readsAtOnce(one, name, later || /Function/.test(node.type)));
 }
 
-/** Whether a statement is one that esbuild or the runner wrote, which hands names on without reading them. @param {Node} node */
+/** Return whether esbuild or the runner wrote a statement, which then passes names on without reading them. @param {Node} node */
 function isOfRunner(node) {
   if (node.type === 'FunctionDeclaration') return node.id.name === MADE;
   const { type, left, right, callee } = node.expression ?? {};
@@ -126,7 +127,7 @@ function isOfRunner(node) {
   return isExports && (right.callee?.name?.startsWith('__toCommonJS') || right.properties?.[0]?.key?.name === '__esModule');
 }
 
-/** The names at module level of what is called for a row; none where it is not found. @param {Node[]} body @param {string} entry */
+/** Return the module-level names of what is called for a row; none if it is not found. @param {Node[]} body @param {string} entry */
 function startsOf(body, entry) {
   const [name] = entry.split('.');
   const found = body.some((node) => declaredBy(node).includes(name)) ? [name] : [];
@@ -139,7 +140,7 @@ function startsOf(body, entry) {
   return found;
 }
 
-/** The names in a member of the lists that the code reports, or in the lists where their members are not written. @param {Node[]} body @param {number} at @returns {string[]} */
+/** Return the names in a member of the lists that the code reports, or in the lists themselves if their members are not written out. @param {Node[]} body @param {number} at @returns {string[]} */
 function membersOf(body, at) {
   const lists = body.flatMap(listsIn).map((one) => (one.type === 'ArrowFunctionExpression' ? one.body : one));
   const members = lists.flatMap((one) => (one.type === 'ArrayExpression' ? one.elements : [one]));
@@ -154,7 +155,7 @@ function listsIn(node) {
   return Object.values(node).flat().filter((one) => typeof one?.type === 'string').flatMap(listsIn);
 }
 
-/** Whether what a statement does at once may keep a placeholder in something else, or read one. @param {Node} node @param {Set<string>} made @param {Set<string>} reached @returns {boolean} */
+/** Return whether what a statement does immediately may store a placeholder elsewhere, or read one. @param {Node} node @param {Set<string>} made @param {Set<string>} reached @returns {boolean} */
 function changesOthers(node, made, reached) {
   if (/Function/.test(node.type) || node.type === 'MethodDefinition') return false;
   const reads = () => namesIn(node).some((name) => reached.has(name));
@@ -165,7 +166,7 @@ function changesOthers(node, made, reached) {
   return partsOf(node).some((one) => changesOthers(one, made, reached));
 }
 
-/** The name that a chain of calls and members begins with; null for none. @param {Node | null} node @returns {string | null} */
+/** Return the name with which a chain of calls and members begins; null if there is none. @param {Node | null} node @returns {string | null} */
 function rootOf(node) {
   switch (node?.type) {
     case 'Identifier': return node.name;
@@ -178,7 +179,7 @@ function rootOf(node) {
   }
 }
 
-/** The call by which esbuild gives an object the exports of a module; null for any other statement. @param {Node} node @returns {Node | null} */
+/** Return the call with which esbuild gives an object the exports of a module; null for any other statement. @param {Node} node @returns {Node | null} */
 function exportsOf(node) {
   const { type, callee } = node.expression ?? {};
   return type === 'CallExpression' && /^__export\d*$/.test(callee.name ?? '') ? node.expression : null;
@@ -197,7 +198,7 @@ function boundBy(pattern) {
   return pattern.type === 'Identifier' ? [pattern.name] : namesIn(pattern);
 }
 
-/** Every name in a tree, but for names of members and keys. @param {Node} node @returns {string[]} */
+/** Return every name in a tree, except names of members and keys. @param {Node} node @returns {string[]} */
 function namesIn(node) {
   if (node.type === 'Identifier') return [node.name];
   const isPlain = (node.type === 'MemberExpression' || node.type === 'Property' || node.type === 'MethodDefinition' || node.type === 'PropertyDefinition') && !node.computed;
@@ -205,7 +206,7 @@ function namesIn(node) {
   return partsOf(node).filter((one) => one !== skipped).flatMap(namesIn);
 }
 
-/** The parts of a node; none for a list that the code reports, which runs when it is asked for. @param {Node} node @returns {Node[]} */
+/** Return the parts of a node; none for a list that the code reports, because that only runs when it is asked for. @param {Node} node @returns {Node[]} */
 function partsOf(node) {
   return node.callee?.name === LIST ? [] : Object.values(node).flat().filter((one) => typeof one?.type === 'string');
 }

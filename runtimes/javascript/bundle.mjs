@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Compiles TypeScript and bundles packages with esbuild, a child process inside the sandbox (`esbuild.mjs`). It has a time
- * limit, and is given the code and gives its output in memory.
+ * Compiles TypeScript and bundles packages with esbuild, a child process inside the sandbox (`esbuild.mjs`). It has a
+ * time limit, gets the code in memory, and returns its output in memory.
  */
 import { builtinModules } from 'node:module';
 import fs from 'node:fs';
@@ -23,7 +23,7 @@ import { asksForMetadata, configOf } from './tsconfig.mjs';
  */
 
 const OUTPUT_BYTES = 64 * 1024 * 1024;
-/** The map of a program that was built without reading source maps, because a file names a broken one: no line of it is known. */
+/** The source map of a program that was built without source maps, because a file names a broken one: it knows no lines. */
 const NO_PLACES = '{"version":3,"sources":[],"names":[],"mappings":""}';
 const MAP = /\n?\/\/# sourceMappingURL=data:application\/json;base64,([A-Za-z0-9+/=]*)\s*$/;
 
@@ -39,7 +39,7 @@ export class Bundler {
     this.memoryMb = memoryMb;
   }
 
-  /** Start esbuild and let it build something, because the first build takes longer than the following ones. @param {string | null} packages */
+  /** Start esbuild and let it build something, because the first build takes longer than later ones. @param {string | null} packages */
   async warm(packages) {
     await this.build(SMALL, { packages, language: 'typescript', isAsync: false }, new AbortController().signal);
   }
@@ -71,7 +71,7 @@ export class Bundler {
     return { ok: false, faults, crashed: null };
   }
 
-  /** Return the build; find out for which rules its decorators were written, unless the author's configuration says so. @param {string} text @param {string} output @param {Options} options @param {AbortSignal} signal @returns {Promise<Build>} */
+  /** Return the build. Find out for which rules its decorators were written, unless the author's configuration says that. @param {string} text @param {string} output @param {Options} options @param {AbortSignal} signal @returns {Promise<Build>} */
   async #built(text, output, options, signal) {
     const made = { ...split(output, options), isAsync: options.isAsync };
     const kinds = options.language === 'typescript' && !options.legacyDecorators ? kindsOf(made.text) : null;
@@ -88,7 +88,7 @@ export class Bundler {
     return { ok: true, ...made, notes: [{ code: 'standard_decorators', message: byStandard(doubtful) }] };
   }
 
-  /** End esbuild, so that user code finds no process of it. */
+  /** End esbuild, so that user code finds no process of esbuild. */
   end() {
     this.#ended = true;
     this.#esbuild?.end();
@@ -104,8 +104,8 @@ export class Bundler {
   }
 
   /**
-   * Build an evaluator of several files: they are written to a folder of their own, which is removed again before any user
-   * code runs. Packages are found through a link, whose name keeps their paths as they are without files.
+   * Build an evaluator that has several files. They are written to a separate folder, which is removed before any user
+   * code runs. Packages are found through a link, whose name keeps their paths the same as without files.
    *
    * @param {string} text
    * @param {Options} options
@@ -153,10 +153,10 @@ const COMMON = [
   ...DEFINED,
 ];
 
-/** A specifier as Deno has them: its package, and a path in it. */
+/** Matches a specifier in Deno's form: its package, and a path in the package. */
 export const NPM = /^npm:\/?((?:@[\w.~-]+\/)?[\w.~-]+)(?:@[\w.~+-]+)?((?:\/[\w.~/-]+)?)$/;
 
-/** Files that an import gives as their text. */
+/** Suffixes of files that are imported as strings. */
 const TEXTS = ['txt', 'md', 'csv', 'tsv', 'yaml', 'yml', 'html', 'xml', 'sql', 'jsonl', 'prompt', 'jinja', 'j2', 'tmpl'].map((end) => `--loader:.${end}=text`);
 
 /** Code that takes esbuild through the parts that most evaluators need. */
@@ -211,7 +211,7 @@ function split(output, { isAsync, packages, unmapped, files }) {
 }
 
 /**
- * Replace esbuild's `__toESM`: `import * as _ from "lodash"` has to be callable when the module is, and
+ * Replace esbuild's `__toESM`: `import * as _ from "lodash"` has to be callable if the module is, and
  * `import _ from "lodash"` has to be the module. The replacement stays on the lines of the original.
  *
  * @param {string} text

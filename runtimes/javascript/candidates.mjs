@@ -1,5 +1,5 @@
 // @ts-check
-/** Tells which functions of a file may be the evaluator, by how the code itself uses them. */
+/** Finds the functions of a file that may be the evaluator, by how the code itself uses them. */
 import { parametersOf } from './parameters.mjs';
 import { parse } from './parser.mjs';
 
@@ -12,8 +12,8 @@ const MOST_CHARS = 500_000;
 const SHOWN = 10;
 
 /**
- * Return those of several names that may be the evaluator: the ones in a list of evaluators, or without such a list those that
- * no other one of them uses, exported before other ones, and private ones last.
+ * Return those of several names that may be the evaluator: the names in a list of evaluators, or, without such a list,
+ * those that no other one of them uses. Exported functions come first, private functions last.
  *
  * @param {string[]} names @param {Function_[]} functions all of the file @param {string[]} texts the code, and the same as JavaScript
  *   (which lacks what a bundler left out)
@@ -31,7 +31,7 @@ export function meant(names, functions, texts) {
   return some(exported, (one) => !one.startsWith('_'));
 }
 
-/** Return what the code says of several candidates: each with its parameters and line. @param {string[]} names @param {Function_[]} functions @param {(text: string) => number | null} lineOf */
+/** Return a text that lists several candidates, each with its parameters and line. @param {string[]} names @param {Function_[]} functions @param {(text: string) => number | null} lineOf */
 export function shown(names, functions, lineOf) {
   const more = names.length > SHOWN ? ` and ${names.length - SHOWN} more` : '';
   return names.slice(0, SHOWN).map((name) => {
@@ -43,13 +43,13 @@ export function shown(names, functions, lineOf) {
   }).join(', ') + more;
 }
 
-/** Return the functions that use the one of this name. @param {string} name @param {Function_[]} functions @returns {string[]} */
+/** Return the functions that use the function with this name. @param {string} name @param {Function_[]} functions @returns {string[]} */
 export function usersOf(name, functions) {
   const uses = new RegExp(`(?<![\\w$.])${name.replace(/\$/g, '\\$&')}(?![\\w$])`);
   return functions.filter((one) => one.name !== name && uses.test(withoutHead(one.text))).map((one) => one.name);
 }
 
-/** Return the functions that a function uses, and those that these use. @param {string} name @param {Function_[]} functions */
+/** Return the functions that a function uses, directly or through others. @param {string} name @param {Function_[]} functions */
 function usedBy(name, functions) {
   const found = /** @type {Set<string>} */ (new Set());
   const left = [name];
@@ -73,12 +73,12 @@ function some(names, test) {
   return found.length > 0 ? found : names;
 }
 
-/** Return the functions in lists whose name says that they are evaluators. @param {string[]} texts the code, and the same as JavaScript */
+/** Return the functions in lists whose names say that they contain evaluators. @param {string[]} texts the code, and the same as JavaScript */
 export function listed(texts) {
   return new Set(SAYS.test(texts[0]) ? texts.flatMap((one) => [...listedIn(one, new Set())]) : []);
 }
 
-/** Return the functions in lists of evaluators: under a key or name that says so, or a list of nothing else. @param {string} source @param {Set<string>} own names of functions */
+/** Return the functions in lists of evaluators: lists with a key or name that says so, or lists of nothing but functions. @param {string} source @param {Set<string>} own names of functions */
 function listedIn(source, own) {
   const found = /** @type {Set<string>} */ (new Set());
   const tree = source.length > MOST_CHARS ? null : parse(source, 'module') ?? parse(source);
@@ -96,7 +96,7 @@ function listedIn(source, own) {
   return found;
 }
 
-/** Return whether an export is meant, `{ scorer: scorer }`, and not a list. @param {string} name @param {string[]} names */
+/** Return whether the code means an export, as in `{ scorer: scorer }`, and not a list. @param {string} name @param {string[]} names */
 function isOwn(name, names) {
   return names.length === 1 && names[0] === name;
 }

@@ -1,9 +1,10 @@
 // @ts-check
 /**
- * Tells for which rules the decorators of a TypeScript program were written: those of the standard, which give a decorator
- * `(value, context)`, or TypeScript's own (`experimentalDecorators`), which give it `(target, key, descriptor)`.
+ * Finds the rules for which the decorators of a TypeScript program were written: those of the standard, which give a
+ * decorator `(value, context)`, or TypeScript's own (`experimentalDecorators`), which give it `(target, key,
+ * descriptor)`.
  *
- * esbuild writes decorators of the standard as plain JavaScript, `__decorateElement(…, flags, name, [decorators], …)`. This
+ * esbuild compiles standard decorators to plain JavaScript, `__decorateElement(…, flags, name, [decorators], …)`. This
  * module reads that output: it sees no types, only how a decorator uses its parameters.
  */
 import { parse } from './parser.mjs';
@@ -20,7 +21,7 @@ const MOST_STEPS = 12;
 /** Last three bits of the flags. */
 const CLASS = 0;
 const FIELD = 5;
-/** `accessor x = 1`, which mostly means the standard. */
+/** `accessor x = 1`, which usually means the rules of the standard. */
 const ACCESSOR = 4;
 /** Names that only the context of a decorator has. */
 const CONTEXT = ['kind', 'name', 'static', 'private', 'access', 'addInitializer', 'metadata'];
@@ -30,7 +31,7 @@ const NAMES = {
   target: /^_*(?:target|proto\w*|prototype|object|obj|instance|ctor|constructor|klass|cls|parent)$/i,
 };
 
-/** Return for which rules decorators were written; null where there are none. @param {string} text of esbuild @returns {Kinds | null} */
+/** Return the rules for which decorators were written; null if there are none. @param {string} text of esbuild @returns {Kinds | null} */
 export function kindsOf(text) {
   if (!text.includes('__decorateElement')) return null;
   const kinds = /** @type {Kinds} */ ({ legacy: [], standard: [], unclear: [] });
@@ -48,7 +49,7 @@ export function kindsOf(text) {
   return kinds;
 }
 
-/** The names of a program and what stands for them. */
+/** The names of a program, and the nodes that they stand for. */
 class Known {
   /** @type {Map<string, Node>} */
   #values = new Map();
@@ -73,12 +74,12 @@ class Known {
     }
   }
 
-  /** Keep the first meaning of a name: that of the module comes before those in functions. @param {string} name @param {Node} value */
+  /** Keep the first meaning of a name, because the module's meaning comes before those in functions. @param {string} name @param {Node} value */
   #add(name, value) {
     if (!this.#values.has(name)) this.#values.set(name, value);
   }
 
-  /** Return the functions that an expression may stand for; null when they are not known. @param {Node | null | undefined} node @param {number} steps @returns {Node[] | null} */
+  /** Return the functions that an expression may stand for; null if they are not known. @param {Node | null | undefined} node @param {number} steps @returns {Node[] | null} */
   functionsOf(node, steps) {
     if (!node || steps === 0) return null;
     if (isFunction(node)) return [node];
@@ -122,7 +123,7 @@ function verdictOf(node, kind) {
   return params.length === 0 ? 'either' : secondIs(node, first, second);
 }
 
-/** Tell a context from a key. @param {Node} node @param {Node} first @param {Node} second @returns {Verdict} */
+/** Return whether the second parameter is used as a context or as a key. @param {Node} node @param {Node} first @param {Node} second @returns {Verdict} */
 function secondIs(node, first, second) {
   if (second.type !== 'Identifier') return 'standard'; // a key is not taken apart
   const uses = usesIn(node, second);

@@ -3,9 +3,9 @@
  * Moves the channel to private descriptors and opens other ones for user code, before any other step.
  *
  * Without this a native library, a child process or a plain `fs.writeSync(1)` would write into the channel. Node cannot
- * duplicate a descriptor, so each is opened again by its path under /proc, which works for pipes and files and not for
- * sockets. Descriptor 2 stays the operator's: when the heap is full, V8 prints a line there and aborts, and the host
- * reads the reason from that line. Output of user code to 2 is captured elsewhere (worker/stderr_capture.cjs).
+ * duplicate a descriptor, so each descriptor is opened again by its path under /proc, which works for pipes and files
+ * but not for sockets. Descriptor 2 stays the operator's: if the heap is full, V8 prints a line there and aborts, and
+ * the host reads the reason from that line. Output of user code to 2 is captured elsewhere (worker/stderr_capture.cjs).
  */
 
 const fs = process.getBuiltinModule('node:fs'); // `import` would build a module namespace, which takes 0.6 MB

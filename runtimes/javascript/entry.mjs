@@ -2,7 +2,8 @@
 /**
  * Finds the entry of an evaluator among the functions that its module offers, and the dialect of the entry.
  *
- * A declared contract is used whatever the parameters are. Code that fits two dialects gives an error that names both.
+ * A declared contract is used even if the parameters do not suit it. Code that fits two dialects gives an error that
+ * names both.
  */
 import { listed, meant, shown, usersOf } from './candidates.mjs';
 import { BY_NAME, LISTED, OWN } from './dialects/steps.mjs';
@@ -22,13 +23,13 @@ import { parametersOf } from './parameters.mjs';
  * @typedef {{code: string, message: string, hint: string | null}} Refusal
  */
 
-/** Return the code to run for what was pasted. @param {string} code @param {{contract: string, entry: string | null}} wish */
+/** Return the code to run for the pasted code. @param {string} code @param {{contract: string, entry: string | null}} wish */
 export function sourceOf(code, { contract, entry }) {
   const possible = DIALECTS.filter((one) => one.source && (contract === 'auto' ? entry === null || one.listed : one.contract === contract));
   return possible.map((one) => one.source?.(code, contract !== 'auto' && entry === null)).find((one) => typeof one === 'string') ?? code;
 }
 
-/** Return whether the code of a contract is run for each row, and nothing of it is called. @param {string} contract */
+/** Return whether the code of a contract is a program that runs for each row, and of which nothing is called. @param {string} contract */
 export function isProgram(contract) {
   return DIALECTS.some((one) => one.contract === contract && one.isProgram === true);
 }
@@ -43,7 +44,7 @@ export function wantedNames(entry, code, pasted = code) {
 }
 
 const MOST_NAMES = 50;
-/** A constant of module level, which a list that is not written out may have. */
+/** Matches a module-level constant, which may be in a list that is not written out. */
 const CONSTANT = /^(?:export\s+)?(?:const|let|var)\s+([A-Za-z_$][\w$]*)/gm;
 /** The entry that stands for all evaluators of a file. */
 const EVERY = '*';
@@ -72,12 +73,12 @@ export function findEntry(offers, wish) {
   return isKnown ? answer : { ...answer, notes: [...(answer.notes ?? []), ...unread(dialect?.listed?.(wish.code) ?? [])] };
 }
 
-/** Return a warning of each list that the code had not given its platform when it was loaded. @param {{name: string, text: string}[]} listed */
+/** Return a warning on each list that the code had not given to its platform when it was loaded. @param {{name: string, text: string}[]} listed */
 function unread(listed) {
   return listed.filter((one) => one.name === '').map(({ text }) => ({ code: 'entry_left_out', message: `the evaluators in ${text.replace(/^\.{3}/, '').slice(0, 80)} are not called: the code does not give them to its platform while it loads` }));
 }
 
-/** Return what the module offers, with a name for each member of a list: the one that the list has for it, that it has itself, or that of its place. @param {Offer[]} offers @param {string} code @returns {Offer[]} */
+/** Return what the module offers, with a name for each member of a list: the name in the list, the member's own name, or that of its place. @param {Offer[]} offers @param {string} code @returns {Offer[]} */
 function withNames(offers, code) {
   const members = offers.filter((one) => one.where === 'listed');
   const written = members.length === 0 ? [] : DIALECTS.flatMap((one) => one.listed?.(code) ?? []);
@@ -94,7 +95,7 @@ function withNames(offers, code) {
   });
 }
 
-/** Let an evaluator be called without what its types call optional. @param {Selector} selector @param {string} name @param {string} code */
+/** Let an evaluator be called without the arguments that its types call optional. @param {Selector} selector @param {string} name @param {string} code */
 function leaveOptional(selector, name, code) {
   if (!selector.needs?.length) return;
   const optional = optionalNames(code, name);
@@ -139,7 +140,7 @@ const BY_PARAMETERS = /** @type {import('./dialects/table.mjs').Dialect} */ (DIA
 /** Words in the name of a function that say that it scores. */
 const SCORES = /(?:^|_)(?:grade|grader|metric|reward|score|scorer)(?![a-z])|(?:Grade|Grader|Metric|Reward|Score|Scorer)(?![a-z])/;
 
-/** Return the only exported function that no other one uses, if its name says that it scores: its parameters name properties of the row. @param {Offer[]} offers @returns {Candidate | null} */
+/** Return the only exported function that no other one uses, if its name says that it scores. Its parameters then name properties of the row. @param {Offer[]} offers @returns {Candidate | null} */
 function theOnlyThatScores(offers) {
   const functions = functionsOf(offers);
   const free = functions.filter((one) => one.exported && one.name !== 'default' && usersOf(one.name, functions).length === 0);
@@ -209,8 +210,8 @@ function functionsOf(offers) {
 }
 
 /**
- * Return functions of one parameter that says nothing, and which no other one uses: each may be the evaluator as well as those
- * that are recognised by the names of their parameters.
+ * Return functions that no other function uses, and whose only parameter has a name without a meaning: each may be the
+ * evaluator, just as those that are recognised by the names of their parameters.
  *
  * @param {Found[]} named @param {Offer[]} offers @param {string} code @returns {string[]}
  */
@@ -221,7 +222,7 @@ function silentOf(named, offers, code) {
   return named.some((one) => one.entry === 'evaluate') ? [] : silent.map((one) => one.name);
 }
 
-/** Return whether a function takes one value, and is none of those with these texts. @param {Candidate | null} candidate @param {(string | undefined)[]} texts */
+/** Return whether a function takes one value, and its source is not among these texts. @param {Candidate | null} candidate @param {(string | undefined)[]} texts */
 function takesOneUnknown(candidate, texts) {
   const { parameters } = parametersOf(candidate ?? { text: '', length: 0 });
   return parameters.length === 1 && parameters[0].keys === null && !parameters[0].rest && !texts.includes(candidate?.text);
@@ -255,7 +256,7 @@ function declaredAs(candidate, contract) {
 }
 
 /**
- * Return the entry of a dialect that is meant, of those that were found equally well.
+ * Return the entry that is meant, among those that were found equally well.
  *
  * @param {Found[]} equal @param {string[]} silent others that may be the evaluator @param {import('./candidates.mjs').Function_[]} functions
  * @param {string[]} texts the code, and the same as JavaScript @param {(text: string) => number | null} lineOf @returns {Found | Refusal}
@@ -282,13 +283,13 @@ function theOnly(equal, silent, functions, texts, lineOf) {
 const OWN_NAMES = ['evaluate', 'main'];
 const OWN_CONTRACTS = ['evaluate', 'evaluate-v1', 'main'];
 
-/** Return whether an exported function uses one that is not exported. @param {string} name @param {import('./candidates.mjs').Function_[]} functions */
+/** Return whether an exported function uses this one, which is not exported. @param {string} name @param {import('./candidates.mjs').Function_[]} functions */
 function isHelper(name, functions) {
   const users = functions.some((one) => one.name === name && one.exported) ? [] : usersOf(name, functions);
   return functions.some((one) => one.exported && users.includes(one.name));
 }
 
-/** Return what dialects recognise best in the functions that the module offers. @param {Offer[]} offers @param {string[]} texts @param {import('./dialects/table.mjs').Dialect[]} dialects */
+/** Return the best matches of dialects among the functions that the module offers. @param {Offer[]} offers @param {string[]} texts @param {import('./dialects/table.mjs').Dialect[]} dialects */
 function bestOf(offers, texts, dialects) {
   const matches = matchesOf(offers, texts, dialects);
   const step = Math.min(...matches.map((one) => one.step));
@@ -309,7 +310,7 @@ function matchesOf(offers, texts, dialects) {
     if (dialect.takesDefault) candidates.push({ name: 'default', candidate: defaultExport(offers, code) });
     // with `evaluate(inputs, outputs, …)` in the code, functions of other names are helpers
     if (!own && dialect.takesAnyName?.test(code)) {
-      // the bundler gives an anonymous function a name of its own
+      // the bundler gives a name to an anonymous function
       const exported = dialect.takesDefault ? defaultExport(offers, code) : null;
       const others = new Set(offers.filter((one) => isCallable(one) && isIdentifier(one.name) && !OWN_NAMES.includes(one.name) && one.name !== 'default' && one.text !== exported?.text).map((one) => one.name));
       for (const name of others) if (!dialect.entries.includes(name)) candidates.push({ name, candidate: lookUp(offers, name) });

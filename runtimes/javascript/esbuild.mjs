@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Starts esbuild as a child process inside the sandbox and sends it builds, in the format of its `--service` mode: it
- * answers a second build without a second start, and can wait, warmed up, for the first one. The format belongs to one
- * version of esbuild, the one that `toolchain/package.json` pins.
+ * Starts esbuild as a child process inside the sandbox and sends it builds, in the format of its `--service` mode. In
+ * this mode it answers a second build without a second start, and can wait, warmed up, for the first build. The format
+ * belongs to the version of esbuild that `toolchain/package.json` pins.
  */
 import recipe from './toolchain/package.json' with { type: 'json' };
 
@@ -26,8 +26,8 @@ const RUNNER_MB = 96; // MB of the sandbox's memory that Node and its threads ta
 const LEAST_MB = 64;
 
 /**
- * Return the environment of esbuild. Go's collector would only cost time, as the process ends before it has much garbage; it
- * works only where memory gets scarce.
+ * Return the environment of esbuild. Go's garbage collector would only cost time, because the process ends before it
+ * has much garbage; so the collector works only if memory gets scarce.
  *
  * @param {number} memoryMb of the sandbox
  */
@@ -97,7 +97,7 @@ export class Esbuild {
     });
   }
 
-  /** End esbuild. It executes nothing from now on; the kernel frees its memory within 2 ms. */
+  /** End esbuild. From now on it executes nothing; the kernel frees its memory within 2 ms. */
   end() {
     this.#lose(broken('it was ended'), true);
   }
@@ -202,7 +202,7 @@ export function decodePacket(packet) {
 }
 
 /**
- * Throw unless a file begins as a program does: Node has a shell run anything else, line by line.
+ * Throw unless a file begins like a program, because Node would give anything else to a shell to run.
  *
  * @param {string} file
  */

@@ -1,5 +1,5 @@
 // @ts-check
-/** One evaluator in this runner: it is loaded once, then called. */
+/** One evaluator in this runner, which is loaded once and then called. */
 import { needs, packageOf, withoutPlaceholders } from './absent.mjs';
 import { exitFailure, crashFailure, memoryFailure, pinHint, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
 import { findEntry } from './entry.mjs';
@@ -18,7 +18,7 @@ import { WorkerPair } from './worker_pair.mjs';
 /** Import the bundler late, because it needs child_process and start-up has to be short. */
 const loadLoader = () => import('./loader.mjs');
 
-/** A program that loads as most do. */
+/** A small program that loads in the way in which most evaluators do. */
 const SMALL = 'function evaluate(inputs, outputs, trace) { return outputs === inputs.text ? 1 : 0 }';
 const WATCH_MS = 25;
 
@@ -43,7 +43,7 @@ export class Evaluator {
     this.workers = new WorkerPair(surroundings);
   }
 
-  /** Do the work ahead that a load would have to wait for. */
+  /** Do in advance the work for which a load would have to wait. */
   async getReady() {
     if (this.#loading) return;
     const { prepare, startAhead } = await loadLoader();
@@ -148,7 +148,7 @@ export class Evaluator {
     }
   }
 
-  /** Look for the evaluator in what the code holds, where it has none of its own. @param {Refused} refused @param {any} header @param {any} body @param {Record<string, string> | null} data */
+  /** Look for an evaluator inside the code (in a string or a factory), if the code has no entry of its own. @param {Refused} refused @param {any} header @param {any} body @param {Record<string, string> | null} data */
   async #held(refused, header, body, data) {
     const { findHeld } = await import('./held.mjs');
     const { prepare } = await loadLoader();
@@ -233,7 +233,7 @@ export class Evaluator {
 }
 
 /**
- * Return an entry without those of its evaluators that need missing modules; null if none is left.
+ * Return an entry without the evaluators that need missing modules; null if none is left.
  *
  * @param {import('./entry.mjs').Found} found @param {{failure: Failure}} refused @param {(one: {name: string, selector: import('./entry.mjs').Selector}) => boolean} stops
  * @returns {import('./entry.mjs').Found | null}
@@ -261,7 +261,7 @@ function offers(text) {
   }
 }
 
-/** Return advice on code that does not load, where its decorators may be the cause. @param {import('./loader.mjs').Note[]} notes */
+/** Return advice on code that does not load, if its decorators may be the cause. @param {import('./loader.mjs').Note[]} notes */
 function decoratorHint(notes) {
   const doubt = notes.find((one) => one.code === 'standard_decorators');
   return doubt === undefined ? null : `${doubt.message}: then send \`files\` with a tsconfig.json that sets experimentalDecorators`;

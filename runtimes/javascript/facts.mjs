@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * Reads facts of code from its syntax tree: what functions do with their arguments, and with what they read of these.
+ * Reads facts about code from its syntax tree: what functions do with their arguments, and with parts of the arguments.
  *
- * V8 gives a function's text without types, so one parser reads JavaScript and TypeScript: acorn, which comes with Node.
- * The host makes its warnings of these facts; what the names mean is for the host to say.
+ * V8 gives a function's text without types, so one parser reads JavaScript and TypeScript: acorn, which comes with
+ * Node. The host derives its warnings from these facts, and knows what names mean.
  */
 import { parametersOf } from './parameters.mjs';
 import { parse } from './parser.mjs';
@@ -32,7 +32,7 @@ const ASKING = ['hasOwn', 'hasOwnProperty'];
 const TESTS = ['IfStatement', 'ConditionalExpression', 'WhileStatement', 'DoWhileStatement', 'ForStatement'];
 
 /**
- * Return the facts of functions, and what the code reads by constant names. What cannot be read is left out.
+ * Return the facts of functions, and what the code reads by constant names. What cannot be parsed is left out.
  *
  * @param {{name: string, text: string, written?: string}[]} functions `text`: as it is in the source; `written`: with the names that the user wrote
  * @param {string} source in which they are, as JavaScript; of a longer one the functions alone are read
@@ -127,9 +127,9 @@ class Outline {
   #functions = [];
   /** @type {Map<string, Uses>} */
   #used = new Map();
-  /** Parameters, but for those of inner functions with the name of one around them. @type {Uses[]} */
+  /** Parameters, except those of inner functions that have the name of an outer parameter. @type {Uses[]} */
   #parameters = [];
-  /** Statements of functions' bodies, but not of blocks in these. @type {Set<Node>} */
+  /** Statements of functions' bodies themselves, not of blocks in them. @type {Set<Node>} */
   #top = new Set();
   /** Names that `if` statements test. @type {Set<string>} */
   #asked = new Set();
@@ -158,7 +158,7 @@ class Outline {
     return this.#functions[at];
   }
 
-  /** Return what is known in a function. @param {Node} node @param {Known} outer @returns {Known} */
+  /** Return what names stand for inside a function. @param {Node} node @param {Known} outer @returns {Known} */
   #enter(node, outer) {
     const known = inside(node, outer);
     const around = new Set([...outer].filter(([, ofs]) => ofs.some((one) => one.of === null)).map(([name]) => name));
@@ -176,7 +176,7 @@ class Outline {
     for (const one of body.type === 'BlockStatement' ? body.body : []) this.#top.add(one);
   }
 
-  /** Note a parameter; one that is taken apart is read at once. @param {Node} parameter @param {Known} known @param {Set<string>} [around] names of parameters that it may hide @param {Node | null} [owner] @returns {Uses} */
+  /** Note a parameter; a parameter that is destructured counts as read. @param {Node} parameter @param {Known} known @param {Set<string>} [around] names of parameters that it may hide @param {Node | null} [owner] @returns {Uses} */
   declare(parameter, known, around, owner = null) {
     const pattern = parameter.type === 'AssignmentPattern' ? parameter.left : parameter;
     const uses = unused(null, pattern.type === 'Identifier' ? pattern.name : '');
@@ -217,7 +217,7 @@ class Outline {
     }
   }
 
-  /** Note what a name stands for from here on; in a block of its function it may still stand for another value. @param {Node} node @param {Known} known */
+  /** Note what a name stands for from here on; inside a block, the name may still have its earlier value, too. @param {Node} node @param {Known} known */
   #assign(node, known) {
     if (node.type === 'VariableDeclarator') {
       if (node.init) this.#bind(node.id, this.#valuesOf(node.init, known), this.#nameOf(node.init, known), known);
@@ -256,7 +256,7 @@ class Outline {
       const uses = this.#key(found, known);
       if (ASKING.includes(node.callee.property.name)) uses.asked = true;
     }
-    // text that such a function runs may read any name
+    // a string that `eval` runs may read any name
     if (node.callee.name === 'eval') for (const every of known.values()) for (const uses of every) uses.read = true;
   }
 
@@ -295,7 +295,7 @@ class Outline {
     else for (const uses of known.get(node.name) ?? []) uses.tested = true;
   }
 
-  /** Note what an expression tests, if the code decides by its truth. @param {Node | null} node @param {Known} known @param {boolean} byStatement @returns {void} */
+  /** Note what an expression tests, if the code decides by whether it is true. @param {Node | null} node @param {Known} known @param {boolean} byStatement @returns {void} */
   #ask(node, known, byStatement) {
     if (!node) return;
     if (node.type === 'UnaryExpression' && node.operator === '!') return this.#ask(node.argument, known, byStatement);
@@ -310,7 +310,7 @@ class Outline {
     }
   }
 
-  /** Return what an expression may stand for. @param {Node | null | undefined} node @param {Known} known @param {number} [parts] @returns {Uses[]} */
+  /** Return the values for which an expression may stand. @param {Node | null | undefined} node @param {Known} known @param {number} [parts] @returns {Uses[]} */
   #valuesOf(node, known, parts = MOST_PARTS) {
     if (!node || parts === 0) return [];
     if (node.type === 'Identifier') return known.get(node.name) ?? [];
@@ -319,7 +319,7 @@ class Outline {
     return alternativesOf(node).flatMap((one) => this.#valuesOf(one, known, parts - 1));
   }
 
-  /** Return the name of the value that something is read from; for an item of a list, the name of the list. @param {Node} node @param {Known} known @param {number} [parts] @returns {string} */
+  /** Return the name of the value from which something is read; for an item of a list, the name of the list. @param {Node} node @param {Known} known @param {number} [parts] @returns {string} */
   #nameOf(node, known, parts = MOST_PARTS) {
     let whole = node;
     while (whole.type === 'MemberExpression' && !readOf(whole)) whole = whole.object;
@@ -339,7 +339,7 @@ class Outline {
   }
 }
 
-/** Return the value that an expression reads from, and the constant name that it reads. @param {Node} node @returns {{of: Node, key: string} | null} */
+/** Return the value from which an expression reads, and the constant name that it reads. @param {Node} node @returns {{of: Node, key: string} | null} */
 function readOf(node) {
   const whole = node.type === 'ChainExpression' ? node.expression : node;
   if (whole.type === 'MemberExpression') {
@@ -352,7 +352,7 @@ function readOf(node) {
   return typeof key?.value === 'string' ? { of, key: key.value } : null;
 }
 
-/** Return the expressions that may be the value of another one, or nearly: `x` for `x.trim()`. @param {Node} node @returns {Node[]} */
+/** Return the expressions whose value another expression may have, if only in another form: `x` for `x.trim()`. @param {Node} node @returns {Node[]} */
 function alternativesOf(node) {
   switch (node.type) {
     case 'ChainExpression': return [node.expression];
@@ -364,7 +364,7 @@ function alternativesOf(node) {
   }
 }
 
-/** Return what a function sees of what is around it. @param {Node} node @param {Known} known */
+/** Return what a function can see of the names around it. @param {Node} node @param {Known} known */
 function inside(node, known) {
   const hidden = new Set(node.params.flatMap(namesIn));
   if (node.type !== 'ArrowFunctionExpression') hidden.add('arguments');

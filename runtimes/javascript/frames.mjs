@@ -7,7 +7,7 @@ const BODY_BYTES = 64 * 1024 * 1024;
 const PREFIX = 8;
 const EMPTY = Buffer.alloc(0);
 
-/** The received bytes are not a frame; the channel cannot be used any more. */
+/** The received bytes are not a frame; the channel can no longer be used. */
 export class FrameError extends Error {}
 
 /**

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Finds the evaluator in code that holds it in another form: in a function that returns it, or in a text. Looked at only
- * where the code has no entry of its own, so that other evaluators pay nothing.
+ * Finds an evaluator that is inside other code: in a function that returns it, or in a string. This is done only if the
+ * code has no entry of its own, so that other evaluators pay nothing.
  */
 import { declaredNames } from './entry.mjs';
 import { skipBlank, skipBracket, skipText } from './parameters.mjs';
@@ -13,7 +13,7 @@ const ENTRY = /\b(?:evaluate|main|performEval|perform_eval|handler|get_assert|ex
 const FUNCTION = /=>|\bfunction\b/;
 const MOST_CHARS = 200_000;
 
-/** Return the evaluator that code holds; null when it holds none or several. @param {string} code @returns {Held | null} */
+/** Return the evaluator inside the code; null if there is none, or there are several. @param {string} code @returns {Held | null} */
 export function findHeld(code) {
   if (code.length > MOST_CHARS || !FUNCTION.test(code)) return null;
   return fromFactory(code) ?? fromText(code);
@@ -37,12 +37,12 @@ function fromFactory(code) {
   return { code: `${code}\n;var { ${[...names, 'evaluate'].join(', ')} } = ${pick}(${name}());`, note: `the evaluator is what ${name}() returns` };
 }
 
-/** Whether parameters are none, or all have defaults. @param {string} list */
+/** Return whether there are no parameters, or all have defaults. @param {string} list */
 function takesNothing(list) {
   return list.trim() === '' || /^[\s]*(?:\{[^{}]*\}|[\w$]+)\s*(?::[^=]*)?=[^,]*$/.test(list);
 }
 
-/** Return the body of a function after its parameters: of an arrow an expression too. @param {string} code @param {number} at @returns {string | null} */
+/** Return the body of a function after its parameters, which in an arrow function may be an expression. @param {string} code @param {number} at @returns {string | null} */
 function bodyAt(code, at) {
   const arrow = /^\s*(?::[^={]*)?=>\s*/.exec(code.slice(at, at + 500));
   const start = arrow ? at + arrow[0].length : code.indexOf('{', at);
@@ -53,7 +53,7 @@ function bodyAt(code, at) {
   return /\breturn\b/.test(body) ? body : null;
 }
 
-/** Return the only text of the code that is an evaluator itself. @param {string} code @returns {Held | null} */
+/** Return the only string in the code that is itself an evaluator. @param {string} code @returns {Held | null} */
 function fromText(code) {
   const found = [];
   for (let at = 0; at < code.length; ) {

@@ -30,7 +30,7 @@ export function startAhead({ esbuild, packages, memoryMb }) {
   void ahead.warm(packages);
 }
 
-/** Return the bundler that was started ahead, which is then the caller's to end; else a new one. @param {string} esbuild @param {number} memoryMb */
+/** Return the bundler that was started ahead, or else a new one; the caller has to end it. @param {string} esbuild @param {number} memoryMb */
 function takeBundler(esbuild, memoryMb) {
   const taken = ahead ?? new Bundler(esbuild, memoryMb);
   ahead = null;
@@ -71,7 +71,7 @@ export async function prepare(body, order, tools, signal) {
   return compile(text, wanted, plain, order, { ...tools, files, known: body.known }, signal);
 }
 
-/** Return the files of an evaluator of several; null for one that is all in its code. @param {LoadBody} body @param {{language: string}} order @returns {Files | null} */
+/** Return the files of an evaluator that has several; null for one whose code is all there is. @param {LoadBody} body @param {{language: string}} order @returns {Files | null} */
 export function filesOf(body, order) {
   return body.files === undefined ? null : { texts: body.files, path: body.path ?? fileName(order.language) };
 }
@@ -145,8 +145,8 @@ async function buildWith(bundler, text, order, tools, signal) {
 }
 
 /**
- * Return the missing modules, if all that is wrong is that well-known packages are not pinned, files of the author's are not
- * there, and clients perhaps.
+ * Return the missing modules, if nothing else is wrong than that well-known packages, perhaps also clients, are not
+ * pinned, or that files of the author's are missing.
  *
  * @param {import('./bundle.mjs').Fault[]} faults
  * @param {boolean} check whether clients have to be told of
@@ -161,8 +161,8 @@ function lackedIn(faults, check, known) {
 }
 
 /**
- * Return the missing modules, if all that is wrong is that clients of models and platforms are not pinned, or that a
- * package names one that it does not bring: that fails where it is asked for, as in Node.
+ * Return the missing modules, if nothing else is wrong than that clients of models and platforms are not pinned, or
+ * that a package imports a module that it does not bring. Such an import fails when it runs, as in Node.
  *
  * @param {import('./bundle.mjs').Fault[]} faults
  * @param {boolean} check whether clients have to be told of

@@ -1,5 +1,5 @@
 // @ts-check
-/** Puts the user's names into V8's messages, in place of those that esbuild made up, and says when a default export is meant. */
+/** Puts the user's names into V8's messages, in place of those that esbuild made up, and recognises when code means a default export. */
 
 const BEFORE = 5; // lines above the one that threw, where its expression may begin
 const COLUMNS = 2000;
@@ -37,7 +37,7 @@ export function madeNames(lines, line, entryAt) {
 }
 
 /**
- * Return a message of V8 as it would be for code that was not bundled.
+ * Return V8's message in the form that it would have if the code had not been bundled.
  *
  * @param {string} message
  * @param {Map<string, string>} names of `madeNames`
@@ -52,7 +52,7 @@ export function withOwnNames(message, names, written) {
 }
 
 /**
- * Return a hint when something is called that is an ES module as a whole: its default export is meant.
+ * Return a hint if code calls a whole ES module, because it means the default export.
  *
  * @param {string} message of V8, with the names of the compiled script
  * @param {string} script

@@ -1,9 +1,10 @@
 // @ts-check
 /**
- * Gives each file of a bundle its own path: a package that finds its files by `__dirname`, `import.meta.url` or
+ * Gives each file of a bundle its own path, because a package that finds its files by `__dirname`, `import.meta.url` or
  * `require.resolve` needs its own folder, not the evaluator's.
  *
- * esbuild replaces each of these names by a placeholder (`DEFINED`), and writes the path of every file above its code.
+ * esbuild replaces each of these names with a placeholder (`DEFINED`), and writes the path of every file above its
+ * code.
  */
 import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -16,7 +17,7 @@ const PLACE = new RegExp(String.raw`^ *// (?:(node_modules/.+)|(evaluator\.[jt]s
 export const DEFINED = [`--define:import.meta=${WORD}meta__`, `--define:__dirname=${WORD}dirname__`, `--define:__filename=${WORD}filename__`, `--define:require.resolve=${WORD}resolve__`];
 
 /**
- * Return the text with paths for the placeholders; line numbers do not change.
+ * Return the text with paths in place of the placeholders; line numbers do not change.
  *
  * @param {string} text as esbuild wrote it
  * @param {string | null} root folder that holds `node_modules`

@@ -1,11 +1,11 @@
 // @ts-check
-/** Reads from TypeScript which arguments of a function may be missing: its `name?`, and those of the types that it names. */
+/** Reads from TypeScript which arguments of a function may be missing: those written `name?` in the function or in its types. */
 import { skipBlank, skipBracket, splitAtCommas } from './parameters.mjs';
 
 const MOST_CHARS = 200_000;
 const MEMBER = /(?:^|[{;,\n])\s*(?:readonly\s+)?(["']?)([\w$]+)\1\?\s*:/g;
 
-/** Return the optional parameters of a function, and the optional properties of what they are. @param {string} code as pasted @param {string} name @returns {Set<string>} */
+/** Return the optional parameters of a function, and the optional properties of their types. @param {string} code as pasted @param {string} name @returns {Set<string>} */
 export function optionalNames(code, name) {
   const found = /** @type {Set<string>} */ (new Set());
   if (code.length > MOST_CHARS) return found;

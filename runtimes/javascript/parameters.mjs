@@ -1,15 +1,16 @@
 // @ts-check
 /**
- * Reads the parameters of a function from its source text, because `length` stops at the first default and has no names.
+ * Reads the parameters of a function from its source text, because `length` stops at the first default and has no
+ * names.
  *
  * It does not parse JavaScript. It finds the parameter list and splits it at the top-level commas, skipping strings,
- * comments and nested brackets. It returns null for a list that it cannot read; then `length` is used.
+ * comments and nested brackets. It returns null for a list that it cannot read, and then `length` is used.
  */
 
 /** @typedef {{name: string, optional: boolean, rest: boolean, keys: string[] | null, required?: string[]}} Parameter `keys` of a destructured object; `required`: those without a default */
 
 /**
- * Return the parameters of a function. For a text that cannot be read (a built-in), return `length` made-up names.
+ * Return the parameters of a function. If its source cannot be read (a built-in), return `length` made-up names.
  *
  * @param {{text: string, length: number}} source
  * @returns {{parameters: Parameter[], required: number, counted: number}} `counted`: all but a rest parameter
@@ -53,7 +54,7 @@ function parseBareArrow(text) {
   return text.startsWith('=>', arrow) ? [{ name, optional: false, rest: false, keys: null }] : null;
 }
 
-/** Return the position of the opening parenthesis; a computed method name may hold others before it. @param {string} text */
+/** Return the position of the opening parenthesis; a computed method name may contain others before it. @param {string} text */
 function findParameterList(text) {
   for (let at = skipBlank(text, 0); at < text.length; at = skipBlank(text, at)) {
     const c = text[at];
@@ -167,7 +168,7 @@ function readParameter(part) {
   return { ...plain, keys: keysOf(inner), required: keysOf(inner.filter((one) => !/^[^=]*[^=!<>]=(?!=)/.test(one))) };
 }
 
-/** Return the names that a destructured object parameter takes. @param {string[]} parts */
+/** Return the names that a destructured object parameter reads. @param {string[]} parts */
 function keysOf(parts) {
   return parts
     .map((part) => {

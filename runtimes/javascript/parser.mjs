@@ -1,11 +1,11 @@
 // @ts-check
-/** The parser of JavaScript: acorn, as it comes with Node. `build.mjs` writes it beside the runner; it is read when it is first needed. */
+/** The JavaScript parser: acorn, which comes with Node. `build.mjs` writes it beside the runner; it is read when it is first needed. */
 import boot from './boot/compiled.cjs';
 
 /** @type {{parse: (text: string, options: object) => any} | null} */
 let acorn = null;
 
-/** Return the syntax tree of a program; null for other texts. @param {string} text @param {'script' | 'module'} [sourceType] */
+/** Return the syntax tree of a program; null if the text is not a program. @param {string} text @param {'script' | 'module'} [sourceType] */
 export function parse(text, sourceType = 'script') {
   acorn ??= start();
   try {

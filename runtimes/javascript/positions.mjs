@@ -1,5 +1,5 @@
 // @ts-check
-/** Turns V8's error positions into the user's own lines: source-mapped, without frames of other code. */
+/** Turns V8's error positions into the user's own lines: it uses source maps, and leaves out frames of other code. */
 
 import { MADE } from './absent.mjs';
 import { madeNames, moduleHint, namesCode, withOwnNames } from './made_names.mjs';
@@ -26,7 +26,7 @@ export class Positions {
   #map = null;
   /** @type {string[] | null} of the script */
   #lines = null;
-  /** The latest message with names; rows mostly fail for the same reason. @type {{key: string, said: {message: string, hint: string | null}}} */
+  /** The latest message with names, kept because rows often fail for the same reason. @type {{key: string, said: {message: string, hint: string | null}}} */
   #last = { key: '', said: { message: '', hint: null } };
 
   /**
@@ -67,7 +67,7 @@ export class Positions {
     return [...found.values()];
   }
 
-  /** Return the place of the innermost frame of a stack that has a source, if the source is the user's. @param {string} stack */
+  /** Return the place of the innermost frame in a stack that has a source, if that source is the user's. @param {string} stack */
   #asker(stack) {
     for (const line of stack.split('\n').slice(0, 50)) {
       const match = line.includes(MADE) ? null : FRAME.exec(line);
@@ -88,7 +88,7 @@ export class Positions {
     return script.slice(Math.max(0, script.lastIndexOf(`\n// ${this.shownName}\n`)));
   }
 
-  /** Return where a function of the compiled script begins in the user's code. @param {string} script @param {string} text of the function @returns {Place | null} */
+  /** Return the place in the user's code where a function of the compiled script begins. @param {string} script @param {string} text of the function @returns {Place | null} */
   start(script, text) {
     const at = script.indexOf(text);
     if (at < 0) return null;
@@ -97,8 +97,8 @@ export class Positions {
   }
 
   /**
-   * Return the text of a function with the names that the user wrote: esbuild renames parameters where a bundled package has
-   * a name at its top level that is like theirs.
+   * Return the source of a function with the names that the user wrote, because esbuild renames a parameter if a
+   * bundled package has the same name at its top level.
    *
    * @param {string} script @param {string} text of the function in it
    */
@@ -127,13 +127,13 @@ export class Positions {
     return isOwn ? inFile(this.shownName, this.within(found.line, found.column)) : null;
   }
 
-  /** Return a place in the user's code; null for the accessor behind it. @param {number | null} line @param {number | null} column */
+  /** Return a place in the user's code; null for the accessor after it. @param {number | null} line @param {number | null} column */
   within(line, column) {
     return line === null || line > this.lineCount ? null : { line, column };
   }
 
   /**
-   * Return V8's message with the names that the user wrote, and a hint when it is about an ES module as a whole.
+   * Return V8's message with the names that the user wrote, and a hint if it is about an ES module as a whole.
    *
    * @param {Thrown} thrown
    * @returns {{message: string, hint: string | null}}
@@ -191,7 +191,7 @@ function inFile(file, place) {
   return place === null ? null : { file, place };
 }
 
-/** Return the name, with those of the objects that it is a member of, at a place; '' without one. @param {string} code @param {Place} place */
+/** Return the name at a place, with the names of the objects around it (`a.b.c`); '' if there is none. @param {string} code @param {Place} place */
 function expressionAt(code, { line, column }) {
   const at = (column ?? 1) - 1;
   const found = [...(code.split('\n')[line - 1] ?? '').matchAll(/[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$][\w$]*)*/g)];
@@ -204,7 +204,7 @@ function frameName(found) {
   return name === '' || /^(?:async )?(?:eval|<anonymous>)$/.test(name) ? '' : `${name} `;
 }
 
-/** Return the frames of a stack without the message, which may hold lines that look like frames. @param {Thrown} thrown */
+/** Return the frames of a stack without the message, which may have lines that look like frames. @param {Thrown} thrown */
 function stackLines({ stack, message }) {
   const at = message === '' ? -1 : stack.indexOf(message.slice(0, 1000));
   return (at < 0 ? stack : stack.slice(at + Math.min(message.length, 1000))).split('\n').slice(0, 500);

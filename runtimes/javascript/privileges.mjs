@@ -1,5 +1,5 @@
 // @ts-check
-/** Gives up root for good (`--drop-to UID:GID`), and throws when a part of it is left. */
+/** Gives up root for good (`--drop-to UID:GID`), and throws if any right of root is left. */
 
 const fs = process.getBuiltinModule('node:fs');
 

@@ -1,7 +1,8 @@
 // @ts-check
 /**
  * Carries connections of user code to the host: a port on the sandbox's own loopback, whose bytes travel in frames.
- * Connections are taken only while a row runs or the code is loaded, and end with the row. Nothing is read from them here.
+ * Connections are accepted only while a row runs or the code is loaded, and end with the row. Their content is not
+ * looked at here.
  */
 const net = process.getBuiltinModule('node:net');
 
@@ -39,7 +40,7 @@ export class Relay {
     });
   }
 
-  /** Pass bytes of the host on; a connection that is closed is ignored. @param {any} header @param {Buffer} body */
+  /** Pass bytes from the host on; do nothing for a connection that is closed. @param {any} header @param {Buffer} body */
   take({ connection: number, end }, body) {
     const connection = this.#connections.get(number);
     if (connection === undefined || connection.closing) return;
@@ -49,7 +50,7 @@ export class Relay {
     else if (connection.closing) connection.socket.end(); // what user code still sends is read and dropped
   }
 
-  /** Close every connection: the row that made them has its answer. */
+  /** Close every connection, because the row that made them has its answer. */
   endRow() {
     for (const number of [...this.#connections.keys()]) this.#close(number);
   }

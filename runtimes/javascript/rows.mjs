@@ -48,7 +48,7 @@ export class Rows {
     workers.onReady = () => this.dispatch();
   }
 
-  /** Whether a call was sent to a worker that has not answered it. */
+  /** Return whether a worker has a call that it has not answered. */
   get runsOne() {
     return this.#sent > 0;
   }
@@ -94,7 +94,7 @@ export class Rows {
     if (this.#sent > 0 && this.#watch === null) this.#watchIn(this.#calls[0].timeoutMs);
   }
 
-  /** Open descriptor 0 on the input of a program; its row fails where the sandbox has no room for it. @param {Call} call */
+  /** Open descriptor 0 on the input of a program; its row fails if the sandbox has no room for the input. @param {Call} call */
   #giveInput(call) {
     try {
       giveInput(JSON.parse(call.args).args[0].stdin ?? '');
@@ -142,7 +142,7 @@ export class Rows {
     this.channel.send(header, `{"error":${JSON.stringify(error)}${facts}}`);
   }
 
-  /** The worker is gone: send its unanswered calls again, to the next worker. */
+  /** Send the unanswered calls of a worker that is gone to the next worker. */
   #replace() {
     for (const call of this.#calls) call.sent = false;
     this.#sent = 0;
@@ -158,7 +158,7 @@ export class Rows {
     this.dispatch();
   }
 
-  /** The worker ended by itself. @param {'memory' | 'exit' | 'ended'} reason @param {string} detail */
+  /** Handle the end of a worker that ended by itself. @param {'memory' | 'exit' | 'ended'} reason @param {string} detail */
   #lost(reason, detail) {
     const logs = this.workers.abandon();
     if (this.#sent > 0 && reason === 'exit' && this.program.perRow) {
@@ -206,7 +206,7 @@ function exited(code) {
   return JSON.stringify({ kind: 'object', value: { exit_code: code & 255 }, nonfinite: [], unsupported: null, notes: [] });
 }
 
-/** Return a result with a note on the hosts that the code asked in vain. @param {string} payload @param {unknown} hosts from user code's thread */
+/** Return a result with a note on the hosts that the code could not reach. @param {string} payload @param {unknown} hosts from user code's thread */
 function withUnreached(payload, hosts) {
   const names = Array.isArray(hosts) ? hosts.filter((one) => typeof one === 'string').slice(0, MOST_UNREACHED) : [];
   if (names.length === 0) return payload;
@@ -214,7 +214,7 @@ function withUnreached(payload, hosts) {
   return payload.replace(/(\[)?\]\}$/, (_, empty) => `${empty ? '[' : ','}${note}]}`);
 }
 
-/** Return what was noticed of a row as further fields of its answer. @param {object[]} missing @param {unknown} unset from user code's thread */
+/** Return what was noticed about a row, as further fields of its answer. @param {object[]} missing @param {unknown} unset from user code's thread */
 function factsOf(missing, unset) {
   const keys = Array.isArray(unset) ? unset.filter((one) => typeof one === 'string').slice(0, MOST_UNSET) : [];
   return (missing.length > 0 ? `,"missing_imports":${JSON.stringify(missing)}` : '') + (keys.length > 0 ? `,"unset_params":${JSON.stringify(keys)}` : '');

@@ -1,12 +1,13 @@
 // @ts-check
-/** Opens descriptor 0 on the standard input of a program, so that whatever reads it, of Node or a child, finds the text from its start. */
+/** Opens descriptor 0 on the standard input of a program, so that Node and child processes can read the text from its start. */
 const fs = process.getBuiltinModule('node:fs');
 
 const TRIES = 100;
 const PAUSE = new Int32Array(new SharedArrayBuffer(4));
 
 /**
- * Node has no `dup2`: a file that is opened gets the lowest free descriptor, unless another thread takes it for a moment.
+ * Write the text to a file and open that as descriptor 0. Node has no `dup2`, but an opened file gets the lowest free
+ * descriptor, unless another thread takes that at the same moment.
  *
  * @param {string} text
  * @throws {Error} no file could be written, or its descriptor is not 0

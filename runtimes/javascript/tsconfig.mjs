@@ -1,5 +1,5 @@
 // @ts-check
-/** Reads what this runner has to know of a `tsconfig.json` that came with the code; esbuild itself reads the rest of it. */
+/** Reads what this runner needs from a `tsconfig.json` that came with the code; esbuild itself reads the rest of it. */
 import { posix } from 'node:path';
 import { parse } from './parser.mjs';
 
@@ -8,7 +8,7 @@ import { parse } from './parser.mjs';
 const NAMES = ['tsconfig.json', 'jsconfig.json'];
 const MOST_STEPS = 10;
 
-/** Return the path of the configuration that holds for the evaluator's own code; null where none came with it. @param {Files | null | undefined} files @returns {string | null} */
+/** Return the path of the configuration that applies to the evaluator's own code; null if none came with the code. @param {Files | null | undefined} files @returns {string | null} */
 export function configOf(files) {
   if (!files) return null;
   for (let folder = posix.dirname(files.path); ; folder = posix.dirname(folder)) {
@@ -17,7 +17,7 @@ export function configOf(files) {
   }
 }
 
-/** Return whether the author's compiler writes types of decorated parts into the program, which esbuild cannot. @param {Files | null | undefined} files */
+/** Return whether the author's compiler writes the types of decorated parts into the program, which esbuild cannot do. @param {Files | null | undefined} files */
 export function asksForMetadata(files) {
   const path = configOf(files);
   return path !== null && optionOf(/** @type {Files} */ (files), path, 'emitDecoratorMetadata', MOST_STEPS) === true;

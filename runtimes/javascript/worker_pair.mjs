@@ -33,7 +33,7 @@ export class WorkerPair {
   #clearing = Promise.resolve();
   #exitCode = '';
   ready = false;
-  /** Whether this process should end as soon as no call is unanswered. */
+  /** Whether this process should end once every call is answered. */
   doomed = false;
   /** @type {(result: any) => void} */
   onResult = () => {};
@@ -78,15 +78,15 @@ export class WorkerPair {
   }
 
   /**
-   * Return whether memory is close to the limit. V8 does not limit buffers, which lie outside its heap, and the kernel
-   * would end the whole sandbox for them.
+   * Return whether memory is close to the limit. V8 does not limit buffers, which are outside its heap, and at the
+   * limit the kernel would end the whole sandbox.
    */
   isOverMemory() {
     const pooled = performance.now() < this.#pooledUntil ? this.#pooledMb : 0;
     return rssMb() > Math.max(this.memoryMb * NEARLY, this.#idleRss + MARGIN_MB) + pooled;
   }
 
-  /** Take the worker through a program of the runner's own, before there is user code. @param {any} program */
+  /** Have the worker run a small program of the runner's own, before there is user code. @param {any} program */
   warm(program) {
     this.#active.send({ type: 'warm', program });
   }
@@ -152,7 +152,7 @@ export class WorkerPair {
   replace() {
     this.#outputs.delete(this.#active);
     const gone = this.#active.end();
-    // a row may still connect until then
+    // until then, the row may still connect
     if (this.#order?.environment) this.#clearing = Promise.all([this.#clearing, soon(gone)]);
     this.ready = false;
     this.#active = this.#enlist(this.#standby ?? this.#prepare(new RowWorker(this.#surroundings)));

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * The worker threads: one that runs rows, and sometimes a standby. A worker is never repaired: it is replaced when it
- * was ended, ran out of memory or cannot be trusted any more.
+ * was ended, ran out of memory or can no longer be trusted.
  */
 import { join } from 'node:path';
 import { SharedState } from './worker/shared_state.cjs';
@@ -22,9 +22,9 @@ const MAIN = join(import.meta.dirname, 'worker.cjs');
  */
 const OVERHEAD_MB = 48;
 const LEAST_HEAP_MB = 32;
-/** A small size: contexts are short-lived but survive one scavenge, and promoted objects must fit into the old heap. */
+/** A small size, because contexts are short-lived but survive one scavenge, and promoted objects must fit into the old heap. */
 const YOUNG_MB = 4;
-/** Limit of machine code. V8 would reserve 512 MB for each thread, which counts where no cgroup limits memory. */
+/** Limit of machine code. V8 would reserve 512 MB for each thread, which counts if no cgroup limits memory. */
 const CODE_MB = 64;
 
 /** One worker thread and the port to it. */
@@ -77,7 +77,7 @@ export class RowWorker {
     for (let got = receiveMessageOnPort(this.#port); got && !this.#ended; got = receiveMessageOnPort(this.#port)) this.#receive(got.message);
   }
 
-  /** End the thread whatever it does, and ignore its messages from now on. @returns {Promise<unknown>} when the thread is gone */
+  /** End the thread, whatever it is doing, and ignore its messages from now on. @returns {Promise<unknown>} when the thread is gone */
   end() {
     this.#ended = true;
     this.#port.close();

@@ -39,7 +39,7 @@ def messages_of(row: Row) -> list[Json] | None:
 def messages_of_trace(trace: dict[str, Json]) -> list[_Message]:
     """Return the conversation in the model calls of a trace, or of several traces of one session.
 
-    A model call that repeats all earlier messages replaces them; any other call only adds its new messages.
+    If a model call begins with all earlier messages, its messages replace them; any other call adds its new messages.
     """
     spans = sorted(_spans(convert(trace)[0] or {}), key=lambda span: str(span.get("start_time") or ""))
     told: list[_Message] = []

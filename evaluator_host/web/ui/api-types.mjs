@@ -10,7 +10,7 @@ const REFERENCE = /#\/components\/schemas\/(\w+)/g;
 // fields that are left out, because rewording a docstring changes no type
 const PROSE = ["title", "description", "examples", "default"];
 
-/** The schemas that requests and answers of `/v1` have, by name, and the names of those that only answers have. */
+/** The schemas of requests and answers of `/v1`, by name, and the names of schemas that only answers have. */
 function schemasOfV1({ paths, components }) {
   const routes = Object.entries(paths).filter(([path]) => path.startsWith("/v1/")).flatMap(([, methods]) => Object.values(methods));
   const sent = reachable(routes.map(({ parameters, requestBody }) => [parameters, requestBody]), components.schemas);
@@ -38,7 +38,7 @@ function typed(schema, everyField) {
   return { ...rest, properties: Object.fromEntries(fields), ...(everyField && { required: Object.keys(properties) }) };
 }
 
-/** FastAPI writes the module before a class name that two modules have: `a__b__JobIn`. In `/v1` the class name alone is unique. */
+/** FastAPI puts the module before a class name that two modules have: `a__b__JobIn`. In `/v1` the class name alone is unique. */
 function shortName(name) {
   return name.split("__").at(-1);
 }

@@ -8,7 +8,7 @@ import { docs as documentation } from "./docs-plugin.mjs";
 import { notices, packagesOf } from "./notices.mjs";
 
 const SMALLEST_GZIPPED = 1024;
-const SHARED_BY = 3; // number of pages from which on a module that they use goes into the app's file
+const SHARED_BY = 3; // a module that at least this many pages use goes into the app's file
 const TARGETS = ["chrome123", "firefox120", "safari17.5"]; // the first versions with light-dark()
 
 const stage = new URL("./.stage/", import.meta.url);
@@ -91,7 +91,7 @@ async function sharedModules() {
   return { loaded, shared: [...new Set(["src/app.tsx", ...often])] };
 }
 
-/** esbuild makes a file for each set of modules that share code, which would be dozens: what many modules use goes into one file. */
+/** Put what many modules use into one file, because esbuild would make dozens: one for each set of modules that share code. */
 async function inOneFile() {
   const { loaded, shared } = await sharedModules();
   const imports = shared.map((path) => `import ${JSON.stringify(`./${path}`)};`).join("\n");
@@ -170,7 +170,7 @@ for (const [, path, page] of routes.matchAll(/path: "([^"]+)".*import\("\.\/([^"
 const early = await build({ ...common, entryPoints: ["src/early.ts"], outdir: "dist/assets", format: "iife", define: { PAGE_SCRIPTS: JSON.stringify(pageScripts) } });
 const preloads = first.filter((name) => name !== entry).map((name) => `<link rel="modulepreload" href="/assets/${name}">`);
 const frame = await shell();
-// functions, because `$` has a meaning in a replacement text
+// functions, because `$` has a special meaning in a replacement string
 const html = (await readFile(new URL("./src/index.html", import.meta.url), "utf8"))
   .replace("<!-- assets -->", () => [
     `<link rel="icon" type="image/svg+xml" href="/assets/${iconName}">`,
@@ -181,7 +181,7 @@ const html = (await readFile(new URL("./src/index.html", import.meta.url), "utf8
     `<script type="module" src="/assets/${entry}"></script>`,
   ].join("\n  "))
   .replace("<!-- shell -->", () => frame)
-  // after the frame, which is painted without them; scripts wait for them
+  // after the frame, which can be painted without the styles; scripts wait for them
   .replace("<!-- styles -->", () => `<link rel="stylesheet" href="/assets/${styleName}">`);
 
 const docsPage = (await readFile(new URL("./src/docs.html", import.meta.url), "utf8"))
@@ -191,7 +191,7 @@ const docsPage = (await readFile(new URL("./src/docs.html", import.meta.url), "u
     `<script defer src="/assets/${swaggerName}"></script>`,
     `<script defer src="/assets/${docsName}"></script>`,
   ].join("\n  "))
-  .replace("<!-- styles -->", `<link rel="stylesheet" href="/assets/${docsStyleName}">`); // after the heading, which needs none of them
+  .replace("<!-- styles -->", `<link rel="stylesheet" href="/assets/${docsStyleName}">`); // after the heading, which needs none of these styles
 
 await rm(stage, { recursive: true, force: true });
 await mkdir(new URL("./assets/", stage), { recursive: true });

@@ -10,7 +10,7 @@ export function packagesOf(...metafiles) {
   return [...new Set(inputs.map((path) => FOLDER.exec(path)?.[1]).filter(Boolean))];
 }
 
-/** One text with each package's name, version and licence, in the order of the names. */
+/** A string with each package's name, version and licence, in the order of the names. */
 export async function notices(modules, names) {
   const parts = await Promise.all(names.toSorted().map((name) => noticeOf(new URL(`./${name}/`, modules))));
   return `The workbench has these packages in it.\n\n${parts.join("\n")}`;

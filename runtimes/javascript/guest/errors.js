@@ -1,6 +1,6 @@
 /*
  * Describes a value that user code threw as plain strings, inside the context that threw it. The description cannot
- * fail, whatever the value does (getters, proxies, a prepareStackTrace of its own).
+ * fail, whatever the value does (getters, proxies, its own prepareStackTrace).
  */
 (function (p, bridge, values) {
   'use strict';

@@ -1,7 +1,7 @@
 /*
  * Makes the globals that Node adds to the language, for one context: console, timers, require, and parts of Node that
- * are handed out on first use. Where that is cheap, user code gets functions of its own realm. It gets objects of the
- * runner's realm only where it must (Buffer, URL, crypto, modules).
+ * are handed out on first use. If that is cheap, user code gets functions of its own realm. It gets objects of the
+ * runner's realm only if it must (Buffer, URL, crypto, modules).
  */
 (function (p, bridge, makeProcess, makeClone, makeTimers, makePackages) {
   'use strict';
@@ -47,7 +47,7 @@
     });
   }
 
-  /** Return Node's own value of a name; undefined when there is none. */
+  /** Return Node's own value of a name; undefined if there is none. */
   function builtin(id) {
     const name = p.startsWith(id, 'node:') ? p.slice(id, 5) : id;
     switch (name) {
@@ -110,14 +110,14 @@
     return names;
   }
 
-  /** Return the `require` of the evaluator's code; a program is what was started. */
+  /** Return the `require` of the evaluator's code. For a program, its module is `require.main`. */
   function mainRequire(module) {
     const require = packages().requireFrom('');
     if (bridge.isProgram) require.main = module;
     return require;
   }
 
-  /** End a program; return its exit code, which is `fallback` where it set none. */
+  /** End a program; return its exit code, or `fallback` if it has set none. */
   function leave(fallback) {
     return own.leave === undefined ? fallback : own.leave(fallback);
   }

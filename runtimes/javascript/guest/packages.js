@@ -1,6 +1,6 @@
 /*
  * Makes the `require` of one context, for modules that are not in its bundle: builtins, and files of the package set. A
- * module that it loads runs once, in this context.
+ * module that it loads runs once in this context.
  */
 (function (p, bridge, globals) {
   'use strict';
@@ -24,8 +24,8 @@
   const SETUP = /^(?:Eval|config|default|init\w*|login|wrap\w*|create[A-Z]\w*|openai|anthropic|google|traceable|observe|traced)$/;
 
   /**
-   * What stands in for a part of a package that is not pinned: it can be read, constructed and set up. A call of anything
-   * else, or its use as a value, throws an error that names the pin.
+   * Make a placeholder for a part of a package that is not pinned. It can be read, constructed and set up. Calling
+   * anything else, or using it as a value, throws an error that names the pin.
    *
    * @param {string} client the package
    * @param {string} path

@@ -1,6 +1,6 @@
 /*
- * Makes the `process` of one context: facts about the sandbox, a copy of its environment, captured output. Changes to it
- * do not reach the runner or the next row. Of its events only the `exit` of a program happens.
+ * Makes the `process` of one context: facts about the sandbox, a copy of its environment, captured output. Changes to
+ * it do not reach the runner or the next row. Its only event is the `exit` of a program.
  */
 (function (p, bridge) {
   'use strict';

@@ -1,7 +1,7 @@
 /*
  * Runs the user's module and its entry inside one context, and returns results as strings. User code can reach only
- * `__evaluator_host_entries__` and `__evaluator_host_list__` of this file: the accessor at the end of a module reports its
- * names through the one, and code that gives a platform a list of evaluators reports the list through the other.
+ * `__evaluator_host_entries__` and `__evaluator_host_list__` of this file: the accessor at the end of a module reports
+ * its names through the first, and code that gives a platform a list of evaluators reports the list through the second.
  */
 (function (p, bridge, values, errors, globals) {
   'use strict';
@@ -26,7 +26,7 @@
     p.defineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
   }
 
-  /** Run the module, then `next`; this is asynchronous when the module awaits at top level. */
+  /** Run the module, then `next`; this is asynchronous if the module awaits at the top level. */
   function start(moduleFunction, next, done) {
     let pending;
     try {
@@ -63,7 +63,7 @@
     return [found, found[selector.method]];
   }
 
-  /** Return the members of the lists that the code gave to its platform; nothing where one of them cannot be read. */
+  /** Return the members of the lists that the code gave to its platform; nothing if one of them cannot be read. */
   function listed() {
     if (state.listed !== undefined) return state.listed;
     state.listed = bareList();
@@ -87,14 +87,14 @@
     }
   }
 
-  /** Return the properties of a row of these names, as arguments. */
+  /** Return the properties of a row with these names, as arguments. */
   function byName(names, row) {
     const args = [];
     for (let i = 0; i < names.length; i++) args[i] = row[names[i]];
     return args;
   }
 
-  /** Return an object whose missing keys are recorded when they are read: its prototype is asked for them. */
+  /** Return an object that records missing keys when they are read, because its prototype is then asked for them. */
   function watched(params) {
     const absent = (key) => typeof key === 'string' && !(key in p.objectPrototype) && key !== 'then' && key !== 'toJSON';
     const asked = new Proxy({}, {
@@ -111,7 +111,7 @@
     return setPrototypeOf(params, asked);
   }
 
-  /** Return a value of a row, a BigInt for an integer that no number holds exactly. */
+  /** Return a value of a row; as a BigInt if it is an integer that no number can hold exactly. */
   function exactly(_key, value, context) {
     if (typeof value !== 'number' || (value <= MOST_SAFE && value >= -MOST_SAFE)) return value;
     const { source } = context;
@@ -122,7 +122,7 @@
     return p.BigInt(source);
   }
 
-  /** Give the keys of a value their names in place of aliases, which have no escape that `JSON.parse` could misread. */
+  /** Replace the aliases of a value's keys with the real names; aliases have no escapes, which `JSON.parse` could misread. */
   function renamed(value, names) {
     if (typeof value !== 'object' || value === null) return value;
     const keys = p.keys(value);
@@ -162,7 +162,7 @@
     return finish(value, resultLimit, done);
   }
 
-  /** Call all evaluators of a file with the same row, one after the other; each has an outcome of its own. */
+  /** Call all evaluators of a file with the same row, one after another; each has its own outcome. */
   async function callEvery(every, argsText, resultLimit, done) {
     let text = '';
     for (let i = 0; i < every.length; i++) {
@@ -207,7 +207,7 @@
     return '{"kind":"object","value":{"exit_code":' + (globals.leave(fallback) & 255) + '},"nonfinite":[],"unsupported":null,"notes":[]}';
   }
 
-  // What a module offers, for the inference of contract and entry ---------------------------------------------------
+  // What a module offers, from which contract and entry are inferred ---------------------------------------------------
 
   function inspect() {
     const found = bareList();
@@ -234,7 +234,7 @@
     return -1;
   }
 
-  /** Make an array that inherits nothing, so that it calls neither setters nor a toJSON of the user. */
+  /** Make an array that inherits nothing, so that it calls neither setters nor a `toJSON` that user code has defined. */
   function bareList() {
     return setPrototypeOf([], null);
   }

@@ -1,5 +1,6 @@
 /*
- * Makes the timers of one context, on first use. Each belongs to a row, which stops its remaining timers when it ends.
+ * Makes the timers of one context, on first use. Each timer belongs to a row, which stops its remaining timers when it
+ * ends.
  */
 (function (p, bridge) {
   'use strict';

@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Builds what a sandbox starts: each thread's modules as one file, with V8's code for it, so that nothing is resolved,
- * parsed or compiled there. Usage: `node build.mjs ESBUILD FOLDER`, which makes the folder, and one beside it for a while.
- * `boot/` reads it.
+ * Builds the files that a sandbox starts: each thread's modules as one file, with V8's compiled code, so that nothing
+ * has to be resolved, parsed or compiled in the sandbox. Usage: `node build.mjs ESBUILD FOLDER`, which makes the
+ * folder, and one beside it for a while. `boot/` reads it.
  */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,13 +19,13 @@ const OPTIONS = [
 ];
 const GUEST = ['primordials', 'values', 'errors', 'globals', 'process', 'clone', 'timers', 'packages', 'rows'];
 
-/** Copy the sources into a folder, with a list of imports in place of the dialects' folder. @param {string} folder */
+/** Copy the sources into a folder, with a list of imports in place of reading the dialects' folder. @param {string} folder */
 function copySources(folder) {
   for (const one of readdirSync(SOURCES, { recursive: true, withFileTypes: true })) {
     const inner = relative(SOURCES, one.parentPath);
     if (!one.isFile() || inner.split(sep)[0] === 'node_modules') continue;
     mkdirSync(join(folder, inner), { recursive: true });
-    // copied by content, whatever the mode of the file
+    // copies the content only, so that the mode of the source file makes no difference
     writeFileSync(join(folder, inner, one.name), readFileSync(join(one.parentPath, one.name)));
   }
   const files = filesOf(join(folder, 'dialects'));
@@ -40,7 +40,7 @@ function bundled(esbuild, cwd, entry) {
   return stdout;
 }
 
-/** Return the scripts of a context as one, which takes the bridge. */
+/** Return the scripts of a context as one script, which takes the bridge. */
 function guest() {
   const [primordials, values, errors, globals, process, clone, timers, packages, rows] = GUEST.map(
     (name) => readFileSync(join(SOURCES, 'guest', `${name}.js`), 'utf8').replace(/^\/\*.*?\*\/\s*/s, '').trim(),
@@ -65,7 +65,7 @@ function parser() {
   return `(function (exports, module) {${text}\n})`;
 }
 
-/** Write a script and V8's code of all its functions. @param {string} folder @param {string} name @param {string} text */
+/** Write a script, and V8's compiled code for all its functions. @param {string} folder @param {string} name @param {string} text */
 function write(folder, name, text) {
   // escaped, because V8 reads plain ASCII faster
   const source = text.replace(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);

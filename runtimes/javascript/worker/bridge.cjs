@@ -79,13 +79,13 @@ class Bridge {
     return packages.locate(id, from);
   }
 
-  /** Record that a module is asked for that is not there, and where. @param {string} id */
+  /** Record that code asks for a missing module, and where. @param {string} id */
   lacks(id) {
     const { missing, over } = this.#slot;
     if (!over && missing.length < MOST_MISSING) missing.push({ module: String(id).slice(0, NAME_CHARS), stack: String(new Error('missing').stack).slice(0, STACK_CHARS) });
   }
 
-  /** Record that a key of `appParams` is read that is not there. @param {string} key */
+  /** Record that code reads a missing key of `appParams`. @param {string} key */
   lacksParam(key) {
     const { unset, over } = this.#slot;
     const name = key.slice(0, NAME_CHARS);
@@ -217,7 +217,7 @@ function messageOf(error) {
 /** @type {string | undefined} */
 let header;
 
-/** The part of a diagnostic report that loaders of addons read, to find the C library. As JSON. */
+/** Return, as JSON, the part of a diagnostic report that loaders of addons read to find the C library. */
 function report() {
   if (header === undefined) {
     process.report.excludeNetwork = true;
@@ -231,7 +231,7 @@ function report() {
 /** @type {object | undefined} */
 let facts;
 
-/** Facts about the process that a row may see, as JSON; each row parses objects of its own from it. @param {string[]} argv */
+/** Return, as JSON, facts about the process that a row may see; each row parses its own objects from it. @param {string[]} argv */
 function processFacts(argv) {
   facts ??= {
     title: 'node', version: process.version, versions: process.versions, arch: process.arch, platform: process.platform,

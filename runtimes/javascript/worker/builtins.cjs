@@ -1,7 +1,7 @@
 // @ts-check
 'use strict';
 /**
- * Lists the parts of Node that a row may use, and the consequence of each. Some parts keep all their state in
+ * Lists the parts of Node that a row may use, and the consequences of using each. Some parts keep all their state in
  * properties, which can be checked. After the use of any other part the worker is replaced.
  */
 const nodeModule = require('node:module');
@@ -40,7 +40,7 @@ const GLOBALS = {
   TextDecoderStream: WAITS, CompressionStream: WAITS, DecompressionStream: WAITS, DOMException: 0, navigator: 0,
 };
 
-/** These are made inside the context, see guest/globals.js and guest/rows.js. */
+/** Names that are defined inside the context, by guest/globals.js and guest/rows.js. */
 const OWN_GLOBALS = [
   'console', 'process', 'require', 'global', 'structuredClone', 'queueMicrotask', 'setTimeout', 'setInterval', 'setImmediate',
   'clearTimeout', 'clearInterval', 'clearImmediate', 'module', 'exports', '__filename', '__dirname',
@@ -81,7 +81,7 @@ const BRANDS = /** @type {[string, (value: unknown) => boolean][]} */ ([
   ['WeakMap', types.isWeakMap], ['WeakSet', types.isWeakSet], ['Map iterator', types.isMapIterator], ['Set iterator', types.isSetIterator],
 ]);
 
-/** Return the true class of a value, whatever its prototype; '' for an ordinary object. @param {unknown} value */
+/** Return the true class of a value, whatever prototype it has; '' for an ordinary object. @param {unknown} value */
 function brandOf(value) {
   for (const [name, is] of BRANDS) if (is(value)) return name;
   return '';
@@ -102,7 +102,7 @@ const NODES = {
   Object: (value) => (typeof value === 'object' && value !== null && value instanceof Object) || typeof value === 'function',
 };
 
-/** Return whether a value of another realm is of that class. @param {unknown} value @param {string} brand */
+/** Return whether a value of another realm belongs to a class. @param {unknown} value @param {string} brand */
 function isNodes(value, brand) {
   return NODES[brand](value);
 }

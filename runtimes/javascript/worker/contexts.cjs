@@ -37,7 +37,7 @@ function globalsOf(source) {
 }
 
 /**
- * Wrap the source without moving a line or, by the column offset, a column.
+ * Wrap the source without changing the number of a line or, thanks to the column offset, of a column.
  *
  * @param {Program} program
  * @returns {vm.Script}
@@ -72,7 +72,7 @@ class Contexts {
     return slot;
   }
 
-  /** Make a context ahead of need, so that the next row does not wait for it. */
+  /** Make a context in advance, so that the next row does not have to wait for it. */
   prepare() {
     this.#spare ??= this.#create();
   }

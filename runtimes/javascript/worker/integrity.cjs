@@ -57,7 +57,7 @@ class Integrity {
   }
 }
 
-/** Read accessors before the snapshot, because Node replaces some of them by their value on first use. */
+/** Read accessors before the snapshot, because Node replaces some of them with their values on first use. */
 function touchLazyProperties(/** @type {any} */ root) {
   if (typeof root !== 'object') return;
   for (const [key, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(root))) {
@@ -87,7 +87,7 @@ function collect(target, depth, seen, into) {
   });
 }
 
-/** Return the value behind an accessor that can be set, as `events.defaultMaxListeners`. @param {any} target @param {PropertyDescriptor} descriptor @returns {Held[]} */
+/** Return the value behind an accessor that can be set, such as `events.defaultMaxListeners`. @param {any} target @param {PropertyDescriptor} descriptor @returns {Held[]} */
 function heldBehind(target, { get, set }) {
   if (!get || !set) return [];
   try {
@@ -105,7 +105,7 @@ function insideOf(value) {
 
 const sizes = [Map, Set].map((kind) => /** @type {() => number} */ (Object.getOwnPropertyDescriptor(kind.prototype, 'size')?.get));
 
-/** Return the number of entries of a map or set (listeners of an EventTarget), of anything else 0. @param {any} target */
+/** Return the number of entries of a map or set (such as the listeners of an EventTarget); 0 for anything else. @param {any} target */
 function sizeOf(target) {
   return isMap(target) ? sizes[0].call(target) : isSet(target) ? sizes[1].call(target) : 0;
 }

@@ -1,7 +1,7 @@
 // @ts-check
 'use strict';
 /**
- * The thread that runs user code: one row after the other, each in a context of its own (or of its batch). It sends the
+ * The thread that runs user code: one row after another, each in a context of its own or of its batch. It sends the
  * supervisor the outcome of each row, and whether the worker can be trusted with another one.
  *
  * It is CommonJS, because the loader for ES modules would cost every worker 10 ms and 0.7 MB.
@@ -114,8 +114,8 @@ function offersOf(slot) {
 }
 
 /**
- * Take a program of the runner's own through a load and a row, so that a later load finds its code deserialised and its memory
- * mapped. No user code has run yet, and nothing of this is kept.
+ * Load a small program of the runner's own and run one row, so that a later load finds V8's code deserialised and its
+ * memory mapped. No user code has run yet, and nothing of this is kept.
  *
  * @param {any} program
  */
@@ -221,7 +221,7 @@ function close(slot) {
   if (slot.waits && process.getActiveResourcesInfo().filter((name) => name !== 'Immediate').length > restingResources) spoiled = true;
 }
 
-/** Make the next context ahead, once there was a second row: many evaluators are called only once. */
+/** Make the next context in advance after the second row; not earlier, because many evaluators are called only once. */
 function prepareWhenIdle() {
   if (active === null && queue.length === 0 && !spoiled && state.current > 1) contexts.prepare();
 }
@@ -249,8 +249,9 @@ function resetPeak() {
 }
 
 /**
- * Forbid code from strings in this realm, whose functions rows are given: `Buffer.constructor('return process')()` would
- * reach the runner's port. V8's own flag for it would make V8 refuse Node's code cache, which doubles the start of a worker.
+ * Forbid code from strings in this realm, because rows get functions from it: `Buffer.constructor('return process')()`
+ * would reach the runner's port. V8's own flag for this would make V8 refuse Node's code cache, which doubles the start
+ * of a worker.
  */
 function forbidCodeFromStrings() {
   const kinds = [function () {}, async function () {}, function* () {}, async function* () {}].map(Object.getPrototypeOf);
@@ -269,7 +270,7 @@ function standIn(name) {
   return { [name]: function () { throw new EvalError('Code generation from strings disallowed for this context'); } }[name];
 }
 
-/** `process.exit` of user code: end the thread here, so that user code cannot catch it. @param {number} code */
+/** Serve as `process.exit` of user code: end the thread here, so that user code cannot catch it. @param {number} code */
 function exit(code) {
   port.postMessage({ type: 'exit', code });
   process.exit(code);

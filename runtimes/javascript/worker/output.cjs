@@ -1,7 +1,7 @@
 // @ts-check
 'use strict';
 /**
- * Keeps the output of a row in memory shared with the supervisor, which can read it after the worker was ended.
+ * Keeps the output of a row in memory shared with the supervisor, which can read it even after the worker has ended.
  * Each stream keeps at most `log_kb`.
  */
 const fs = require('node:fs');

@@ -26,7 +26,8 @@ const IMPORT = new Set(['node', 'import', 'module-sync']);
 const opened = new Map();
 
 /**
- * Find a module from `from` as Node does, else from the evaluator, since an addon's loader may hold another `require`.
+ * Find a module as Node does, from `from` or else from the evaluator, because an addon's loader may have another
+ * `require`.
  *
  * @param {string} id
  * @param {string} from a file or its URL

@@ -1,8 +1,8 @@
 // @ts-check
 'use strict';
 /**
- * Runs a program for one row: its arguments and environment are there before its first line, and it ends as under Node, when
- * its event loop is empty.
+ * Runs a program for one row: its arguments and environment are set before its first line, and it ends when its event
+ * loop is empty, as in Node.
  */
 
 /** @typedef {{argv?: string[], env?: Record<string, string>}} Given */
@@ -35,7 +35,7 @@ class ProgramRun {
     this.#slot.guest.start(program, () => (this.#settled = true), this.#done);
   }
 
-  /** Take back what the program was given. */
+  /** Undo what was set up for the program. */
   end() {
     process.off('beforeExit', this.#onEmpty);
     this.#port.ref();

@@ -7,8 +7,9 @@ const GONE_MS = 2000; // after this time, remaining processes are left alone
 const PAUSE = new Int32Array(new SharedArrayBuffer(4));
 
 /**
- * Kill every descendant of this process; in a sandbox of its own also every other process, because a detached one is a
- * child of process 1. Returns when they are gone: a killed process ends only after its memory is freed.
+ * Kill every descendant of this process. In a sandbox of its own, also kill every other process, because a detached
+ * process becomes a child of process 1. Return when they are gone, since a killed process ends only after its memory is
+ * freed.
  *
  * @param {boolean} ownSandbox
  */
@@ -25,7 +26,7 @@ function others(ownSandbox) {
   return ownSandbox ? strangers() : descendants();
 }
 
-/** Return the children of this process, theirs and so on: a thread waits for whoever holds the pipes of its child. @returns {number[]} */
+/** Return all descendants of this process; a thread may be waiting for any that holds the pipes of its child. @returns {number[]} */
 function descendants() {
   const found = /** @type {number[]} */ ([]);
   for (let pending = ['self'], next = pending.pop(); next !== undefined; next = pending.pop()) {
@@ -45,7 +46,7 @@ function strangers() {
   return list('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => !family.has(pid) && !'ZX'.includes(stateOf(pid)));
 }
 
-/** Return the fields of /proc/PID/stat after the name, which may itself hold spaces and parentheses. @param {number} pid */
+/** Return the fields of /proc/PID/stat after the name, which may itself contain spaces and parentheses. @param {number} pid */
 function stat(pid) {
   return read(`/proc/${pid}/stat`).replace(/^.*\) /s, '').split(' ');
 }
@@ -74,7 +75,7 @@ function emptyFolders(folders) {
   }
 }
 
-/** Write files into a folder, in place of what rows made of them. @param {string} folder @param {Record<string, string>} files by path */
+/** Write files into a folder, replacing what rows have made of them. @param {string} folder @param {Record<string, string>} files by path */
 function writeFiles(folder, files) {
   for (const [path, text] of Object.entries(files)) {
     const inner = path.lastIndexOf('/');
@@ -84,8 +85,8 @@ function writeFiles(folder, files) {
 }
 
 /**
- * Link a folder to everything in another, in place of what rows made of the links: to a folder as a whole, unless the
- * first folder has one of that name.
+ * Make links in a folder to everything in another folder, replacing what rows have made of the links. A whole subfolder
+ * gets one link, unless the first folder has a subfolder with that name.
  *
  * @param {string} folder @param {string} source
  */

@@ -19,12 +19,12 @@ class SharedState {
     return new SharedArrayBuffer(BYTES);
   }
 
-  /** The number of the row that runs or ran last, -1 before the first. */
+  /** Return the number of the row that is running or ran last; -1 before the first row. */
   get current() {
     return Atomics.load(this.marks, 0) - 1;
   }
 
-  /** Milliseconds since that row began. */
+  /** Return the milliseconds since the current row began. */
   get elapsed() {
     return now() - this.since[0];
   }

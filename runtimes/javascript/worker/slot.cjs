@@ -1,7 +1,7 @@
 // @ts-check
 'use strict';
 /**
- * One context and its state: its timers, the parts of Node that it was given, whether its promise can still settle.
+ * One context and its state: its timers, the parts of Node that it was given, and whether its promise can still settle.
  * A slot serves one row, or the consecutive rows of one batch.
  */
 const { RowConsole } = require('./output.cjs');
@@ -109,14 +109,14 @@ class Slot {
     return found.value;
   }
 
-  /** Return the modules that were asked for in vain since the last time. */
+  /** Return the missing modules that code has asked for since the last call. */
   takeMissing() {
     const found = this.missing;
     this.missing = [];
     return found;
   }
 
-  /** Return the keys of `appParams` that were read in vain since the last time. */
+  /** Return the missing keys of `appParams` that code has read since the last call. */
   takeUnset() {
     const found = this.unset;
     this.unset = [];
@@ -161,7 +161,7 @@ class Slot {
     this.timers.stopAll();
   }
 
-  /** End a wait that nothing can end any more; call it after all due callbacks have run. */
+  /** End a wait that nothing else can end; call this after all due callbacks have run. */
   #look() {
     if (!this.#waiting || this.waits || this.timers.size > 0) return;
     setImmediate(() => {

@@ -1,6 +1,6 @@
 // @ts-check
 'use strict';
-/** Records the hosts that code asks in vain, so that the result says which answers are missing; hosts that answer later are forgotten. */
+/** Records the hosts that code cannot reach, so that the result says which answers are missing; hosts that answer later are forgotten. */
 const channels = require('node:diagnostics_channel');
 const { errorMonitor } = require('node:events');
 
@@ -12,7 +12,7 @@ const IN_VAIN = /^(?:connect|getaddrinfo|query)/; // system calls before there i
 const hosts = new Set();
 let watching = false;
 
-/** Record from now on which connections of this thread are made in vain. */
+/** From now on, record the connections of this thread that fail. */
 function watch() {
   if (watching) return;
   watching = true;
@@ -30,7 +30,7 @@ function note(error) {
   if (host && hosts.size < MOST) hosts.add(String(host).slice(0, NAME_CHARS));
 }
 
-/** Return the hosts that were asked in vain, and forget them. */
+/** Return the hosts that code could not reach, and forget them. */
 function take() {
   const found = [...hosts];
   hosts.clear();

@@ -129,7 +129,7 @@ class _Watch:
         self._job = job
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Write the evaluator's file if the module starts children; return a spec for subinterpreters, else None."""
+        """Write the evaluator's file if the module starts children; return a spec if it is one of subinterpreters."""
         if name not in _POOLS:
             return None
         _write(self._job)

@@ -296,7 +296,7 @@ class _Nursery:
 
 
 def _connect(address: bytes) -> int:
-    """Return a blocking socket that is connected to the supervisor's listener, without waiting if its queue is full."""
+    """Return a blocking socket connected to the supervisor's listener; do not wait if the listener's queue is full."""
     made = _Socket(*_CONNECTION)
     made.connect(address)
     made.setblocking(True)  # noqa: FBT003 - positional in _socket

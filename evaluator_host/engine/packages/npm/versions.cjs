@@ -1,5 +1,5 @@
-// Lists the versions that match, by npm's own libraries and configuration, for many packages in one process: npm's command
-// takes a second of processor time for each.
+// Lists the matching versions of many packages in one process, with npm's own libraries and configuration; npm's command
+// would take a second of processor time for each package.
 // Arguments: npm's folder, and a file with [["lodash", "^4.17.0"], ["zod", "latest"], …].
 // Output, in that order: {"versions": [oldest, …, newest]}, or {"code", "summary"} of what went wrong.
 "use strict";

@@ -1,6 +1,6 @@
-/** The documentation, made by docs-plugin.mjs of docs/*.md. */
+/** The documentation, made from docs/*.md by docs-plugin.mjs. */
 declare module "docs:all" {
-  /** A text, or an element: its tag, its attributes, its children. */
+  /** A string, or an element: its tag, its attributes, its children. */
   export type DocNode = string | [string, Record<string, string> | null, ...DocNode[]];
 
   export interface DocPage {

@@ -10,7 +10,7 @@ export function has(host: HostInfo | null, resources: readonly string[] = []): b
   return host === null || resources.length === 0 || resources.some((one) => host.resources.includes(one));
 }
 
-/** `has` for the host of this page. */
+/** Returns `has` for the host of this page. */
 export function useHas(): (...resources: string[]) => boolean {
   const host = useHost();
   return (...resources) => has(host, resources);

@@ -18,7 +18,7 @@ export function parseExactly(text: string): unknown {
   return exact.parse(text, (_, value, { source = "" }) => (typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? exact.rawJSON!(source) : value));
 }
 
-/** Read a JSON text; an empty text is valid, and `given` is false for it. */
+/** Read JSON; an empty string is valid, and `given` is then false. */
 export function readJson(text: string): Read {
   if (text.trim() === "") return { ok: true, value: undefined, given: false };
   try {
@@ -42,7 +42,7 @@ function placeOf(words: string, text: string): { line: number | null; column: nu
   return { line: before.split("\n").length, column: position - before.lastIndexOf("\n") };
 }
 
-/** A value as text of at most `most` characters, and the number of characters that were left out. */
+/** A value as a string of at most `most` characters, and the number of characters that were left out. */
 export function shownJson(value: unknown, most = 20_000): { text: string; left: number } {
   const text = JSON.stringify(value, null, 2) ?? "";
   return text.length <= most ? { text, left: 0 } : { text: text.slice(0, most), left: text.length - most };

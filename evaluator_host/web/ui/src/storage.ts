@@ -31,6 +31,6 @@ export function keepInTab(key: string, value: string | null): void {
     if (value === null) sessionStorage.removeItem(key);
     else sessionStorage.setItem(key, value);
   } catch {
-    // the change lasts until the page is loaded again
+    // without storage, the change lasts until the page is loaded again
   }
 }

@@ -28,7 +28,7 @@ export function chooseTheme(theme: Theme): void {
   tell();
 }
 
-/** The theme, and again whenever it changes. */
+/** Returns the theme, and renders again whenever it changes. */
 export function useTheme(): Theme {
   const [theme, setTheme] = useState(currentTheme);
   useEffect(() => {
@@ -42,7 +42,7 @@ export function useTheme(): Theme {
 /** A colour of the style sheet in the current theme, to draw on a canvas: `colour("--pass")` is `rgb(…)`. */
 export function colour(name: string): string {
   const probe = document.body.appendChild(document.createElement("i"));
-  probe.style.color = `var(${name})`; // resolves light-dark(…), which the custom property itself would return
+  probe.style.color = `var(${name})`; // this resolves light-dark(…), which reading the custom property would not
   const { color } = getComputedStyle(probe);
   probe.remove();
   return color;

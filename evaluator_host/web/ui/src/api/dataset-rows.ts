@@ -5,7 +5,7 @@ import { call } from "./http";
 export interface Search {
   text: string;
   where: readonly string[];
-  /** Column to sort by; `-` before it: descending. */
+  /** Column to sort by; with `-` before its name, in descending order. */
   sort: string | null;
 }
 
@@ -15,7 +15,7 @@ export interface Edit {
   add?: readonly Columns[];
   add_from?: { job: string; rows: readonly number[] } | { evaluator: string; traces: readonly number[] };
   create?: boolean;
-  /** The version that the row numbers belong to; the host answers 409 if there is a newer one. */
+  /** The version to which the row numbers belong; the host answers 409 if there is a newer one. */
   version?: number;
 }
 

@@ -40,7 +40,7 @@ export type ModelUsage = Schemas["ModelUsage"];
 export type DayUsage = Schemas["DayUsage"];
 export type ReadyJudge = Schemas["ReadyJudge"];
 export type Agreement = Schemas["Agreement"];
-/** A judge's form; in the OpenAPI document, rows and parameters are objects of any values. */
+/** A judge's form; in the OpenAPI document, rows and parameters are objects with any values. */
 export type Judge = Schemas["JudgeIn"];
 
 export type Proof = Schemas["Proof"];
@@ -75,7 +75,7 @@ export type EvaluatorFigures = Schemas["EvaluatorFigures"];
 export type Aggregate = Schemas["Aggregate"];
 export type ColumnFigures = Schemas["ColumnFigures"];
 export type GroupFigures = Schemas["GroupFigures"];
-/** In the OpenAPI document, messages and inference parameters are objects of any values. */
+/** In the OpenAPI document, messages and inference parameters are objects with any values. */
 export type Target = Omit<Schemas["Target"], "messages" | "inference"> & { messages: Columns[]; inference: Columns };
 export type FailureGroup = Schemas["FailureGroup"];
 export type Comparison = Schemas["Comparison"];
@@ -83,7 +83,7 @@ export type Difference = Schemas["Difference"];
 export type Change = Schemas["Change"];
 export type Pairs = Schemas["Pairs"];
 
-/** Any JSON value. In the OpenAPI document, a row of a data set is an object of any values. */
+/** Any JSON value. In the OpenAPI document, a row of a data set is an object with any values. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type Columns = Record<string, Json>;
 export type FoundRow = Omit<Schemas["FoundRow"], "row"> & { row: Columns };

@@ -1,7 +1,7 @@
 import { Button } from "./button";
 import { toast } from "./toasts";
 
-/** Copies a text; `text` is called on click. */
+/** A button that copies a string; `text` returns it, and is called on click. */
 export function CopyButton({ label, text, said }: { label: string; text: () => string; said?: string }) {
   const copy = async () => {
     toast((await copyText(text())) ? (said ?? "Copied") : "The browser does not let this page copy. Select the text and copy it yourself.");
@@ -13,7 +13,7 @@ export function CopyButton({ label, text, said }: { label: string; text: () => s
   );
 }
 
-/** Put a text on the clipboard; whether the browser allowed it. */
+/** Put a string on the clipboard; return whether the browser allowed it. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

@@ -12,7 +12,7 @@ interface DiffProps {
 
 const NARROW = matchMedia("(max-width: 760px)");
 
-/** Two texts side by side, or one below the other if there is no room. */
+/** Shows two texts side by side, or one below the other if there is not enough room. */
 export function Diff({ before, after, syntax, labels }: DiffProps) {
   const place = useRef<HTMLDivElement>(null);
   const [ready, setReady] = useState(false);

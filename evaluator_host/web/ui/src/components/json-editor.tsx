@@ -11,7 +11,7 @@ interface JsonEditorProps {
   onSubmit?: () => void;
 }
 
-/** An editor for one JSON value. Shows where the text is not valid JSON; an empty text is valid, and gives no value. */
+/** An editor for one JSON value. Shows where the text is not valid JSON; an empty editor is valid, and gives no value. */
 export function JsonEditor({ label, value, onValue, readOnly = false, hint, onSubmit }: JsonEditorProps) {
   const read = useMemo(() => readJson(value), [value]);
   const marks = useMemo(() => (read.ok || read.line === null ? [] : [{ line: read.line, column: read.column, severity: "error" as const, message: read.message }]), [read]);

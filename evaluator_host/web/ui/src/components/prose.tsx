@@ -3,7 +3,7 @@ import { inPageWords } from "../page-words";
 import { Link } from "../router";
 import { plain } from "../shown-text";
 
-/** Shows a message of the host in the words of the pages; the parts between backticks are code, a page of the documentation is a link. */
+/** Shows a message of the host in the words of the pages; parts between backticks are shown as code, and names of documentation pages as links. */
 export function Prose({ text, most = 4000 }: { text: string; most?: number }) {
   const parts = plain(inPageWords(text.slice(0, most))).split(/(`[^`\n]{1,200}`|docs\/[a-z]+\.md)/);
   return (

@@ -17,7 +17,7 @@ const WITH_LINK_MS = 12_000;
 let next = 0;
 let show: ((toast: Toast) => void) | null = null;
 
-/** Say for a moment what was done, at the foot of the page and to screen readers. */
+/** Show for a moment, at the foot of the page, what was done; screen readers read it out. */
 export function toast(text: string, target?: Target): void {
   show?.({ id: next++, text, target });
 }

@@ -3,7 +3,7 @@ import type { Syntax } from "./mirror";
 
 const WIDTH = 100;
 
-/** The formatted text; the error for a text that cannot be parsed names the place. */
+/** The formatted text; if the text cannot be parsed, the error names the place. */
 export async function formatted(text: string, syntax: Syntax): Promise<string> {
   if (syntax === "text") return text;
   if (syntax === "python") {

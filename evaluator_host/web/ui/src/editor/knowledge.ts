@@ -43,7 +43,7 @@ export function codeCompletions(known: () => Known, server: Server): readonly Co
   return [(context) => ownCompletions(context, known()), ofLanguage, (context) => serverCompletions(context, server())];
 }
 
-/** The completions of the language's own sources, without the names of parameters, which were offered first. */
+/** The completions from the language's own sources, except names of parameters, which were offered first. */
 async function merged(context: CompletionContext, sources: readonly CompletionSource[], known: Known): Promise<CompletionResult | null> {
   const before = lookBack(context);
   if (PATH.test(before)) return null;

@@ -239,7 +239,7 @@ export function openMirror(options: MirrorOptions): Mirror {
       if (text === view.state.doc.toString()) return;
       silent = true;
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, selection: { anchor: 0 }, scrollIntoView: true });
-      view.dispatch(setDiagnostics(view.state, [])); // the diagnostics belonged to the other text
+      view.dispatch(setDiagnostics(view.state, [])); // the diagnostics belonged to the earlier text
       silent = false;
     },
     setSyntax(syntax) {

@@ -30,7 +30,7 @@ export function Header({ section, attention, onOpen }: { section: string; attent
   );
 }
 
-/** The links to the pages; they scroll if there is no room for all, and fade out on a side with more of them. */
+/** The links to the pages; they scroll if there is not enough room, and fade out on each side where there are more. */
 function Navigation({ section }: { section: string }) {
   const has = useHas();
   const nav = useRef<HTMLElement>(null);

@@ -1,4 +1,4 @@
-/** A dialog that makes a label queue of rows of a job or of a data set. */
+/** A dialog that makes a label queue from rows of a job or of a data set. */
 import { useState } from "preact/hooks";
 import { call } from "../api/http";
 import { Button } from "../components/button";

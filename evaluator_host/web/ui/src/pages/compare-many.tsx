@@ -15,7 +15,7 @@ import { ChangedRows, RowsCompared, type Side } from "../resources/rows-compared
 import { Link } from "../router";
 import type { PageProps } from "../routes";
 
-/** Jobs over other rows are not compared; any other error is shown. */
+/** Return no comparisons for an error about jobs over other rows; throw any other error, so that it is shown. */
 function ofOtherRows(error: unknown): Comparison[] {
   if (error instanceof ApiError && error.status === 422) return [];
   throw error;

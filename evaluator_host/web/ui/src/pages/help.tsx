@@ -67,7 +67,7 @@ function Entry({ page, headings, id }: { page: DocPage; headings: DocPage["headi
 const sectionsOf = (pages: readonly DocPage[]) => [...new Set(pages.map(({ section }) => section))];
 const FIRST = ["first-job", "workbench", "contracts", "packages", "jobs"];
 
-/** The whole sentences of a text, without those that end in a colon and announce something else. */
+/** The whole sentences of a text, except those that end in a colon and introduce something else. */
 function firstSentences(text: string): string {
   return (text.match(/.*?[.!?](?=\s|$)/g) ?? [text]).slice(0, 2).join("").trim();
 }
@@ -113,7 +113,7 @@ function Doc({ page }: { page: DocPage }) {
 
 const TAGS = new Set(["p", "h2", "h3", "h4", "ul", "ol", "li", "pre", "code", "strong", "em", "del", "table", "thead", "tbody", "tr", "th", "td", "blockquote", "hr", "br"]);
 
-/** A node of a page: a text, a link, or one of the few elements that pages use. */
+/** A node of a page: a string, a link, or one of the few elements that pages use. */
 function shown(node: DocNode, key = 0): ComponentChild {
   if (typeof node === "string") return node;
   const [tag, attributes, ...children] = node;

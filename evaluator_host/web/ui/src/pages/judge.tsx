@@ -26,7 +26,7 @@ interface Form {
   labels: { label: string; score: string; description: string }[];
   explains: boolean;
   structured: boolean;
-  /** As JSON. */
+  /** The examples, as JSON. */
   examples: string;
   threshold: string;
 }

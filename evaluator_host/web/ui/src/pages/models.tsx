@@ -144,7 +144,7 @@ function Models({ found, onChange }: { found: Loaded<RegisteredModel[]>; onChang
   );
 }
 
-/** The hosts that evaluators may ask; those that were allowed on this page can be taken back. */
+/** The hosts that evaluators may ask; those that were allowed on this page can be forbidden again. */
 function Hosts({ models }: { models: readonly RegisteredModel[] }) {
   const hosts = useLoaded((signal) => call<ModelHosts>("GET", "/v1/model-hosts", { signal }), [models]);
   if (hosts.value === null || (hosts.value.may_allow && hosts.value.hosts.length === 0)) return null;

@@ -60,7 +60,7 @@ function rangeOf(one: ColumnFacts): string {
   return one.min_length === one.max_length ? counted(one.max_length, "character") : `${count(one.min_length ?? 0)} to ${counted(one.max_length, "character")}`;
 }
 
-/** Frequent values, with their share as a bar, and a link to the rows if these can be searched by the value. */
+/** Frequent values, with their share as a bar, each with a link to its rows if rows can be searched by the value. */
 function Frequent({ column, rows }: { column: ColumnFacts; rows: number }) {
   const often = column.top.filter((one) => one.count > 1 || column.distinct === 1);
   if (often.length === 0) return <span class="muted">no value twice</span>;

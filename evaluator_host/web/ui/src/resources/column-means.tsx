@@ -9,7 +9,7 @@ import { setQuery } from "../router";
 import { count, figure, oneLine, percent } from "./format";
 import type { ColumnFigures, Columns, GroupFigures, JobReport, JobRow } from "../api/types";
 
-const LONGEST = 200; // characters of a value that has figures of its own
+const LONGEST = 200; // maximum characters of a value that has figures of its own
 
 /** A column to choose: its path, and its name for people. */
 export interface Grouping {
@@ -17,7 +17,7 @@ export interface Grouping {
   label: string;
 }
 
-/** The columns of these rows that have short texts, numbers or bools; `inputs` are the columns that are shown of a row. */
+/** The columns of these rows that have short strings, numbers or bools; `inputs` are the columns that are shown of a row. */
 export function groupings(rows: readonly JobRow[], inputs: (row: JobRow) => Columns): Grouping[] {
   const found = new Map<string, { label: string; fits: boolean }>();
   for (const row of rows) {
@@ -78,7 +78,7 @@ export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: J
   );
 }
 
-/** A value, which shows its rows where a condition can name it. */
+/** A value, which shows its rows if a condition can name it. */
 function GroupValue({ by, group, where }: { by: string; group: GroupFigures; where: string | null }) {
   const condition = conditionOf(by, group);
   const text = group.value === null ? "no value" : oneLine(group.value, 60) || "empty text";
@@ -91,7 +91,7 @@ function GroupValue({ by, group, where }: { by: string; group: GroupFigures; whe
   );
 }
 
-/** "topic=cities"; null where a condition would mean other rows than these. */
+/** The condition for a value, "topic=cities"; null if the condition would mean other rows than these. */
 function conditionOf(by: string, { value }: GroupFigures): string | null {
   if (value === null || typeof value === "object" || /[=!<>~]/.test(by)) return null;
   const text = String(value);

@@ -6,7 +6,7 @@ import { ErrorNote } from "../components/error-note";
 import { Field } from "../components/field";
 import type { EvaluatorReport } from "../api/types";
 
-/** The tags in a text with commas between them. */
+/** The tags in a string, separated by commas. */
 export function tagsOf(text: string): string[] {
   return text.split(",").map((tag) => tag.trim()).filter(Boolean);
 }

@@ -101,7 +101,7 @@ export function EveryEvaluator({ evaluators, chosen, open, onChoose }: { evaluat
   );
 }
 
-/** "over 83 of 500 rows": the rows behind a mean, if some rows failed. */
+/** Says how many rows a mean covers if some rows failed: "over 83 of 500 rows". */
 function over(figures: EvaluatorFigures): string {
   return `over ${count(figures.scored)} of ${count(figures.rows)} rows`;
 }

@@ -11,12 +11,12 @@ const DAY_S = 24 * HOUR_S;
 
 export const NOTHING = "–";
 
-/** 10000 → 10,000. */
+/** Formats a whole number: 10000 → 10,000. */
 export function count(value: number): string {
   return COUNTS.format(value);
 }
 
-/** "1 row", "2 rows". */
+/** Formats a number with its noun: "1 row", "2 rows". */
 export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
@@ -83,7 +83,7 @@ export function ago(iso: string, now = Date.now()): string {
   return DAY.format(new Date(iso));
 }
 
-/** "Mon, Nov 30, 06:00 UTC": a future time, in the time zone of this browser. */
+/** Formats a future time in the time zone of this browser: "Mon, Nov 30, 06:00 UTC". */
 export function dayAndTime(iso: string): string {
   return SOON.format(new Date(iso));
 }
@@ -111,7 +111,7 @@ export function oneLine(value: unknown, most = 120): string {
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }
 
-/** A row's inputs on one line: the columns by name, without the signs of JSON. */
+/** A row's inputs on one line: the columns by name, without JSON's brackets and quotes. */
 export function columnsInLine(value: unknown, most = 400): string {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return oneLine(value, most);
   return oneLine(Object.entries(value).map(([name, one]) => `${name}: ${oneLine(one, most)}`).join(" · "), most);

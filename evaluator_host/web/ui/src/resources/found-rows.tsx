@@ -9,7 +9,7 @@ import { type Loaded, useLoaded } from "../components/use-loaded";
 import { setQuery } from "../router";
 import { count } from "./format";
 
-const REQUESTS = 20; // most requests of a search; each one reads 5,000 results, or finds 1,000
+const REQUESTS = 20; // maximum number of requests of a search; each one reads 5,000 results, or finds 1,000
 const OUTCOMES = {
   passed: { label: "Passes in the later job", asked: { passed: true } },
   "not-passed": { label: "Does not pass in the later job", asked: { passed: false } },
@@ -22,7 +22,7 @@ interface Found {
   whole: boolean;
 }
 
-/** The rows that match the filters of the address; null without a filter. `evaluator`: one of the job, or null for all. */
+/** The rows that match the filters of the address; null without a filter. `evaluator` is one of the job's, or null for all. */
 export function useFoundRows(job: string, evaluator: string | null, query: URLSearchParams): Loaded<Found | null> {
   const text = query.get("text");
   const outcome = query.get("outcome");

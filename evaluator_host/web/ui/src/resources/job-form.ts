@@ -60,7 +60,7 @@ export function newForm(query: URLSearchParams): JobForm {
   return { evaluators, own: {}, dataset: query.get("dataset") ?? "", mapping: null, mapped: [], parallelism: "", limit: "", batch: false, maxFailures: "", name: query.get("name") ?? "", failuresCount: false, asksModel: false, target: NO_TARGET, kept: null };
 }
 
-/** Returns the form that runs a job again, `mended`: with another mapping, which the host suggests. Evaluators without a name are included as they were. */
+/** Returns the form that runs a job again; if `mended`, with another mapping, which the host suggests. Evaluators without a name are included as they were. */
 export function formOf(job: JobReport, ran: readonly JobEvaluator[], mended: boolean): JobForm {
   const mapped = Object.entries(job.mapping).map(([field, source]) => ({ field, source }));
   const nameOf = ({ label, name }: JobEvaluator) => (name === null ? `${label} (pasted)` : label);

@@ -23,7 +23,7 @@ import { ByColumn, Value } from "./value";
 
 const PAGE = 50;
 const NARROW_PAGE = 10; // rows of a page on a phone, where each row is a card
-const MOST_RESULTS = 500; // most results of a page with all evaluators
+const MOST_RESULTS = 500; // maximum number of results on a page with all evaluators
 const NARROW = "(max-width: 760px)";
 const FILTERS = ["outcome", "error", "min", "max", "text", "where", "sort"] as const;
 const OUTCOMES = [
@@ -79,7 +79,7 @@ export function JobRows({ job, figures, query, stamp }: Props) {
   const side = job.evaluators.length > 1 && query.get("side") === "all";
   // results side by side need the order of rows
   const wish = side ? { ...asked(new URLSearchParams({ cursor: query.get("cursor") ?? "", text: query.get("text") ?? "" }), null, Math.min(pageSize * job.evaluators.length, MOST_RESULTS)), cursor: query.get("cursor"), text: query.get("text") } : asked(query, evaluator, pageSize);
-  const wanted = query.has("cursor") ? Math.max(0, Number(query.get("at")) || 0) : 0; // without a cursor it is the first page
+  const wanted = query.has("cursor") ? Math.max(0, Number(query.get("at")) || 0) : 0; // without a cursor, this is the first page
   const load = async (signal: AbortSignal) => ({ at: wanted, page: await call<JobRowPage>("GET", `/v1/jobs/${job.id}/rows`, { signal, query: wish }) });
   const found = useLoaded(load, [job.id, stamp, JSON.stringify(wish)]);
   const page = found.value?.page ?? null;
@@ -140,7 +140,7 @@ export function JobRows({ job, figures, query, stamp }: Props) {
 
 const NO_ROWS: readonly JobRow[] = [];
 
-/** The columns of all rows that were seen of a job, and the chosen one. */
+/** The columns of all rows of a job that were seen so far, and the chosen column. */
 function useGroupings(job: JobReport, rows: readonly JobRow[], by: string | null): readonly Grouping[] {
   const seen = useRef({ job: job.id, columns: new Map<string, Grouping>() });
   if (seen.current.job !== job.id) seen.current = { job: job.id, columns: new Map() };
@@ -150,7 +150,7 @@ function useGroupings(job: JobReport, rows: readonly JobRow[], by: string | null
   return [...columns.values(), ...(by !== null && !columns.has(by) ? [{ value: by, label: by }] : [])];
 }
 
-/** *Failed 36*, *Not passed 97*, *All 500*; and another chosen outcome beside them. */
+/** The tabs *Failed 36*, *Not passed 97*, *All 500*, and one more for another outcome if that is chosen. */
 function tabsOf(figures: EvaluatorFigures, outcome: string): { value: string; label: string }[] {
   const tabs = [
     ...(figures.failed > 0 ? [{ value: "failed", label: `Failed ${count(figures.failed)}` }] : []),
@@ -488,7 +488,7 @@ function Peek({ job, index, lines }: { job: JobReport; index: number; lines: rea
   );
 }
 
-/** A column heading that sorts; pressing it again reverses the order. Rows can only be sorted by row number in one direction. */
+/** A column heading that sorts; pressing it again reverses the order. By row number, rows can be sorted in one direction only. */
 function Sortable({ name, sort, label, title }: { name: "row" | "score" | "run_ms"; sort: string; label: string; title?: string }) {
   const [up, down] = [name, `-${name}`];
   const next = name === "row" ? null : sort === down ? up : down;

@@ -11,7 +11,7 @@ export function useDocs(): readonly DocPage[] {
   return useMemo(() => (host === null ? DOCS : DOCS.filter(({ id }) => isKnown(id, host))), [host]);
 }
 
-/** Whether a page is about a platform of this host, with or without a wire, or about none. */
+/** Whether a page is about a platform that this host knows, or about no platform. */
 function isKnown(id: string, host: HostInfo): boolean {
   const [, folder, file = ""] = PLATFORM.exec(id) ?? [];
   const name = file.replaceAll("_", "-");

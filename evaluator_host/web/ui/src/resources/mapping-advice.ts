@@ -9,7 +9,7 @@ export interface MappingLine {
   source: string;
 }
 
-/** A value that an evaluator reads of a row: `name` is a key of the inputs. */
+/** A value that an evaluator reads from a row; `name` is a key of the inputs. */
 export interface Read {
   evaluator: string;
   name: string;
@@ -50,7 +50,7 @@ export interface Advice {
 
 const NONE: Advice = { mapping: [], reads: [], outputs: false, asking: false };
 
-/** Ask the host for a mapping. `generated`: a model writes the outputs. `names`: names of the evaluators, in order. */
+/** Ask the host for a mapping. `generated` says that a model writes the outputs; `names` are those of the evaluators, in order. */
 export function useAdvice(evaluators: readonly (string | EvaluatorIn)[], dataset: string | null, generated = false, names: readonly string[] = []): Advice {
   const ready = dataset !== null && dataset !== "" && evaluators.length > 0;
   const ask = async (signal: AbortSignal) => (ready ? await call<MappingAdvice>("POST", "/v1/jobs/mapping", { body: { evaluators, dataset }, signal }) : null);

@@ -170,7 +170,7 @@ export function Outcome({ outcome }: { outcome: ModelTest }) {
   );
 }
 
-/** The host of a URL, as shown and as `host:port`; null for a text that is not a URL. */
+/** The host of a URL, as shown and as `host:port`; null for a string that is not a URL. */
 function hostOf(text: string): { name: string; port: string } | null {
   try {
     const url = new URL(text.trim());

@@ -19,7 +19,7 @@ export interface ScatterDrawing {
   y: string;
 }
 
-/** Values in the order of time; a line for each of `lines`. */
+/** Values in the order of time, with a line for each of `lines`. */
 export interface TrendDrawing {
   kind: "trend";
   labels: readonly string[];

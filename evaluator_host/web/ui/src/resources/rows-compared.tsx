@@ -18,20 +18,20 @@ import { ByColumn, Value } from "./value";
 export interface Side {
   id: string;
   label: string;
-  /** The evaluator of the job to compare; all of them if it is missing. */
+  /** The evaluator of the job to compare; if it is missing, all evaluators. */
   evaluator?: string;
 }
 
 type Found = readonly (JobRowDetail | null)[];
 
 const STEP = 8;
-const SHOWN_CHARS = 400; // characters of a text in the table; a click shows all of it
+const SHOWN_CHARS = 400; // maximum characters of a text in the table; a click shows all of it
 
 function detailOf(job: string, row: number, signal: AbortSignal): Promise<JobRowDetail> {
   return call<JobRowDetail>("GET", `/v1/jobs/${encodeURIComponent(job)}/rows/${row}`, { signal });
 }
 
-/** The row in each of the jobs; null where a job does not have it. */
+/** The row in each of the jobs; null for a job that does not have it. */
 function detailsOf(sides: readonly Side[], row: number, signal: AbortSignal): Promise<Found> {
   return Promise.all(sides.map((side) => detailOf(side.id, row, signal).catch(() => null)));
 }
@@ -57,7 +57,7 @@ function reasonsOf(detail: JobRowDetail | null | undefined, side: Side): string 
   return resultsOf(detail, side).map(({ result }) => wordsOf(result)).filter(Boolean).join("\n");
 }
 
-/** One row of several jobs: its texts in each job beside those in the first. `rows`: the rows that *Next* goes through. */
+/** One row of several jobs: its texts in each job beside those in the first. `rows` are the rows through which *Next* goes. */
 export function RowsCompared({ sides, row, rows }: { sides: readonly Side[]; row: number; rows: readonly number[] }) {
   const found = useLoaded((signal) => detailsOf(sides, row, signal), [sides.map(({ id }) => id).join(), row]);
   const at = rows.indexOf(row);
@@ -154,7 +154,7 @@ interface ChangedProps {
   only?: ReadonlySet<number> | null;
 }
 
-const EVERY = 10_000; // most rows that are listed
+const EVERY = 10_000; // maximum number of rows that are listed
 
 /** Rows whose score differs from the first job: their inputs, and their results in each job. */
 export function ChangedRows({ title, label, rows: first, all = first.length, every, sides, only = null }: ChangedProps) {

@@ -1,4 +1,4 @@
-/** Sample data, so that jobs and comparisons can be tried within a minute: a data set, two evaluators, a job of each. */
+/** Sample data, so that jobs and comparisons can be tried within a minute: a data set, two evaluators, and a job for each. */
 import { ApiError, call } from "../api/http";
 import type { EvaluatorIn, JobReport } from "../api/types";
 import { watchJob } from "./watched-jobs";

@@ -59,7 +59,7 @@ function read(list: string): readonly string[] {
   }
 }
 
-/** The values of a filter: "failed · exact". */
+/** The values of a filter in words: "failed · exact". */
 function wordsOf(filter: string): string {
   return oneLine([...new URLSearchParams(filter).values()].join(" · ").replaceAll("\n", ", "), 60);
 }

@@ -63,7 +63,7 @@ function rowsOf({ score }: EvaluatorScore): number {
   return Math.min(score.scored, score.mean_rows);
 }
 
-/** The mean over time, a line for each version, over one data set, since means over other rows cannot be compared. */
+/** The mean over time, with a line for each version, for one data set, because means over other rows cannot be compared. */
 function Trend({ name, scores }: { name: string; scores: readonly EvaluatorScore[] }) {
   const sets = [...new Set(scores.map((one) => one.dataset ?? ""))];
   const [chosen, setChosen] = useState<string | null>(null);

@@ -1,4 +1,4 @@
-/** A dialog that creates a schedule of a job, with an alert on its scores. */
+/** A dialog that creates a schedule for a job, with an alert on its scores. */
 import { useState } from "preact/hooks";
 import { call } from "../api/http";
 import type { AlertMetric, JobIn } from "../api/types";

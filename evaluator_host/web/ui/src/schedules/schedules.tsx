@@ -261,7 +261,7 @@ function AlertState({ alert }: { alert: AlertReport }) {
 
 const JOBS_OFFERED = 20;
 
-/** `watched`: the initial choice, `job ID`, `schedule NAME` or `live NAME`. */
+/** A dialog that creates an alert; `watched` is the initial choice: `job ID`, `schedule NAME` or `live NAME`. */
 function AlertDialog({ watched, schedules, onClose, onMade }: { watched: string; schedules: readonly ScheduleReport[]; onClose: () => void; onMade: () => void }) {
   const jobs = useLoaded((signal) => call<JobReport[]>("GET", "/v1/jobs", { signal, query: { limit: JOBS_OFFERED } }), []);
   const evaluators = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);

@@ -14,9 +14,9 @@ export type Often = "hourly" | "daily" | "weekly" | "cron";
 
 export interface Timing {
   often: Often;
-  /** 0 is Sunday. */
+  /** Day of the week; 0 is Sunday. */
   day: number;
-  /** "07:30". */
+  /** Time of day: "07:30". */
   at: string;
   cron: string;
 }
@@ -39,7 +39,7 @@ export function inWords(cron: string): string {
   return day === "*" ? `every day at ${at}` : `every ${DAYS[Number(day) % 7]} at ${at}`;
 }
 
-/** "mean of weekly below 0.8". */
+/** A rule in words: "mean of weekly below 0.8". */
 export function ruleInWords(rule: AlertRule): string {
   const of = rule.schedule ?? rule.live ?? rule.job ?? "";
   const source = rule.schedule !== null ? `jobs of ${of}` : rule.live !== null ? `live traces of ${of}, last ${rule.window_minutes} min` : `job ${shortId(of)}`;

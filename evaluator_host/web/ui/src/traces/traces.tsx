@@ -103,7 +103,7 @@ function TraceTable({ traces }: { traces: readonly TraceReport[] }) {
   );
 }
 
-/** Attributes with the question and the answer of an application: those of OpenInference, and those that the host stores. */
+/** Attributes that hold an application's question and answer: those of OpenInference, and those that the host stores. */
 const SAID = [
   ["input.value", "inputs"],
   ["output.value", "outputs"],

@@ -14,7 +14,7 @@ export interface Draft {
   language: Language;
   contract: string;
   packages: string[];
-  /** Texts of the files that come with the code, by path. */
+  /** Contents of the files that come with the code, by path. */
   files: Record<string, string>;
   /** Digests of stored data files, by path. */
   data: Record<string, string>;
@@ -22,9 +22,9 @@ export interface Draft {
   path: string | null;
   threshold: string;
   policy: "none" | "restricted";
-  /** The minor version of Python that the evaluator needs; null is the host's default. */
+  /** The minor version of Python that the evaluator needs; null for the host's default. */
   python: string | null;
-  /** Limits as typed; an empty one is the host's default. */
+  /** Limits as typed; an empty string means the host's default. */
   limits: Record<keyof Limits, string>;
   /** Grants of the stored evaluator, kept unchanged. */
   grants?: Pick<StoredEvaluator, "models" | "network" | "secrets" | "budget">;
@@ -145,7 +145,7 @@ export function withEvaluator(draft: Draft, path: string): Partial<Draft> {
   return { code, path, files, language, packages: isOther ? [] : draft.packages, example: null };
 }
 
-/** Changes that add files. One of them becomes the evaluator if it has the same text, or if there is no code yet and no other file may be it. */
+/** Changes that add files. One of them becomes the evaluator if it has the same text, or if there is no code yet and only this file can be an evaluator. */
 export function withDropped(draft: Draft, added: Record<string, string>): Partial<Draft> {
   const files = { ...draft.files, ...added };
   const sources = Object.keys(added).filter((path) => languageOf(path) !== null);
@@ -252,12 +252,12 @@ export function whole(found: Partial<Draft> | null): Draft | null {
   };
 }
 
-/** The evaluator and the row of a draft as one text: two drafts of the same text give the same result. */
+/** The evaluator and the row of a draft as one string; two drafts with the same string give the same result. */
 export function contentOf(draft: Draft): string {
   return JSON.stringify([toEvaluator(draft).evaluator, toRow(draft.row).row]);
 }
 
-const MOST_KEPT = 1_000_000; // longest draft: a browser keeps about 5 MB for a site
+const MOST_KEPT = 1_000_000; // maximum characters of a draft; a browser keeps about 5 MB for a site
 
 /** Keep the draft for this tab, and for new tabs to begin with. */
 export function keepDraft(draft: Draft): void {

@@ -1,7 +1,7 @@
-/** Reads files, folders and zip archives that someone dropped or chose, as texts by path. Nothing of them is trusted. */
+/** Reads files, folders and zip archives that someone dropped or chose; returns their contents by path. It trusts nothing in them. */
 
 export interface Dropped {
-  /** Texts by path. */
+  /** Contents of the files, by path. */
   files: Record<string, string>;
   /** Files that were left out, and why: `logo.png is not text`. */
   left: string[];
@@ -21,7 +21,7 @@ const ALL_BYTES = 8 << 20;
 const ZIP_BYTES = 64 << 20;
 const CLOSED = new Set(["node_modules", "__pycache__", "__MACOSX", "site-packages", "dist", "build"]);
 
-/** Read dropped files and folders. `keeps`: whether paths include the name of a folder that contains everything. */
+/** Read dropped files and folders. `keeps` decides whether paths include the name of a folder that contains everything. */
 export async function readEntries(entries: readonly FileSystemEntry[], keeps: (folder: string) => boolean): Promise<Dropped> {
   const found: Found[] = [];
   for (const entry of entries) await walk(entry, found);
@@ -54,7 +54,7 @@ function foundFile(file: File, path: string): Found {
   return { path, read: async () => (file.size > most ? null : new Uint8Array(await file.arrayBuffer())) };
 }
 
-/** Replace a single archive by its files. */
+/** Replace a single archive with its files. */
 async function unpacked(found: Found[]): Promise<Found[]> {
   const [only, more] = found;
   if (only === undefined || more !== undefined || !only.path.endsWith(".zip")) return found;

@@ -32,7 +32,7 @@ import { useRemarks } from "./use-remarks";
 const WRAP = "wrap";
 const SIGNATURE = "signature";
 const NARROW = matchMedia("(max-width: 760px)");
-const SHOWN_CHARS = 8000; // characters of each possible code that are shown
+const SHOWN_CHARS = 8000; // maximum characters to show of each possible repair
 const LANGUAGES: readonly { value: Language; label: string }[] = [
   { value: "python", label: "Python" },
   { value: "javascript", label: "JavaScript" },
@@ -209,7 +209,7 @@ const HINTS: readonly (readonly [string, string])[] = [
   ["Ctrl Enter", "runs"],
 ];
 
-/** Keys of the editor, and whether it wraps long lines. */
+/** Shows the keys of the editor, and a switch for wrapping long lines. */
 function EditorHints({ wrap, onWrap, onFormat }: { wrap: boolean; onWrap: () => void; onFormat: () => Promise<void> }) {
   const [busy, setBusy] = useState(false);
   const format = () => {
@@ -340,7 +340,7 @@ function StatusLine({ draft, checked, fault, waiting }: { draft: Draft; checked:
   );
 }
 
-/** A button that renames the parameters after their values, and reads the others from these; undo restores the code. */
+/** A button that renames the parameters after their values, and sets the old names from the new ones; undo restores the code. */
 function RewriteOffer({ code, onRewrite }: { code: string | null; onRewrite: (code: string) => void }) {
   if (code === null) return null;
   return (
@@ -384,7 +384,7 @@ function FixOffer({ fix, onFix }: { fix: Fix | null; onFix: (code: string) => vo
   );
 }
 
-/** The syntax of a file, or with null of the code. */
+/** The syntax of a file; with null, that of the code. */
 function syntaxOf(file: string | null, language: Language): Syntax {
   if (file === null) return language;
   if (file.endsWith(".py")) return "python";

@@ -17,7 +17,7 @@ const BETWEEN = new RegExp(`^${NUMBER}\\s*(?:\\.\\.|to|–|…)\\s*${NUMBER}$`, 
 const BOUND = new RegExp(`^(>=|≥|>|<=|≤|<)\\s*${NUMBER}$`, "i");
 const EXACT = 1e-9; // tolerance for sums of floats
 
-/** Read a typed expectation; null for an empty text. */
+/** Read a typed expectation; null for an empty string. */
 export function readExpectation(typed: string): Expectation | null {
   const text = typed.trim();
   if (text === "") return null;
@@ -71,14 +71,14 @@ export function unmet(expectation: Expectation | null, result: Result): string |
   }
 }
 
-/** The expectation of exactly this result, as text. */
+/** The expectation of exactly this result, in the form that people type. */
 export function expectationOf(result: Result): string {
   if (result.status === "failed") return "fails";
   if (result.score !== null) return shownNumber(result.score);
   return result.passed === null ? "" : result.passed ? "passed" : "not passed";
 }
 
-/** An `expect` of a stored case as people type it. */
+/** The `expect` of a stored case, in the form that people type. */
 export function expectationText(expect: unknown): string {
   if (typeof expect !== "object" || expect === null) return String(expect);
   const { score, tolerance, min, max, above, below, passed, label, error } = expect as Record<string, unknown>;

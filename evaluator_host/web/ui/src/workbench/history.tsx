@@ -5,7 +5,7 @@ import type { Draft } from "./draft";
 
 export interface Run {
   number: number;
-  /** ISO 8601. */
+  /** Time of the run, in ISO 8601. */
   at: string;
   draft: Draft;
   result: Result;

@@ -100,7 +100,7 @@ function Progress({ build }: { build: Build }) {
 const PAUSE_MS = 250;
 const MOST_SHOWN = 200;
 
-/** A combobox for a package of the index: its name, then a version. */
+/** A combobox for a package from the index: first its name, then a version. */
 function PinField({ language, onPin }: { language: Language; onPin: (pin: string) => void }) {
   const [text, setText] = useState("");
   const [versions, setVersions] = useState<PackageVersions | null>(null);
@@ -199,7 +199,7 @@ function PinField({ language, onPin }: { language: Language; onPin: (pin: string
   );
 }
 
-/** `numpy==2.1`, `lodash@4`, `@types/node@22` or a name alone. */
+/** Splits `numpy==2.1`, `lodash@4`, `@types/node@22` or a name alone into name and version. */
 function parts(text: string, between: string): { name: string; typed: string } {
   const trimmed = text.trim();
   const at = trimmed.indexOf(between, 1);

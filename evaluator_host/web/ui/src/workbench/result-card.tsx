@@ -26,7 +26,7 @@ interface ResultCardProps {
   /** Packages that the run lacked. */
   pins?: readonly string[];
   onPin?: (pin: string) => void;
-  /** Run it again with the packages that the host chooses. */
+  /** Run the code again with the packages that the host chooses. */
   onAddAndRun?: () => void;
   actions?: ComponentChildren;
 }

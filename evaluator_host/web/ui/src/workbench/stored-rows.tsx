@@ -17,7 +17,7 @@ import type { Columns, DatasetReport, EvaluatorReport, JobReport, JobRowDetail, 
 import { newRow, rowOf, type TestRow } from "./test-rows";
 
 const PAGE = 20;
-const SEARCHED = 5000; // most rows to search, a page of a thousand at a time
+const SEARCHED = 5000; // maximum number of rows to search, a page of a thousand at a time
 const SOURCES = [
   { value: "dataset", label: "Data set" },
   { value: "job", label: "Job" },

@@ -12,7 +12,7 @@ interface Running {
   running: boolean;
   /** The error if the last run failed to start. */
   error: unknown;
-  /** `settle` returns the draft with the packages that the host chose, and the result as it is shown. */
+  /** Starts a run; `settle` returns the draft with the packages that the host chose, and the result to show. */
   start: (draft: Draft, evaluator: EvaluatorIn, row: Row, settle?: (result: Result) => Pick<Run, "draft" | "result">) => void;
   /** Shows the existing result of a row of a job. */
   bring: (draft: Draft, result: Result) => void;
@@ -20,12 +20,12 @@ interface Running {
   show: (run: Run) => void;
 }
 
-const LARGE = 200_000; // characters of a returned value that older runs may keep
+const LARGE = 200_000; // maximum characters of a returned value that older runs keep
 
 const KEY = "runs";
-const MOST_KEPT = 2_500_000; // most characters to store; a browser keeps about 5 MB for a tab
+const MOST_KEPT = 2_500_000; // maximum number of characters to store; a browser keeps about 5 MB for a tab
 
-// Runs outlive a visit to another page, and a reload.
+// Runs survive a visit to another page, and a reload.
 let remembered: readonly Run[] = recalledRuns();
 let counted = remembered[0]?.number ?? 0;
 
