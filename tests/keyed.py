@@ -1,4 +1,4 @@
-"""Hosts with keys for tests: how keys are made and used, and what every refusal looks like."""
+"""Functions for tests of hosts with keys: make and use keys, and check what refusals look like."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ def command(*arguments: str, url: str, **environment: str) -> "subprocess.Comple
 
 
 def make_key(name: str, workspace: str, *, url: str, expires_s: float | None = None) -> str:
-    """Make a key, as another process would, and return it."""
+    """Make a key in another process, and return it."""
     expires_at = datetime.now(UTC) + timedelta(seconds=expires_s) if expires_s is not None else None
 
     async def make() -> str:
@@ -37,7 +37,7 @@ def make_key(name: str, workspace: str, *, url: str, expires_s: float | None = N
 
 
 def revoke_key(name: str, *, url: str) -> None:
-    """Revoke a key, as another process would."""
+    """Revoke a key in another process."""
 
     async def revoke() -> None:
         async with open_store(url, Path()) as store:
@@ -47,7 +47,7 @@ def revoke_key(name: str, *, url: str) -> None:
 
 
 def audited(url: str) -> list[AuditLine]:
-    """Return the newest calls that are in the audit log, the newest first."""
+    """Return the newest calls in the audit log, newest first."""
 
     async def read() -> list[AuditLine]:
         async with open_store(url, Path()) as store:
@@ -76,7 +76,7 @@ def eventually(holds: Callable[[], bool], *, within_s: float = 20) -> None:
 
 
 def is_problem(response: httpx.Response, status: int, code: str) -> bool:
-    """Check that a response has the one error shape, and the headers that every response has."""
+    """Whether a response has the common form of errors, and the headers that every response has."""
     assert response.status_code == status, (response.status_code, response.text[:500])
     assert response.headers["content-type"] == "application/problem+json"
     assert response.headers["x-content-type-options"] == "nosniff"

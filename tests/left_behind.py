@@ -14,11 +14,11 @@ from tests.engines import docker_command
 
 
 def left_behind(host_pid: int, *, docker: list[str] | None = None) -> list[str]:
-    """Return what is left of a host, by the name it gives to containers and control groups (`sandbox.instance`).
+    """Return what is left of a host, found by the name of its containers and control groups (`sandbox.instance`).
 
     Args:
-      host_pid: Its process id; that process itself is not counted.
-      docker: Command line of the engine to ask; the tests' own when None, none when empty.
+      host_pid: The host's process id; that process itself is not counted.
+      docker: Command line of the engine to check; None for the tests' own engine, empty for no engine.
     """
     mine = f"-{host_pid}-"
     homes = cgroup_folders(f"*{mine}*")
@@ -39,12 +39,12 @@ def left_behind(host_pid: int, *, docker: list[str] | None = None) -> list[str]:
 
 
 def until_nothing_runs(host_pid: int) -> None:
-    """Wait for the processes of a host to go, and fail when they do not; cgroups of a killed one go with the next."""
+    """Wait until a host's processes have ended, and fail if they do not; the next host removes a killed host's cgroups."""
     _wait(lambda: [line for line in left_behind(host_pid, docker=[]) if line.startswith("process ")], seconds=15)
 
 
 def until_nothing_is_left(host_pid: int, *, seconds: float = 15, docker: list[str] | None = None) -> None:
-    """Wait for the rest to go, and fail when it does not."""
+    """Wait until nothing of a host is left, and fail if that takes too long."""
     _wait(lambda: left_behind(host_pid, docker=docker), seconds=seconds)
 
 
@@ -56,8 +56,8 @@ def _wait(look: Callable[[], list[str]], *, seconds: float) -> None:
 
 
 def cgroup_folders(instance: str) -> list[Path]:
-    """Return the folders of the control groups of a host; `instance` is the beginning of its name, or a pattern."""
-    walked = os.walk("/sys/fs/cgroup")  # a walk that does not mind folders which vanish meanwhile
+    """Return the folders of a host's control groups; `instance` is the beginning of the host's name, or a pattern."""
+    walked = os.walk("/sys/fs/cgroup")  # `os.walk` ignores folders that vanish meanwhile
     homes = [Path(at, name) for at, names, _ in walked for name in names if name.startswith(PREFIX)]
     return [home for home in homes if fnmatch.fnmatch(instance_of(home) or "", f"{instance}*")]
 

@@ -1,7 +1,8 @@
-"""Removes what a run of the tests left that was killed: processes, engines, their mounts, folders.
+"""Removes what a killed run of the tests has left: processes, engines, their mounts, folders.
 
-Every process that a run starts has the run's name in its environment (`RUN`), and its folders have it in theirs. The name is
-that of the process that began the run (`sandbox.linux.instance`), so that a later run can tell whether it has ended.
+Every process that a run starts has the run's name in its environment (`RUN`), and the names of the run's folders contain it.
+The name is that of the process that began the run (`sandbox.linux.instance`), so that a later run can tell whether it has
+ended.
 """
 
 import contextlib
@@ -24,12 +25,12 @@ _FOLDER = re.compile(r"(?:eh-pg|eh-engine|eh-chaos)-(host-[0-9a-f]{12}-\d+-\d+-\
 
 
 def begin_run() -> str:
-    """Name this run, unless it is part of another one, and return the name."""
+    """Give this run a name, unless it is part of another run, and return the name."""
     return os.environ.setdefault(RUN, this_instance())
 
 
 def make_folder(prefix: str, *, parent: Path | None = None) -> Path:
-    """Make an empty folder of this run; its maker or the next run removes it."""
+    """Make an empty folder for this run; its maker or the next run removes it."""
     return Path(tempfile.mkdtemp(prefix=f"{prefix}-{begin_run()}-", dir=parent))
 
 
@@ -37,8 +38,8 @@ def remove_leftovers(*parents: Path, spared: str = "") -> None:
     """Kill the processes of runs that have ended, and remove the folders that they made.
 
     Args:
-      parents: Folders to look in, beside that of temporary files.
-      spared: Processes with this in their command line live on: an engine that another run uses too.
+      parents: Folders in which to look, besides the one for temporary files.
+      spared: Processes with this in their command line are not killed: an engine that another run uses too.
     """
     for pid in _processes():
         if not spared or spared not in command_line(pid):

@@ -1,4 +1,4 @@
-"""Locks of pins, and package indexes of our own whose every answer a test decides."""
+"""Makes locks, and package indexes whose every answer a test decides."""
 
 import base64
 import hashlib
@@ -30,7 +30,7 @@ async def lock_of(raw: Sequence[Any], language: Language, index: IndexSettings, 
 
 @dataclass
 class Site:
-    """The responses of an index by path; `user` asks for credentials, `hang` never answers, `status` answers nothing else."""
+    """The responses of an index by path; with `user` it asks for credentials, with `hang` it never answers, with `status` it answers only that."""
 
     files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
     user: str | None = None
@@ -85,7 +85,7 @@ def wheel(name: str, requires: str = "") -> bytes:
 
 
 def source_archive(name: str, marker: Path) -> bytes:
-    """Return a package whose build leaves a marker: resolving it must not run the build."""
+    """Return a package whose build writes a file, because resolving the package must not run the build."""
     backend = (
         f"import os, pathlib\npathlib.Path({str(marker)!r}).write_text(repr(dict(os.environ)))\n"
         "def prepare_metadata_for_build_wheel(directory, config=None):\n"

@@ -1,4 +1,4 @@
-"""A watchdog for event loops: how much processor time their callbacks take without a break."""
+"""Watches event loops: how much processor time their callbacks take without a break."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ class LoopWatch:
 
 @contextmanager
 def watching() -> Iterator[LoopWatch]:
-    """Watch every event loop of this process by processor time, so that neither a busy machine nor waiting counts."""
+    """Watch every event loop of this process; processor time is measured, so that a busy machine and waiting do not count."""
     watch, run = LoopWatch(), asyncio.Handle._run
 
     def measured(handle: asyncio.Handle) -> None:

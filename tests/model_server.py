@@ -1,7 +1,7 @@
-"""A real server that speaks the chat completions protocol, on loopback, with a word for what is to go wrong.
+"""A real server on loopback with the chat completions protocol, and with faults that a test can choose.
 
-Its answer to a question is `answer to <question>`. What goes wrong is said by `faults`, asked with the question and the
-number of the try (from 1): a status, a `Reply`, `drop` (the connection breaks), or a number of seconds to wait first.
+Its answer to a question is `answer to <question>`. The function `faults` is called with the question and the number of the
+attempt (from 1), and says what goes wrong: a status, a `Reply`, `drop` (the connection breaks), or seconds to wait first.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ DROP = "drop"
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer as it goes over the wire."""
+    """An answer as the server sends it."""
 
     status: int
     body: bytes = b"{}"
@@ -36,13 +36,13 @@ def no_fault(question: str, attempt: int) -> Fault:
 
 
 class ModelServer:
-    """Listens on a free port. `asked` are the questions as they came, `bodies` the whole requests.
+    """Listens on a free port. `asked` are the questions in the order of their arrival, `bodies` the whole requests.
 
     Args:
-      key: The bearer token that callers must send; None for none.
-      faults: What is to go wrong.
-      completes: It goes on with prompts too.
-      plays_all: It serves every route of OpenAI and Anthropic that the gateway passes on, and streams.
+      key: The bearer token that callers must send, or None.
+      faults: Function that says what goes wrong.
+      completes: Whether it also completes prompts.
+      plays_all: Whether it serves every route of OpenAI and Anthropic that the gateway passes on, also as streams.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class ModelServer:
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05})
 
     def begin(self, body: dict[str, Any], headers: dict[str, str]) -> Fault:
-        """Note a request, and return the fault that is due for it."""
+        """Record a request, and return the fault that is due for it."""
         question = question_of(body)
         with self._lock:
             self.asked.append(question)
@@ -96,11 +96,11 @@ class ModelServer:
 
     @property
     def connections(self) -> int:
-        """How many callers are connected; a killed caller is no longer counted once its request is in `asked`."""
+        """Number of connected callers; a killed caller is no longer counted once its request is in `asked`."""
         return len(self._http.connections)
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the protocol's answer to a valid request."""
+        """Return the answer to a valid request, in the protocol of chat completions."""
         question = question_of(body)
         message: dict[str, Any] = {"role": "assistant", "content": f"answer to {question}", "refusal": None}
         finish_reason = "stop"
@@ -151,7 +151,7 @@ class ModelServer:
         return said
 
     def events(self, path: str, body: dict[str, Any]) -> list[bytes]:
-        """Return the same as a stream of server-sent events."""
+        """Return the route's answer as a stream of server-sent events."""
         if path == "/v1/messages":
             whole = self.answer(path, body)
             text, usage = whole["content"][0]["text"], whole["usage"]
@@ -208,7 +208,7 @@ def judged(response_format: dict[str, Any], question: str) -> dict[str, Any]:
 def question_of(body: dict[str, Any]) -> str:
     if "prompt" in body or "input" in body:
         given = body.get("prompt", body.get("input"))
-        while isinstance(given, list):  # the responses API sends a list of messages
+        while isinstance(given, list):  # the responses API sends the messages as a list
             given = given[-1]["content"] if isinstance(given[-1], dict) and "content" in given[-1] else given[-1]
         return str(given["text"] if isinstance(given, dict) else given)
     content = body["messages"][-1]["content"]
@@ -216,7 +216,7 @@ def question_of(body: dict[str, Any]) -> str:
 
 
 def error_body(message: str, kind: str = "invalid_request_error", code: str | None = None) -> bytes:
-    """Return an error as the protocol has it."""
+    """Return an error in the form of the protocol."""
     return json.dumps({"error": {"message": message, "type": kind, "param": None, "code": code}}).encode()
 
 

@@ -9,7 +9,7 @@ from evaluator_host.types.evaluator import Language
 
 
 class NoPackages:
-    """Stands in for `Environments` on a host where nothing is installed and no index knows a package."""
+    """A stand-in for `Environments` on a host where nothing is installed and no index has packages."""
 
     @property
     def queries(self) -> "NoPackages":

@@ -1,4 +1,4 @@
-"""The TypeScript client, packed and installed as its users have it."""
+"""Packs and installs the TypeScript client as users do it."""
 
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ NODE = Path(executable.ROOT_DIR) / "bin" / "node"
 
 
 def installed(folder: Path) -> Path:
-    """Make a folder a Node project that has the packed client, and return it."""
+    """Make a Node project with the packed client in a folder, and return the folder."""
     sources = folder / "source"
     shutil.copytree(SOURCE, sources, ignore=shutil.ignore_patterns("dist", "node_modules"))
     node(str(MODULES / "typescript/bin/tsc"), cwd=sources)

@@ -1,12 +1,12 @@
-"""Runs Python as an ordinary user, whoever runs the tests: the sandbox of a user without rights is another one than root's.
+"""Runs Python as an ordinary user, whoever runs the tests, because an ordinary user's sandbox differs from root's.
 
-As root, the interpreter, the project and its packages may lie where no other user can look (a 0700 home). They are then
-bound to a public place, in a mount namespace that ends with the command; nothing is copied and nothing is left.
+If root runs the tests, the interpreter, the project and its packages may be where no other user can look (a 0700 home). They
+are then mounted in a public place, in a mount namespace that ends with the command; nothing is copied and nothing is left.
 
     output = run_as_ordinary_user("import os; print(os.geteuid())")
 
-Paths of the host that the script needs are passed as arguments: a path under the project, the packages or a folder of
-`also` arrives as the one that this user can open, every other argument as it is.
+Paths that the script needs are passed as arguments: a path below the project, the packages or a folder in `also` is
+translated to one that this user can open, and every other argument is passed unchanged.
 """
 
 import os
@@ -20,25 +20,26 @@ from pathlib import Path
 from tests.leftovers import RUN
 
 PROJECT = Path(__file__).resolve().parents[1]
-_INSTALLED = Path(sysconfig.get_path("data")).resolve()  # packages look for their programs in its `bin`
+# the environment; packages look for their programs in its `bin`
+_INSTALLED = Path(sysconfig.get_path("data")).resolve()
 PACKAGES = Path(sysconfig.get_path("purelib")).resolve()
-UID = 54321  # not in the table of users, because an ordinary user need not have an entry
-# settings of a host that the user of the tests may choose
+UID = 54321  # an id without an entry in the table of users, since an ordinary user need not have one
+# settings of hosts that whoever runs the tests may choose
 MODES = ("EVALUATOR_HOST_SANDBOX_START", "EVALUATOR_HOST_WORKERS")
-_PUBLIC = (Path("/srv"), Path("/media"))  # no programs of a system run from these folders
+_PUBLIC = (Path("/srv"), Path("/media"))  # folders from which a system runs no programs
 
 
 def run_as_ordinary_user(script: str, *arguments: str | Path, also: Sequence[Path] = (), timeout_s: float = 60) -> str:
-    """Run a script with the project and its packages importable and return what it printed.
+    """Run a script that can import the project and its packages, and return what it printed.
 
     Args:
       script: Python source; `sys.argv[1:]` are the arguments.
-      arguments: Passed on, paths translated.
+      arguments: Arguments of the script; paths are translated.
       also: Further folders that it may read.
-      timeout_s: For the whole of it.
+      timeout_s: Time limit in seconds.
 
     Raises:
-      AssertionError: it failed; the message is what it wrote to its standard error.
+      AssertionError: the script failed; the message is its standard error.
     """
     command = ordinary_user_command(["-c", script, *arguments], also=also)
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s)
@@ -47,12 +48,12 @@ def run_as_ordinary_user(script: str, *arguments: str | Path, also: Sequence[Pat
 
 
 def pass_as_ordinary_user(tests: Path, *, timeout_s: float = 280) -> None:
-    """Run all tests of a file again as an ordinary user, without conftest; none is left out but the one that asks.
+    """Run all tests of a file again as an ordinary user, without conftest, except the test that calls this function.
 
-    The asking test has `ordinary_user` in its name. Does nothing when this process is an ordinary user's.
+    The calling test has `ordinary_user` in its name. If an ordinary user runs this process, nothing is done.
 
     Raises:
-      AssertionError: one failed or was skipped.
+      AssertionError: a test failed or was skipped.
     """
     if os.geteuid() != 0:
         return
@@ -71,7 +72,7 @@ def ordinary_user_command(arguments: Sequence[str | Path], *, also: Sequence[Pat
         return ["env", f"PYTHONPATH={path}", sys.executable, *map(str, arguments)]
     prefix = Path(sys.base_prefix).resolve()
     folders = dict.fromkeys((prefix, PROJECT, _INSTALLED, *also))
-    # The mount hides the files there, among which the project may be.
+    # a mount hides the files in its place, so the project must not be there
     place = next(one for one in _PUBLIC if not any(folder.is_relative_to(one) for folder in folders))
     public = {folder: place / str(number) for number, folder in enumerate(folders)}
     setup = ["set -e", f"mount -t tmpfs -o mode=0755 none {place}"]
@@ -89,7 +90,7 @@ def ordinary_user_command(arguments: Sequence[str | Path], *, also: Sequence[Pat
         "PYTHONDONTWRITEBYTECODE": "1",
         RUN: os.environ.get(RUN, ""),
         **{name: os.environ[name] for name in MODES if name in os.environ},
-        "LD_LIBRARY_PATH": str(public[prefix] / "lib"),  # a shared libpython is searched where it was installed
+        "LD_LIBRARY_PATH": str(public[prefix] / "lib"),  # where a shared libpython is found
     }
     command = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--inh-caps=-all", "env", "-i"]
     command += [f"{name}={value}" for name, value in environment.items()]

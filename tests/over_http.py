@@ -1,9 +1,9 @@
-"""A host of several processes (`serve --workers`), asked over HTTP by those who else ask a service of this process.
+"""A host with several processes (`serve --workers`), called over HTTP by tests that otherwise call a service in this process.
 
     async with served("docker", folder) as host:
         result = await host.evaluate(evaluator, row)
 
-Each call has a connection of its own, so that any of the host's processes may accept it.
+Each call has its own connection, so that any of the host's processes may accept it.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _AT_ANY_RATE = {"rate_limit_per_s": 10_000, "rate_limit_burst": 10_000}
 
 
 class Host:
-    """The methods of a `Service` that its tests use, over HTTP. `server` is the process."""
+    """The methods of `Service` that tests use, over HTTP. `server` is the host's process."""
 
     def __init__(self, server: Server, own: Settings, keys: Mapping[str, str]) -> None:
         self.server = server
@@ -95,11 +95,11 @@ def _fields(row: Row | EncodedRow) -> dict[str, Any]:
 async def served(
     backend: str, folder: Path, *, workspaces: Sequence[str] = (WORKSPACE,), **changes: Any
 ) -> AsyncIterator[Host]:
-    """Run a host of as many processes as `EVALUATOR_HOST_WORKERS` says, or of two, with a key for each workspace.
+    """Run a host with two processes, or as many as `EVALUATOR_HOST_WORKERS` says, and with a key for each workspace.
 
     Args:
-      folder: A new one, for its data.
-      changes: More of its settings.
+      folder: A new folder for its data.
+      changes: Further settings.
     """
     own = settings(backend, **changes).model_copy(update={"data_dir": new_home(folder)})
     count = max(own.workers, PROCESSES)
@@ -110,7 +110,7 @@ async def served(
         keys = {workspace: (await store.keys.create_key(name, workspace))[1] for workspace in workspaces}
     command = (
         COMMAND if os.geteuid() else None
-    )  # a host of an ordinary user, whose output is read to its end, so no process may outlive it
+    )  # an ordinary user's host, whose output is read to its end, so that no process may outlive it
     server = Server(backend, log=folder / "log", data_dir=own.data_dir, environment=variables, command=command)
     server.client.headers["Authorization"] = f"Bearer {keys[workspaces[0]]}"
     with server:
@@ -128,15 +128,14 @@ def _variables(**changes: Any) -> dict[str, str]:
 
 
 def calling_processes(server: Server) -> list[int]:
-    """Return the processes of a host that answer calls, besides the first: children of its forker that listen at its
-    port."""
+    """Return the processes of a host, other than the first, that answer calls: children of its forker that listen at its port."""
     return [
         pid for forker in child_pids(server.process.pid) for pid in child_pids(forker) if _listens(pid, server.port)
     ]
 
 
 def connection_to(server: Server, pid: int) -> socket.socket:
-    """Return a connection that this process of a host has accepted."""
+    """Open connections until this process of a host has accepted one, and return it."""
     refused = []
     try:
         while True:
@@ -176,7 +175,7 @@ def has_socket(pid: int, inodes: AbstractSet[str]) -> bool:
 
 
 def inodes_of(port: int, other: int | None = None) -> set[str]:
-    """Return the numbers of the sockets at a port, or of the one that is connected to another port."""
+    """Return the numbers of the sockets at a port, or only of those connected to another port."""
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return {line[9] for line in lines if _port(line[1]) == port and other in (None, _port(line[2]))}
 

@@ -1,4 +1,4 @@
-"""Hosts with data directories of their own, whose packages come from an index of our own."""
+"""Hosts with their own data directories, whose packages come from the tests' own index."""
 
 import json
 import os
@@ -34,7 +34,7 @@ class Host:
 
     @property
     def shelf(self) -> Path:
-        """Return the folder of its sets."""
+        """Return the folder of the host's package sets."""
         return self.home / "environments"
 
     def folder(self, digest: str) -> Path:
@@ -42,7 +42,7 @@ class Host:
         return self.shelf / digest.removeprefix("sha256:")
 
     def settings(self, **changes: Any) -> Settings:
-        """Return its settings for a service in this process."""
+        """Return the host's settings, for a service in this process."""
         return Settings(
             sandbox=SandboxChoice(self.backend),
             data_dir=self.home,
@@ -54,7 +54,7 @@ class Host:
         )
 
     def environment(self, **more: str) -> dict[str, str]:
-        """Return its settings for a separate process."""
+        """Return the host's settings as environment variables, for a separate process."""
         return {
             **os.environ,
             **more,
@@ -67,7 +67,7 @@ class Host:
         }
 
     def run(self, *arguments: str, code: int = 0, as_json: bool = True) -> Any:
-        """Run a command line to its end, and return its output, or its error message."""
+        """Run a command to its end, and return its output or its error message."""
         done = forked.run([*arguments, *(["--json"] if as_json else [])], env=self.environment(), timeout=200)
         assert done.returncode == code, done.stderr
         return json.loads(done.stdout) if done.stdout else done.stderr
@@ -78,7 +78,7 @@ class Host:
 
 
 async def label(service: Service, code: str, *packages: str, python: str | None = None) -> str | None:
-    """Return the value that an evaluator returns."""
+    """Return the label that an evaluator returns."""
     evaluator = Evaluator(code=code, packages=packages, python=python)
     result: EvaluationResult = await service.evaluate(evaluator, Row())
     assert result.error is None, result.error

@@ -1,4 +1,4 @@
-"""A package index of our own on a loopback port: wheels made on the spot, every request of it noted."""
+"""A package index for tests on a loopback port, which makes wheels and records every request."""
 
 import hashlib
 import io
@@ -15,7 +15,7 @@ class Index:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
-        self.open = threading.Event()  # files are held back until it is set
+        self.open = threading.Event()  # files are held back until this event is set
         self.open.set()
         self.url = ""
         self._files: dict[str, tuple[str, bytes]] = {}

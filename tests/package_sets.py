@@ -1,4 +1,4 @@
-"""Package sets installed without a host, and what their images on an engine look like."""
+"""Installs package sets without a host, and inspects their images on an engine."""
 
 import contextlib
 import platform
@@ -37,7 +37,7 @@ def main():
 
 
 def owner_name() -> str:
-    """Name this process as an owner of images, because other processes and runs use the engine meanwhile."""
+    """Return a name for this process as an owner of images, because other processes and runs use the same engine."""
     return f"tests-{this_instance()}"
 
 
@@ -72,7 +72,7 @@ def tiny_set(folder: Path) -> Set:
 
 
 def described(folder: Path, language: Language, target: LockTarget | None = None, /, **packages: str) -> Set:
-    """Return the environment and the record of its packages in the form that is moved; by default for the image."""
+    """Return an environment with the record of its packages, in the form that is pushed; by default for the image."""
     target = target or target_for(image_platform(platform.machine()), language)
     pins = tuple(sorted(Pin(name, version, (), language) for name, version in packages.items()))
     locked = tuple(LockedPackage(pin.name, pin.version, requested=True) for pin in pins)
@@ -84,7 +84,7 @@ def described(folder: Path, language: Language, target: LockTarget | None = None
 
 
 def backend_at(address: str, image: str = RUNTIME_IMAGE, *, owner: str = "") -> DockerBackend:
-    """Return a backend whose images of environments are this session's."""
+    """Return a backend whose images of package sets belong to this session."""
     return DockerBackend(
         docker_host=address, runtime=None, image=image, instance=this_instance(), owner=owner or owner_name()
     )
@@ -92,7 +92,7 @@ def backend_at(address: str, image: str = RUNTIME_IMAGE, *, owner: str = "") -> 
 
 @contextmanager
 def client_at(address: str) -> Iterator[docker.APIClient]:
-    """A client of the engine; images of this session are removed from it afterwards."""
+    """A client of the engine, and remove this session's images from the engine afterwards."""
     with contextlib.closing(docker.APIClient(base_url=address)) as opened:
         yield opened
         for image in layers_of(opened):
@@ -111,7 +111,7 @@ def labels_of(client: docker.APIClient, environment: Environment) -> dict[str, s
 
 
 async def answer(backend: DockerBackend, environment: Environment, code: str) -> Any:
-    """Return the value that an evaluator returns on an environment, or its error."""
+    """Return the value that an evaluator returns in an environment, or its error."""
     sandbox = await start_sandbox(backend, SandboxSpec(environment.language, environment), grace_s=2.0)
     try:
         order = LoadRequest(code, environment.language, Contract.MAIN, None, Policy.NONE, Limits(), 20.0)

@@ -1,4 +1,4 @@
-"""Makes real package archives: wheels, source archives and npm tarballs, good and bad, byte by byte."""
+"""Makes real package archives, byte by byte: wheels, source archives and npm tarballs, good and bad."""
 
 import base64
 import hashlib
@@ -44,7 +44,7 @@ class Archive:
 def wheel(
     name: str, files: Files, *, version: str = "1.0.0", requires: str = "", links: Mapping[str, str] | None = None
 ) -> Archive:
-    """Return a wheel of these files, its RECORD in order; `links` are symbolic links, as zip archives hold them."""
+    """Return a wheel with these files and a correct RECORD; `links` are symbolic links, as zip archives store them."""
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     everything: dict[str, str | bytes] = {
@@ -67,7 +67,7 @@ def wheel(
 
 
 def source_archive(name: str, body: str) -> Archive:
-    """Return a package without a wheel. `body` runs when it is built; `made()` in it returns the files of the wheel."""
+    """Return a package without a wheel. `body` runs when the package is built; its function `made()` returns the files of the wheel."""
     files = {
         "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
         "backend.py": BACKEND.format(name=name, body=body),

@@ -1,4 +1,4 @@
-"""`make pictures`: the pictures of README and docs, taken of the running pages, each in a light and a dark form."""
+"""`make pictures`: takes the pictures for README and docs from the running pages, each in the light and the dark theme."""
 
 import asyncio
 import tempfile
@@ -54,7 +54,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 async def take(folder: Path) -> list[Path]:
-    """Take every picture into a folder, of a host with records of its own."""
+    """Take every picture, from a host with its own records, into a folder."""
     with tempfile.TemporaryDirectory() as made:
         home = Path(made)
         settings = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{home / 'host.db'}"}
@@ -67,7 +67,8 @@ async def take(folder: Path) -> list[Path]:
                     await page.goto(f"/?job={before}&row=5&evaluator=alike")
                     await loads(page)
                     await run(page)
-                    await expect(score(await run(page))).to_be_visible()  # the time of a warm sandbox
+                    # a second run, so that the picture shows the time of a warm sandbox
+                    await expect(score(await run(page))).to_be_visible()
                     taken = await _in_both_themes(page, folder, "workbench")
                     await page.goto(f"/compare/{before}/{after}")
                     await expect(page.get_by_role("heading", level=1)).to_be_visible()

@@ -1,4 +1,4 @@
-"""Looks into a sandbox from inside: a tiny runner (tests/fixtures/probe_runtimes) that runs whatever it is sent."""
+"""Looks into a sandbox from inside, with a tiny runner (tests/fixtures/probe_runtimes) that runs whatever code it gets."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ def spec(language: Language = Language.PYTHON, *, path: Path | None = None, **li
 
 
 def new_backend(**changes: Path) -> BubblewrapBackend:
-    """Return a backend whose runners are the probe's."""
+    """Return a backend that uses the probe's runners."""
     return BubblewrapBackend(replace(TOOLS, **changes), instance=this_instance())
 
 

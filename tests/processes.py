@@ -1,4 +1,4 @@
-"""Asks the machine about processes: whether they run, their command lines, processor time and memory.
+"""Finds out about processes: whether they run, their command lines, processor time and memory.
 
 Functions that return seconds or megabytes raise `psutil.NoSuchProcess` when the process is gone.
 """
@@ -17,7 +17,7 @@ _ENDED = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
 def is_running(pid: int) -> bool:
     """Whether a process is alive; one that has ended does not count, even if nobody has waited for it.
 
-    A killed process shows as ended once its first thread has, but its files and ports stay open until the last one has.
+    A killed process seems ended once its first thread has ended, but files and ports stay open until the last thread has.
     """
     try:
         process = psutil.Process(pid)
@@ -29,7 +29,7 @@ def is_running(pid: int) -> bool:
 def command_of(pid: int) -> bytes:
     """Return the command line of a process with a NUL after each argument, empty once it has ended.
 
-    Its number may be another's soon.
+    Another process may soon have the same id.
     """
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -62,11 +62,11 @@ def resident_mb(pid: int) -> float:
 
 
 def peak_mb(pid: int) -> float:
-    """Return the most memory that a process has had since its start, or since `restart_peak`."""
+    """Return the highest memory of a process since its start, or since `restart_peak`."""
     status = Path(f"/proc/{pid}/status").read_text()  # psutil does not read this field
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def restart_peak(pid: int) -> None:
-    """Let `peak_mb` of a process count only from now on."""
+    """Make `peak_mb` of a process count only from now on."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")

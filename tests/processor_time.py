@@ -1,7 +1,7 @@
-"""Measures the processor time of each part of a group of tests: of their process, of all that it started, and of containers.
+"""Measures the processor time of each part of a group of tests: of the process, of all that it starts, and of containers.
 
-`make test-all ARGS=--write-seconds` adds it up by part and writes `seconds.json`. Processor time is nearly the same on a quiet
-machine and on a busy one.
+`make test-all ARGS=--write-seconds` adds the times up by part and writes `seconds.json`. Processor time is nearly the same on a
+quiet machine and on a busy one.
 """
 
 import json
@@ -19,9 +19,9 @@ _CONTAINERS = (Path("/sys/fs/cgroup/cpuacct/docker/cpuacct.usage"), Path("/sys/f
 
 
 class Meter:
-    """Notes in a report what tests of one part used; runs in the process that runs the tests.
+    """Adds to a report how much time the tests of one part used; runs in the process that runs the tests.
 
-    To look at every process takes a tenth of a second, so that it is done where another part follows.
+    Looking at every process takes a tenth of a second, so this is done only at the end of a part.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Meter:
         self._part = ""
 
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """Note whether a test of another part comes next."""
+        """Remember whether a test of another part comes next."""
         self._part = part_of(item)
         self._at_end = nextitem is None or part_of(nextitem) != self._part
 
@@ -42,15 +42,14 @@ class Meter:
         """Add `processor_s` to the report of the last teardown of a part."""
         report = yield
         if self._at_end and call.when == "teardown":
-            report.processor_s = {self._part: self._used()}  # type: ignore[attr-defined] # xdist sends it along
+            report.processor_s = {self._part: self._used()}  # type: ignore[attr-defined] # xdist passes it on
         return report
 
     def _used(self) -> float:
         """Return the seconds since the last call. Two processes that use containers at the same time both count them."""
         now, containers_s = dict(seconds_below(os.getpid())), container_seconds()
         used = sum(now.values()) + containers_s - self._containers_s
-        # The time of a process that ended is in its parent's sum if the parent waited for it, and otherwise in neither
-        # sum.
+        # The time of an ended process is in its parent's sum if the parent waited for it, and otherwise is lost.
         used -= sum(self._before.values())
         self._before, self._containers_s = now, containers_s
         return max(used, 0.0)
@@ -78,7 +77,7 @@ def _is_there(part: str) -> bool:
 
 
 def container_seconds() -> float:
-    """Return the processor time of all containers so far, where their engine has a cgroup for them."""
+    """Return the processor time of all containers so far, if their engine has a cgroup for them."""
     for file in _CONTAINERS:
         try:
             text = file.read_text()

@@ -1,4 +1,4 @@
-"""A forward proxy that asks for a password and notes what it is asked, and certificates of an authority of our own."""
+"""A forward proxy that asks for a password and records its requests, and certificates of the tests' own authority."""
 
 import base64
 import datetime as dt
@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 
 @dataclass
 class Proxy:
-    """Answers CONNECT; `asked` are the hosts that were let through, `refused` counts those without the password."""
+    """Answers CONNECT; `asked` are the hosts that were let through, `refused` counts requests without the password."""
 
     user: str
     asked: list[str] = field(default_factory=list)
@@ -81,7 +81,7 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 
 def authority(folder: Path, host: str) -> tuple[Path, Path]:
-    """Make a private authority and a certificate of it for a host; return the authority's file and the server's."""
+    """Make a private authority, and a certificate from it for a host; return the files of authority and server."""
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Corporate Authority")])
     ca = _certificate(ca_name, ca_name, ca_key, ca_key).add_extension(
@@ -96,7 +96,7 @@ def authority(folder: Path, host: str) -> tuple[Path, Path]:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     server_file.write_bytes(private + server.sign(ca_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
-    ca_file.chmod(0o600)  # readable as operators keep it; the builder is another user
+    ca_file.chmod(0o600)  # only its owner can read it, as operators keep it; the builder is another user
     return ca_file, server_file
 
 

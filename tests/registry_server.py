@@ -1,4 +1,4 @@
-"""Debian's registry server on a loopback port, spoken to without TLS; also one that wants tokens."""
+"""Debian's registry server on a loopback port, without TLS; also one that requires tokens."""
 
 import base64
 import contextlib
@@ -33,24 +33,24 @@ _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """A registry; `name` is `127.0.0.1:<port>`, `storage` where its blobs lie."""
+    """A registry; `name` is `127.0.0.1:<port>`, `storage` the folder of its blobs."""
 
     name: str
     storage: Path
 
     def blobs(self) -> dict[str, Path]:
-        """Return every blob, by its digest."""
+        """Return the path of every blob, by digest."""
         found = self.storage.glob("docker/registry/v2/blobs/sha256/*/*/data")
         return {f"sha256:{file.parent.name}": file for file in found}
 
     def manifest(self, name: str) -> dict[str, Any]:
-        """Return the manifest of tag 1."""
+        """Return the manifest of the image with tag 1."""
         answer = requests.get(self._url(name, "manifests/1"), headers={"Accept": _MANIFEST}, timeout=10)
         found: dict[str, Any] = answer.json()
         return found
 
     def put_over(self, name: str, path: str, content: bytes) -> None:
-        """Put a file on top of the image with tag 1."""
+        """Add a layer with a file to the image with tag 1."""
         found = self.manifest(name)
         layer = gzip.compress(b"".join(tar_stream({path: content}, trees={})))
         self._put_manifest(name, {**found, "layers": [*found["layers"], self._put(name, layer)]})
@@ -77,7 +77,7 @@ class Registry:
 
 @contextmanager
 def serving(home: Path, *, auth: str = "") -> Iterator[Registry]:
-    """Yield a registry that keeps its files in a folder; `auth` is that part of its configuration."""
+    """Yield a registry that keeps its files in a folder; `auth` is the part of its configuration about authentication."""
     if shutil.which("docker-registry") is None:
         pytest.fail("there is no registry server: install docker-registry")
     with socket.socket() as free:
@@ -102,7 +102,7 @@ def serving(home: Path, *, auth: str = "") -> Iterator[Registry]:
 
 @contextmanager
 def serving_with_tokens(home: Path, *, user: str, password: str) -> Iterator[Registry]:
-    """Yield a registry that accepts one user's tokens, to push and pull; as Docker Hub, GHCR and Harbor do."""
+    """Yield a registry that requires one user's tokens to push and pull, as Docker Hub, GHCR and Harbor do."""
     key = ec.generate_private_key(ec.SECP256R1())
     name, now = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, _SERVICE)]), datetime.now(UTC)
     made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())

@@ -1,4 +1,4 @@
-"""A relay in front of a real server, such as Docker's engine: over TCP or TLS as well; it can be cut or go silent."""
+"""A relay in front of a real server such as Docker's engine, also over TCP or TLS; it can be cut or made silent."""
 
 import contextlib
 import socket
@@ -11,14 +11,14 @@ from typing import Self
 
 
 class Relay:
-    """Listens and passes every connection on to a server's Unix socket, until it is cut.
+    """Listens, and passes every connection on to a server's Unix socket until it is cut.
 
     Args:
-      engine: `unix://…` of the server.
-      tls: Server context; with one (or with `tcp`) it listens on a port of 127.0.0.1, else on a Unix socket.
+      engine: Address of the server, `unix://…`.
+      tls: Server context; with it (or with `tcp`) the relay listens on a port of 127.0.0.1, else on a Unix socket.
 
     Attributes:
-      passing: While it is not set, bytes wait here; not over TLS.
+      passing: While this event is not set, bytes wait in the relay; not over TLS.
     """
 
     def __init__(self, engine: str, *, tcp: bool = False, tls: ssl.SSLContext | None = None) -> None:
@@ -67,7 +67,7 @@ class Relay:
         self._threads.clear()
 
     def forbid(self) -> None:
-        """Leave the socket to root alone."""
+        """Let only root use the socket."""
         self._path.parent.chmod(0o755)
         self._path.chmod(0o600)
 
@@ -94,7 +94,7 @@ class Relay:
                 try:
                     far.connect(self._engine)
                 except OSError:
-                    near.close()  # the server is down
+                    near.close()  # closes the client's connection if the server is down
                     continue
                 self._pairs += [near, far]
                 self._spawn(self._serve, near, far)
@@ -105,7 +105,7 @@ class Relay:
                 self._pairs.remove(near)
                 near = self._tls.wrap_socket(near, server_side=True)
                 self._pairs.append(near)
-            # short, because one thread serves both directions of an SSL object
+            # a short time, because one thread serves both directions of an SSL object
             near.settimeout(0.02 if self._tls else None)
             if self._tls is not None:
                 self._both_ways(near, far)

@@ -1,4 +1,4 @@
-"""A real host process for tests: started by its command line, asked over HTTP, ended in any way that a test needs."""
+"""A real host process for tests: it is started by its command line, called over HTTP, and ended as the test needs."""
 
 import contextlib
 import os
@@ -18,14 +18,14 @@ from tests.conftest import DATA_DIR, FEW_SANDBOXES
 from tests.forked import Forked
 
 COMMAND = [sys.executable, "-m", "evaluator_host"]
-_READY_S = 200  # seconds; there may be many other tests
+_READY_S = 200  # seconds for a start, beside many other tests
 _IDLE_SANDBOXES = "EVALUATOR_HOST_IDLE_SANDBOXES"
 PREWARMED = {_IDLE_SANDBOXES: "1"}
-"""Environment of a host as it is by default, with a sandbox for each language ready for the first call."""
+"""Environment of a host with the default of one sandbox for each language that is ready for the first call."""
 FORKED = {"EVALUATOR_HOST_SANDBOX_START": "template"}
-"""Environment of a host that forks its Python sandboxes from a template, for half of the processor time of a fresh start.
+"""Environment of a host that forks its Python sandboxes from a template, which takes half the processor time of a fresh start.
 
-`tests/contract/test_template.py` holds that both are alike.
+`tests/contract/test_template.py` checks that both are alike.
 """
 
 
@@ -33,7 +33,7 @@ _SERVE = "import sys\nsys.argv[1:] = {}\nfrom evaluator_host.__main__ import mai
 
 
 class Server:
-    """`evaluator-host serve` on a free port. `client` speaks to it; `log` is what it printed."""
+    """A process of `evaluator-host serve` on a free port. `client` is an HTTP client for it; `log` is its output."""
 
     def __init__(
         self,
@@ -48,17 +48,17 @@ class Server:
         host: str = "127.0.0.1",
         few_sandboxes: bool = True,
     ) -> None:
-        """Start it.
+        """Start the host.
 
         Args:
-          command: The program and what comes before `serve`; without it, the process is forked from one that has imported
-            all of it (`tests.forked`), unless `environment` sets another PYTHONPATH.
-          program: What such a process runs before it serves: it changes modules of the host.
-          few_sandboxes: Whether it keeps few evaluators warm, as suits tests; False for what it does by default.
+          command: Program and arguments before `serve`; if not given, the process is forked from one that has imported
+            everything (`tests.forked`), unless `environment` sets another PYTHONPATH.
+          program: Code that a forked process runs before it serves, to change modules of the host.
+          few_sandboxes: Whether the host keeps only few evaluators warm, which suits tests; False for the default.
         """
         self.port = free_port()
         self._log_path = log
-        # Sandboxes that start in advance cost more than most tests here; `PREWARMED` starts them.
+        # no sandboxes start in advance, since they cost more than most tests; `PREWARMED` starts them
         sizes = FEW_SANDBOXES if few_sandboxes else {}
         few = {f"EVALUATOR_HOST_{name.upper()}": str(most) for name, most in sizes.items()}
         variables = {**os.environ, **index_environment(), _IDLE_SANDBOXES: "0", **few, **(environment or {})}
@@ -105,7 +105,7 @@ class Server:
         self.process.wait()
 
     def stop(self) -> int:
-        """End it as an operator would, and return its exit code."""
+        """End the host as an operator would, and return its exit code."""
         self.client.close()
         if self.process.poll() is None:
             self.process.terminate()
@@ -119,22 +119,22 @@ class Server:
 
 
 def index_environment() -> dict[str, str]:
-    """Return the settings by which this machine reaches the package indexes."""
+    """Return the settings with which this machine reaches the package indexes."""
     names = {"SSL_CERT_FILE": "EVALUATOR_HOST_CA_FILE", "HTTPS_PROXY": "EVALUATOR_HOST_PROXY"}
     return {setting: os.environ[name] for name, setting in names.items() if name in os.environ}
 
 
 def new_home(folder: Path) -> Path:
-    """Make a data directory that has only the tools, whose installation takes a minute."""
+    """Make and return a data directory that has only the tools, since installing them takes a minute."""
     made, tools = folder / "data", DATA_DIR / "toolchain"
     made.mkdir()
-    tools.mkdir(parents=True, exist_ok=True)  # the first host of a machine finds nothing there, and makes it
+    tools.mkdir(parents=True, exist_ok=True)  # the first host on a machine has no tools yet, and makes them here
     (made / "toolchain").symlink_to(tools)
     return made
 
 
 def free_port() -> int:
-    """Return a port below those that the kernel gives to connections, so that none takes it before it is bound."""
+    """Return a port below those that the kernel gives to connections, so that no connection takes it before it is used."""
     while True:
         port = 10_000 + secrets.randbelow(20_000)
         with socket.socket() as probe, contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""A service for each way to start a sandbox: fresh, from a template, and in Docker."""
+"""Makes a service for each way to start a sandbox: fresh, from a template, and in Docker."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,7 +12,7 @@ from tests.conftest import settings
 
 
 def service_of_each_start() -> Any:
-    """Return the fixture `service` of a module whose tests run once for each start."""
+    """Return a fixture `service`, for a module whose tests run once for each way to start sandboxes."""
 
     @pytest.fixture(scope="module", params=["fresh", "template", "docker"], name="service")
     async def made(request: pytest.FixtureRequest) -> AsyncIterator[Service]:

@@ -13,7 +13,7 @@ from evaluator_host.platform.store.store import Store
 
 
 class Tables:
-    """The tables of all resources over a store's database, one attribute for each."""
+    """The tables of all resources in a store's database, one attribute for each."""
 
     def __init__(self, store: Store) -> None:
         database = store.database
@@ -30,7 +30,7 @@ _KNOWN: WeakKeyDictionary[Store, Tables] = WeakKeyDictionary()
 
 
 def tables(store: Store) -> Tables:
-    """Return the tables of a store, always the same objects."""
+    """Return the tables of a store; the same objects every time."""
     if store not in _KNOWN:
         _KNOWN[store] = Tables(store)
     return _KNOWN[store]

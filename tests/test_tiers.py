@@ -1,4 +1,4 @@
-"""`make test` has a case of everything, and the shards of `make test-all` are all tests, each once."""
+"""`make test` has a case of each kind, and the shards of `make test-all` together have every test once."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ from tests.distribution import COLLECTED, LONG, seconds_of
 from tests.ordinary_user import PROJECT
 
 OWN: Final = {"auto", "evaluate", "evaluate-v1", "judge", "main"}  # contracts that belong to no vendor
-UNEVEN: Final = 1.2  # largest time of a shard, as a multiple of the mean
+UNEVEN: Final = 1.2  # highest time of a shard, as a multiple of the mean
 
 
 def kind_of(attack: Attack) -> tuple[object, ...]:
@@ -33,7 +33,7 @@ class Collected:
 
     name: str
     part: str
-    explained: bool  # whether its mark says why the whole file takes long
+    explained: bool  # whether a mark says why the whole file takes long
     engine: bool
 
     @property
@@ -46,13 +46,13 @@ class Collected:
 
     @property
     def cases(self) -> list[str]:
-        """Names of its parameters."""
+        """Names of the test's parameters."""
         return self.name.partition("[")[2].removesuffix("]").split("-")
 
 
 @pytest.fixture(scope="module")
 def collected(request: pytest.FixtureRequest) -> dict[str, list[list[object]]]:
-    if [Path(one) for one in request.config.args] == [Path("tests")]:  # this run has collected them
+    if [Path(one) for one in request.config.args] == [Path("tests")]:  # this run has already collected all tests
         return described(request.session.stash[COLLECTED])
     told = [
         sys.executable,
@@ -79,7 +79,7 @@ def everything(collected: dict[str, list[list[object]]]) -> list[Collected]:
 
 @pytest.fixture(scope="module")
 def here(everything: list[Collected]) -> list[Collected]:
-    """The tests of `make test`."""
+    """The tests that `make test` runs."""
     return [one for one in everything if not one.long]
 
 

@@ -1,7 +1,7 @@
-"""Forks the processes of a run from one that has imported and collected the tests: each would do that again, for 8 s and 400 MB.
+"""Forks the processes of a run from one that has imported and collected the tests, because each would need 8 s and 400 MB for that.
 
-xdist starts `python tests/workers.py NAME` for each of its processes. That passes its standard input and output to the
-process that collected, which forks one that goes on with them as xdist's; the pages of what was imported are shared.
+xdist starts `python tests/workers.py NAME` for each of its processes. This program passes its standard input and output to
+the process that has collected, which forks a process that continues with them as xdist's; the imported code is shared in memory.
 """
 
 import gc
@@ -17,17 +17,18 @@ from typing import Any
 
 _MESSAGE_BYTES = 1 << 20
 _FILE = Path(__file__).resolve()
-_kept: list[Any] = []  # the standard input of the collecting process, which ends when this one does
+# standard input of the collecting process; when this process ends, it closes and that one ends too
+_kept: list[Any] = []
 
 
 def fork_workers(arguments: tuple[str, ...], specs: list[Any]) -> None:
-    """Have xdist's processes forked from one that collects what these arguments of pytest select."""
+    """Start a process that collects the tests that these pytest arguments select, and let xdist's processes be forked from it."""
     import shlex  # noqa: PLC0415 - not where each process begins
     import subprocess  # noqa: PLC0415 - the same
 
     name = f"evaluator-host-tests-{os.getpid()}"
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(f"\0{name}")  # an abstract name, which is in no folder
+    listener.bind(f"\0{name}")  # an abstract name, so that there is no file
     listener.listen()
     only = [*arguments, "-n", "0", "--collect-only", "-qq"]
     _kept.append(
@@ -45,7 +46,7 @@ def fork_workers(arguments: tuple[str, ...], specs: list[Any]) -> None:
 
 
 def _launch(name: str) -> None:
-    """Ask for a process that goes on with this one's input and output, and end when it does."""
+    """Request a process that continues with this one's input and output, and end when it ends."""
     with socket.socket(socket.AF_UNIX) as forked:
         forked.connect(f"\0{name}")
         message = {"env": dict(os.environ), "cwd": os.getcwd()}  # noqa: PTH109 - the import of pathlib takes longer than the rest
@@ -64,7 +65,7 @@ def _collect(arguments: list[str]) -> None:
 
 
 def _serve(listener: socket.socket) -> dict[str, Any]:
-    """Fork a process for each connection. Returns in each of those what it was sent; exits with the run."""
+    """Fork a process for each connection; in each of these, return what it was sent. This process itself exits with the run."""
     import select  # noqa: PLC0415 - not where each process begins
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -88,7 +89,7 @@ def _serve(listener: socket.socket) -> dict[str, Any]:
 
 
 def _go_on(message: dict[str, Any]) -> None:
-    """Go on as a process that xdist started: it reads from its input what to run."""
+    """Continue as a process that xdist started, which reads from its input what to run."""
     os.chdir(message["cwd"])
     os.environ.clear()
     os.environ.update(message["env"])

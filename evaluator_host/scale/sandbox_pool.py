@@ -356,7 +356,7 @@ class SandboxPool:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
-        except BaseException:  # KeyboardInterrupt included
+        except BaseException:  # even for KeyboardInterrupt
             future.cancel()
             raise
 

@@ -152,7 +152,7 @@ class CallOwners(Peers):
         opened = os.open(self._folder, os.O_PATH | os.O_DIRECTORY)
         self._sockets = Path(f"/proc/self/fd/{opened}")  # a short name, because paths of sockets have at most 107 bytes
         served, path = _OwnCalls(service), self._sockets / str(self._number)
-        path.unlink(missing_ok=True)  # a process that died may have left its socket
+        path.unlink(missing_ok=True)  # a process that died may have left a socket here
         server = await asyncio.get_running_loop().create_unix_server(served.accept, str(path))
         try:
             yield

@@ -100,7 +100,7 @@ class Part:
         return open_host(service, store)
 
     def stop(self) -> None:
-        """Stop what this process started; called when the process begins to stop."""
+        """Do nothing; subclasses end what they started. Called when the process begins to stop."""
 
 
 ALL: Final = Part()

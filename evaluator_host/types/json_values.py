@@ -230,7 +230,7 @@ def memory_bytes(data: bytes) -> int:
 
 
 def takes_more_memory(data: bytes, most_bytes: int) -> bool:
-    """Return whether JSON takes over `most_bytes` of memory once decoded (`memory_bytes`); quick for short texts."""
+    """Return whether JSON takes over `most_bytes` of memory once decoded (`memory_bytes`); quick for short JSON."""
     return len(data) * _MOST_WEIGHT > most_bytes and memory_bytes(data) > most_bytes
 
 

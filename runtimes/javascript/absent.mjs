@@ -14,7 +14,7 @@ import { parse } from './parser.mjs';
 
 /** @typedef {{type: string, [field: string]: any}} Node of an ESTree */
 
-export const MADE = '__evaluator_host_absent__'; // also in the names of a placeholder's functions
+export const MADE = '__evaluator_host_absent__'; // occurs also in the names of a placeholder's functions
 const ENTRIES = '__evaluator_host_entries__';
 const LIST = '__evaluator_host_list__';
 const PLACEHOLDER = `;function ${MADE}(file) { const use = function ${MADE}use() { `
@@ -81,7 +81,7 @@ function readsPlaceholder(body, entry, at) {
   const own = body.filter((one) => !isOfRunner(one));
   const every = own.map((node) => ({ node, declared: declaredBy(node), read: namesIn(node) }));
   const files = every.flatMap(({ declared }) => declared).filter((name) => isOfFile(own, name));
-  if (files.some((name) => !every.some(({ declared, read }) => !declared.includes(name) && read.includes(name)))) return true; // it was imported to run
+  if (files.some((name) => !every.some(({ declared, read }) => !declared.includes(name) && read.includes(name)))) return true; // a module was imported only so that it runs
   const late = new Set(files.filter((name) => !every.some(({ node, declared }) => !declared.includes(name) && readsAtOnce(node, name))));
   const parts = every.filter(({ declared }) => !declared.some((name) => late.has(name)));
   const made = new Set([MADE]);

@@ -121,7 +121,7 @@ function unused(of, key) {
   return { of, key, read: false, tested: false, asked: false, keys: new Set(), compared: new Set(), owner: null };
 }
 
-/** Functions, and what they read by constant names. */
+/** The functions of a program, and what they read by constant names. */
 class Outline {
   /** @type {Function_[]} */
   #functions = [];
@@ -189,7 +189,7 @@ class Outline {
   /** Note what the names of a pattern stand for. @param {Node} pattern @param {Uses[]} values @param {string} of @param {Known} known */
   #bind(pattern, values, of, known) {
     if (pattern.type === 'AssignmentPattern') this.#bind(pattern.left, values, of, known);
-    if (pattern.type === 'Identifier') known.set(pattern.name, [...(known.get(pattern.name) ?? []), ...values].slice(-MOST_NAMES)); // it may hide another one in a block only
+    if (pattern.type === 'Identifier') known.set(pattern.name, [...(known.get(pattern.name) ?? []), ...values].slice(-MOST_NAMES)); // the earlier values stay, because a name in a block may hide another one only there
     if (/Pattern$/.test(pattern.type)) for (const one of values) one.read = true;
     for (const one of pattern.type === 'ObjectPattern' ? pattern.properties : []) {
       if (one.type !== 'Property' || one.computed) continue;

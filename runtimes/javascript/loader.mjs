@@ -145,11 +145,11 @@ async function buildWith(bundler, text, order, tools, signal) {
 }
 
 /**
- * Return the missing modules, if nothing else is wrong than that well-known packages, perhaps also clients, are not
- * pinned, or that files of the author's are missing.
+ * Return the missing modules if they are the only problem: well-known packages and clients that are not pinned, or files of
+ * the author's that were not sent.
  *
  * @param {import('./bundle.mjs').Fault[]} faults
- * @param {boolean} check whether clients have to be told of
+ * @param {boolean} check whether clients have to be reported, too
  * @param {Record<string, string>} known
  */
 function lackedIn(faults, check, known) {
@@ -161,11 +161,11 @@ function lackedIn(faults, check, known) {
 }
 
 /**
- * Return the missing modules, if nothing else is wrong than that clients of models and platforms are not pinned, or
- * that a package imports a module that it does not bring. Such an import fails when it runs, as in Node.
+ * Return the missing modules if they are the only problem: clients of models and platforms that are not pinned, or modules
+ * that a package imports but does not bring. Such an import fails when it runs, as in Node.
  *
  * @param {import('./bundle.mjs').Fault[]} faults
- * @param {boolean} check whether clients have to be told of
+ * @param {boolean} check whether clients have to be reported, too
  * @returns {string[]}
  */
 function absentIn(faults, check) {

@@ -16,7 +16,7 @@ export function optionalNames(code, name) {
   const close = open < 0 ? -1 : skipBracket(code, open);
   if (close < 0) return found;
   const seen = new Set();
-  addOf(code.slice(at, open), code, found, seen); // the type of a constant
+  addOf(code.slice(at, open), code, found, seen); // for a constant, its type annotation
   for (const part of splitAtCommas(code.slice(open + 1, close - 1))) {
     const from = skipBlank(part, 0);
     const end = part[from] === '{' ? skipBracket(part, from) : from + (/^[\w$]+/.exec(part.slice(from))?.[0].length ?? 0);

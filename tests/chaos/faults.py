@@ -116,7 +116,7 @@ class Faults:
         """Return the context of a fault."""
         return self._by_kind[fault.kind](fault)
 
-    # The host
+    # Faults of the host
 
     @contextmanager
     def _kill_host(self, fault: Fault) -> Iterator[bool]:
@@ -191,7 +191,7 @@ class Faults:
             with contextlib.suppress(OSError):
                 resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
 
-    # Sandboxes
+    # Faults of sandboxes
 
     @contextmanager
     def _kill_sandbox(self, fault: Fault) -> Iterator[bool]:
@@ -275,7 +275,7 @@ class Faults:
         finally:
             self._engine.start()
 
-    # Database
+    # Faults of the database
 
     @property
     def _file(self) -> Path:
@@ -370,7 +370,7 @@ class Faults:
             server.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = {value}")  # type: ignore[arg-type]
         self._postgresql.end_connections(self._database_url)
 
-    # Disk
+    # Faults of the disk
 
     @contextmanager
     def _full_disk(self, fault: Fault) -> Iterator[bool]:
@@ -403,7 +403,7 @@ class Faults:
             for path in done:
                 _succeeds([*there, "umount", "--lazy", str(path)])
 
-    # Packages
+    # Faults of package installation
 
     @contextmanager
     def _index_down(self, fault: Fault) -> Iterator[bool]:

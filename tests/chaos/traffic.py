@@ -114,7 +114,7 @@ class Traffic:
     async def close(self) -> None:
         await self._http.aclose()
 
-    # Calls
+    # Callers that make direct calls
 
     async def _evaluate(self, name: str, programs: Sequence[Program], *, fresh: bool = False) -> None:
         async for chance in self._turns(name, pause_s=0.1):
@@ -168,7 +168,7 @@ class Traffic:
             if removed is not None and removed.status_code not in (204, 404, 409):
                 self._refused("remove environment", removed, began)
 
-    # Jobs
+    # Callers that create jobs
 
     async def _run_jobs(self, name: str, programs: Sequence[Program]) -> None:
         async for chance in self._turns(name, pause_s=0.1):
@@ -210,7 +210,7 @@ class Traffic:
             if ended is not None:
                 self._oracle.judge_online(ended, rows, await self._download(ended["id"]))
 
-    # Live traffic
+    # Callers that send live traffic
 
     async def _send_traces(self) -> None:
         """Send whole traces, and remember those that the host accepted."""
@@ -261,7 +261,7 @@ class Traffic:
             before = f"&before={page[-1]['number']}"
         return found
 
-    # Jobs under way
+    # Following a job to its end
 
     async def _until_ended(self, job_id: str, chance: random.Random) -> dict[str, Any] | None:
         """Follow a job to its end and return it; resume it if it was paused."""
@@ -372,7 +372,7 @@ class Traffic:
                 await writer.wait_closed()
                 self._oracle.counts["clients that vanished"] += 1
 
-    # What is stored
+    # Callers that change stored objects
 
     async def _upload(self) -> None:
         async for chance in self._turns("uploads", pause_s=1.0):
@@ -407,7 +407,7 @@ class Traffic:
         kept.possible.append(text)
         self._refused(f"{method} {path}", answer, began)
 
-    # Health
+    # Calls to the health routes
 
     async def _ask_health(self) -> None:
         async for _ in self._turns("health", pause_s=0.5):

@@ -1,6 +1,6 @@
-"""Fixtures of the tests of jobs: a SQLite database each, and PostgreSQL too where its transactions differ.
+"""Fixtures for tests of jobs: each test has a SQLite database, and PostgreSQL too if its transactions differ.
 
-The queries of jobs are tested on both in tests/store, and a whole job in `test_same_on_both.py`.
+Queries about jobs are tested on both databases in tests/store, and a whole job in `test_same_on_both.py`.
 """
 
 import pytest
@@ -10,5 +10,5 @@ from tests.databases import Databases
 
 @pytest.fixture
 def database_url(request: pytest.FixtureRequest, databases: Databases) -> str:
-    """A new database with all tables; tests marked `ON_EACH_DATABASE` (tests.jobs.desk) have one of each kind in turn."""
+    """A new database with all tables; tests marked `ON_EACH_DATABASE` (tests.jobs.desk) run with each kind of database."""
     return databases.make(getattr(request, "param", "sqlite"))

@@ -1,4 +1,4 @@
-"""Jobs over a runner in memory and a real database: everything but the sandboxes."""
+"""Runs jobs with a runner in memory and a real database: everything is real except the sandboxes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -34,12 +34,12 @@ from tests.tables import tables
 ON_EACH_DATABASE = pytest.mark.parametrize("database_url", EACH_ENGINE, indirect=True)
 WORKSPACE = "default"
 OK = Evaluator("ok")
-_HANGS_S = 120.0  # seconds; beside many others, one second of work takes a minute
+_HANGS_S = 120.0  # seconds; on a busy machine, one second of work may take a minute
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """One host's jobs. `backend` is in memory: the output of a row is a word that decides how it ends."""
+    """One host's jobs. `backend` is in memory: the output of a row is a word that decides how the row ends."""
 
     store: Store
     backend: FakeBackend
@@ -79,7 +79,7 @@ class Desk:
 
 @asynccontextmanager
 async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> AsyncIterator[Desk]:
-    """A host that works on jobs; leaving it is a graceful shutdown."""
+    """A host that works on jobs; at the end of the block it shuts down gracefully."""
     backend = FakeBackend()
     settings = Settings(data_dir=folder, max_sandboxes_per_evaluator=2)
     pool = Pool(backend, PoolLimits(idle_sandboxes=0, grace_s=0.05, max_per_evaluator=2))

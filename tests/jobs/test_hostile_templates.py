@@ -1,4 +1,4 @@
-"""Templates that would stop or fill the host: their job fails with a reason, and the host works on, also after a restart."""
+"""Templates that would block the host or fill its memory: their job fails with a reason, and the host goes on, also after a restart."""
 
 import asyncio
 import resource

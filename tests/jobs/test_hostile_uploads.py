@@ -1,4 +1,4 @@
-"""Files of rows that would stop or fill the host: they are read in limited processes that have read nothing before."""
+"""Files of rows that would block the host or fill its memory: they are read in limited processes that have read nothing before."""
 
 import asyncio
 import io
@@ -53,7 +53,7 @@ async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
 
 
 def same_text(column: Callable[[pa.Array], pa.Array], mb: int, rows: int = 256) -> bytes:
-    """Return a small Parquet file whose rows have one text of some megabytes in common."""
+    """Return a small Parquet file whose rows share one string of some megabytes."""
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["x" * (mb * _MB)]))
     file = io.BytesIO()
     parquet.write_table(pa.table({"a": column(texts)}), file, compression="zstd", store_schema=False)

@@ -1,4 +1,4 @@
-"""A host's jobs run in a process of their own: killed, it is started again and loses no row; with the host, it ends."""
+"""A host's jobs run in a separate process: if it is killed, it is started again and no row is lost; it ends with the host."""
 
 import asyncio
 import os

@@ -20,7 +20,7 @@ from tests.server import Server, new_home
 
 ROWS = 1_000
 FAILING = set(range(7, ROWS, 250))
-# Each run of a row leaves a number of its own, so that a repeated row is seen.
+# each run of a row returns a different number, so that a repeated row is noticed
 CODE = """
 import random, time
 
@@ -30,7 +30,7 @@ def evaluate(inputs, outputs, trace):
     return {"score": outputs / 1000, "nonce": random.random()}
 """
 
-# The process of jobs, with its host at the other end of a socket.
+# the process for jobs, with its host at the other end of a socket
 JOBS = """
 import socket, sys
 from evaluator_host.engine.config.settings import SandboxChoice, Settings

@@ -53,7 +53,7 @@ async def rows_of(desk: Desk, job: JobReport) -> list[JobRow]:
 
 
 def bodies(desk: Desk) -> dict[int, dict[str, Any]]:
-    """Return the arguments of the evaluator's calls, by the row's gold."""
+    """Return the arguments of the evaluator's calls, by the row's expected answer."""
     calls = [call["args"] for link in desk.backend.links for call in link.calls]
     assert len(calls) == len({args[0]["gold"] for args in calls})
     return {args[0]["gold"]: {"outputs": args[1], "trace": args[2]} for args in calls}
@@ -190,7 +190,7 @@ async def test_a_prompt_that_a_row_cannot_fill_fails_that_row_only(desk: Desk) -
 @pytest.mark.slow
 async def test_pausing_stops_asking_and_going_on_asks_for_the_rest_only(desk: Desk) -> None:
     def slowly(question: str, attempt: int) -> Fault:
-        return 30.0 if question == "q0" and attempt == 1 else 0.1  # the first row has no answer yet, later ones have
+        return 30.0 if question == "q0" and attempt == 1 else 0.1  # the first row is answered late, later rows soon
 
     with ModelServer(faults=slowly) as server:
         job = await start(desk, target(server, concurrency=3))

@@ -1,4 +1,4 @@
-"""Online jobs on a real host with real sandboxes: none is lost, none is asked twice, and the key stays where it is."""
+"""Online jobs on a real host with real sandboxes: no row is lost, no question is asked twice, and the key never leaves the host."""
 
 import contextlib
 import json
@@ -99,7 +99,7 @@ def test_200_rows_with_errors_and_none_is_lost(home: Path, server: Server) -> No
         assert refused.status_code == 422
         said.append(refused.text)
         written = [path.read_bytes() for path in home.rglob("*") if path.is_file() and "toolchain" not in path.parts]
-        assert len(written) > 3  # the database, its journal, the key of the secrets, the rows
+        assert len(written) > 3  # the database, its journal, the key for secrets, the rows
         assert all(KEY.encode() not in content for content in written)
         assert KEY not in "".join(said) + server.log
 
@@ -164,7 +164,7 @@ def test_a_job_is_made_with_a_model_on_the_command_line(server: Server, tmp_path
 @pytest.mark.long
 def test_the_bar_shows_how_many_rows_the_model_was_asked_about(server: Server) -> None:
     rows = [{"question": f"q{n}"} for n in range(30)]
-    # rows that wait until the bar shows how many came before them
+    # rows whose answers wait until the bar shows how many rows came before
     held = {10: threading.Event(), 20: threading.Event()}
 
     def faults(question: str, attempt: int) -> Fault:

@@ -1,4 +1,4 @@
-"""The host removes files of a data directory to which no record refers, unless another database may know them."""
+"""The host removes files in a data directory to which no record refers, unless another database may know them."""
 
 import asyncio
 import json
@@ -36,19 +36,19 @@ FILES = "/apis/files/v2/workspaces/default/filesets"
 
 
 class Home:
-    """A data directory, and the hosts of several databases on it, as far as they store and sweep files."""
+    """A data directory, with functions that store and sweep files as hosts of several databases do."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder
         self.orphans = orphan_files(Settings(data_dir=folder))
 
     async def host(self, url: str) -> None:
-        """Start a host: it sweeps."""
+        """Start a host, which sweeps the directory."""
         async with open_store(url, self.path) as store:
             await self.orphans.sweep(store)
 
     async def keep(self, url: str) -> set[str]:
-        """Keep a data set and a file, and return their ids."""
+        """Store a data set and a file, and return their ids."""
         async with open_store(url, self.path) as store:
             dataset = new_dataset_id()
             facts = self.orphans.rows.write(dataset, enumerate(ROWS), format_="jsonl", max_bytes=1 << 20)
@@ -285,7 +285,7 @@ def _dead() -> str:
 async def test_an_upload_that_was_stored_though_its_caller_learns_nothing_keeps_its_rows(
     database_url: str, tmp_path: Path, ends: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The connection or the caller ends while the database commits, so nobody knows whether it did."""
+    """The connection or the caller ends while the database commits, so that nobody knows whether it has committed."""
     processes, most = LimitedProcesses(), 1 << 20
     async with open_store(database_url, tmp_path) as store:
         folder = orphan_files(Settings(data_dir=tmp_path)).rows

@@ -1,5 +1,5 @@
-"""A search for a text in the rows of a job takes turns with other requests: neither what it decodes nor what it compares
-is done on the event loop.
+"""A search for a string in a job's rows leaves other requests their turn: it neither decodes nor compares rows on the
+event loop.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from tests.tables import tables
 
 
 class Gate:
-    """A gate at which a search waits until a test opens it; on the event loop it would wait for ever."""
+    """A gate at which a search waits until the test opens it; a search on the event loop would wait for ever."""
 
     def __init__(self) -> None:
         self.reached = threading.Event()
@@ -36,7 +36,7 @@ class Gate:
 
 
 class GatedText(str):
-    """A result as it is stored, decoded behind a gate."""
+    """A stored result; decoding it waits at a gate."""
 
     __slots__ = ("gate",)
     gate: Gate
@@ -47,7 +47,7 @@ class GatedText(str):
 
 
 class GatedRow(dict[str, Any]):
-    """A row of a data set, compared behind a gate."""
+    """A row of a data set; comparing it waits at a gate."""
 
     gate: Gate
 
@@ -57,7 +57,7 @@ class GatedRow(dict[str, Any]):
 
 
 class GatedResults(Results):
-    """The results of a host, each decoded behind a gate."""
+    """The results of a host; decoding each of them waits at a gate."""
 
     gate: Gate
 
@@ -67,7 +67,7 @@ class GatedResults(Results):
 
 
 class GatedFolder(RowsFolder):
-    """The data sets of a host, each row compared behind a gate."""
+    """The data sets of a host; comparing each row waits at a gate."""
 
     gate: Gate
 
@@ -113,7 +113,7 @@ async def test_another_request_is_answered_in_the_middle_of_a_search(where: str,
 async def test_pages_end_at_a_number_of_bytes_and_together_have_every_row(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The number of rows is limited too, not only that of results: neither alone may fill the host."""
+    """The bytes of rows are limited too, not only those of results, since either alone could fill the host's memory."""
     job = await desk.ended(await desk.start(["ok" + str(number) * 3000 for number in range(6)]))
     read = RowReader(
         tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder, desk.processes

@@ -169,7 +169,7 @@ async def test_a_job_over_its_workspaces_quota_is_paused_and_goes_on_once_there_
 ) -> None:
     monkeypatch.setattr(usage, "_MEASURED_S", 0.0)
     monkeypatch.setattr(desk.store.usage, "_quota", usage.Quota(workspace_bytes=1000, data_dir=tmp_path))
-    job = await desk.start(["ok"] * 200)  # nothing is stored yet, so the job may begin
+    job = await desk.start(["ok"] * 200)  # nothing is stored yet, so that the job may begin
     paused = await desk.reached(job, status=JobStatus.PAUSED)
     assert paused.error is not None
     assert (paused.error.code, paused.error.message.startswith("the workspace stores")) == ("over_quota", True)
@@ -202,8 +202,8 @@ async def test_a_job_whose_rows_cannot_be_read_for_lack_of_descriptors_goes_on_w
 async def test_a_job_whose_rows_are_removed_while_it_is_made_is_made_all_the_same(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A data set is deleted at that moment, which also deletes data sets that have neither a name nor a job, this job's
-    too."""
+    """A data set is deleted at that moment, which also deletes all data sets with neither a name nor a job, including this
+    job's."""
     removed, add_job = [], Jobs.add_job
 
     async def late(jobs: Jobs, *args: Any, **options: Any) -> Any:
@@ -312,7 +312,7 @@ async def test_a_host_that_died_is_succeeded_and_no_row_is_scored_twice(
         await desk.reached(job, done=1)
         kept = await tables(desk.store).jobs.get_job(WORKSPACE, job.id)
         monkeypatch.setattr("evaluator_host.platform.jobs.scheduler.is_dead", lambda owner: owner == kept.owner)
-        # takes the job although the first host still works on it
+        # this host takes the job although the first host still works on it
         async with opened(database_url, tmp_path) as successor:
             ended = await successor.ended(job)
             assert (ended.status, ended.progress.done) == (JobStatus.COMPLETED, 1000)
@@ -325,7 +325,8 @@ async def test_a_database_that_fails_for_a_while_loses_no_result(desk: Desk, mon
 
     async def failing(self: JobQueue, job_id: str, owner: str, results: list[StoredResult], **more: float) -> object:
         if results and next(faults, False):
-            await save(self, job_id, owner, results, **more)  # the results are kept, but nobody is told
+            # the results are stored, but the caller does not learn that
+            await save(self, job_id, owner, results, **more)
             raise StoreUnavailable("the connection broke")
         return await save(self, job_id, owner, results, **more)
 

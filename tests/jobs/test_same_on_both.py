@@ -1,4 +1,4 @@
-"""One job, on SQLite and on PostgreSQL: the same figures, rows in every order, downloads and comparison."""
+"""The same job on SQLite and on PostgreSQL: figures, rows in every order, downloads and comparison are the same."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ ODD = [
     "'; DROP TABLE results; --", [], [1, "two", None], {}, {"a": {"b": [1.5]}, "ключ": "\u001b[31m"},
 ]  # fmt: skip
 ROWS = [{"n": n, "value": value, "outputs": n % 7} for n, value in enumerate(ODD * 6)]
-# Rows by number: one fails, one lacks the metric `half`, one has an infinite metric, many have the same score, …
+# by their numbers, one row fails, one lacks the metric `half`, one has an infinite metric, many have the same score, …
 PYTHON = """
 def evaluate(inputs, outputs, trace):
     n = inputs["n"]
@@ -102,7 +102,7 @@ def _decoded(row: Any) -> Any:
 
 
 def _steady(said: Any) -> Any:
-    """Return an answer without ids, times and memory."""
+    """Return an answer without ids, times and memory sizes."""
     if isinstance(said, dict):
         return {name: _steady(value) for name, value in said.items() if name not in _VARYING}
     return [_steady(value) for value in said] if isinstance(said, list) else said

@@ -1,4 +1,4 @@
-"""Schedules and alerts on a real database and a real receiver: one job for a time, one message for a figure."""
+"""Schedules and alerts on a real database and a real receiver: each time makes one job, and each bad figure one message."""
 
 import asyncio
 import base64
@@ -35,7 +35,7 @@ MONDAYS = "0 7 * * 1"
 
 
 class Receiver:
-    """A webhook that keeps what it is sent, and answers with the given statuses, then 200."""
+    """A webhook that records what it receives, and answers first with the given statuses, then with 200."""
 
     def __init__(self) -> None:
         self.messages: list[tuple[dict[str, str], bytes]] = []
@@ -76,7 +76,7 @@ async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
 
 
 def sources(desk: Desk) -> dict[str, Any]:
-    """Return the resources that alerts ask, as a host gives them."""
+    """Return the resources from which alerts get figures, as on a host."""
     runs, traces = Schedules(desk.store.objects, desk.board), Traces(desk.store.database)
     return {"live": lambda: traces, "schedules": lambda: runs}
 
@@ -88,7 +88,7 @@ def alerts_of(desk: Desk, tmp_path: Path, *hosts: str, names: Lookups | None = N
 
 
 async def check(desk: Desk, alerts: Alerts, stored: StoredObject) -> None:
-    """Check the figures of an alert, and send what is due."""
+    """Check the figures of an alert, and send the messages that are due."""
     await alerts.look(stored)
     for receiver, some in alerts.due(await desk.store.objects.list_objects("alert")).items():
         await alerts.send(receiver, some)
@@ -100,7 +100,8 @@ async def test_two_hosts_make_one_job_for_a_time_and_missed_times_are_made_up_fo
     hosts = [Schedules(desk.store.objects, desk.board) for _ in range(2)]
     made = await hosts[0].add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS, timezone="Europe/Berlin")
     assert [one.weekday() for one in made.next_runs] == [0, 0, 0]
-    assert len({one.astimezone(UTC).hour for one in made.next_runs} - {5, 6}) == 0  # 7 o'clock in Berlin
+    # 7 o'clock in Berlin is 5 or 6 o'clock in UTC
+    assert len({one.astimezone(UTC).hour for one in made.next_runs} - {5, 6}) == 0
     (stored,) = await desk.store.objects.list_objects("schedule")
     early, late = made.next_runs[0] - timedelta(seconds=1), made.next_runs[2] + timedelta(days=1)
     await hosts[0].look(stored, early)
@@ -156,7 +157,7 @@ async def test_a_schedule_runs_on_after_a_clock_that_was_ahead(desk: Desk) -> No
     await look(made.next_runs[0])
     assert (await schedules.get_schedule(WORKSPACE, "often")).last_at == made.next_runs[0]
     assert len(await desk.board.list_jobs(WORKSPACE)) == 2
-    await look(made.next_runs[0] - timedelta(seconds=1))  # a clock that goes back a moment does not repeat a run
+    await look(made.next_runs[0] - timedelta(seconds=1))  # if the clock goes back a moment, the run is not repeated
     assert (await schedules.get_schedule(WORKSPACE, "often")).next_runs[0] == made.next_runs[1]
 
 
@@ -233,7 +234,7 @@ async def test_an_alert_tells_of_each_run_of_its_schedule_that_made_no_job(desk:
     for run in (0, 1, 2):
         (stored,) = await desk.store.objects.list_objects("schedule")
         await schedules.look(stored, made.next_runs[run])
-        for _ in range(2):  # the second look has nothing new to tell
+        for _ in range(2):  # the second check has nothing new to report
             (alert,) = await desk.store.objects.list_objects("alert")
             await check(desk, alerts, alert)
         found = await alerts.get_alert(WORKSPACE, "low")
@@ -276,7 +277,7 @@ async def test_an_acknowledgement_lasts_until_the_next_message(desk: Desk, tmp_p
         return await alerts.get_alert(WORKSPACE, "low")
 
     assert (await looked()).firing
-    for change in ({"acknowledged": True}, {"paused": True}):  # pausing an alert counts as having seen it
+    for change in ({"acknowledged": True}, {"paused": True}):  # pausing an alert also acknowledges it
         assert (await alerts.change_alert(WORKSPACE, "low", **change)).acknowledged
         assert (await alerts.change_alert(WORKSPACE, "low", paused=False)).acknowledged
         found = await looked()
@@ -293,12 +294,12 @@ async def test_a_message_that_is_not_taken_is_tried_again(desk: Desk, receiver: 
     found = await alerts.get_alert(WORKSPACE, "low")
     (sent,) = found.deliveries
     assert (sent.status, sent.attempts, sent.error) == ("waiting", 1, "the webhook answered 503")
-    assert found.paused  # its only job has been examined
+    assert found.paused  # its only job has been checked
     (stored,) = await desk.store.objects.list_objects("alert")
     earlier = stored.content.replace(str(datetime.now(UTC).year), "2020")
     assert await desk.store.objects.swap_object(stored, earlier)
     (stored,) = await desk.store.objects.list_objects("alert")
-    # alerts of another host, because this one pauses deliveries to the receiver
+    # use another host's alerts, because this host now waits before it sends to the receiver
     await check(desk, alerts_of(desk, tmp_path), stored)
     (sent,) = (await alerts.get_alert(WORKSPACE, "low")).deliveries
     assert (sent.status, sent.attempts, sent.error) == ("sent", 2, None)
@@ -360,7 +361,7 @@ async def test_webhooks_whose_name_server_is_silent_delay_no_other_alert(
     for number in range(12):
         rule = AlertRule(Metric.MEAN, f"http://slow{number}.test/", job=job.id, below=2)
         await alerts.add_alert(WORKSPACE, f"slow{number}", rule)
-    await asyncio.sleep(0.3)  # by now their messages are on the way
+    await asyncio.sleep(0.3)  # by now their messages are being sent
     await alerts.add_alert(space, "low", AlertRule(Metric.MEAN, receiver.url, job=other.id, below=2))
     try:
         async with asyncio.timeout(100):
@@ -415,7 +416,8 @@ async def test_an_alert_on_several_evaluators_is_good_again_once_all_of_them_are
         before = len((await alerts.get_alert(WORKSPACE, "low")).deliveries)
         spec = JobSpec([OK] * len(means), ROWS, name="run", schedule="weekly")
         job = await desk.ended(await desk.board.create_job(spec, WORKSPACE))
-        for position, mean in enumerate(means):  # evaluators whose means differ; those of the desk give the same score
+        # make the evaluators' means differ, since the desk's evaluators all give the same score
+        for position, mean in enumerate(means):
             chosen = (JobEvaluatorTable.job_id == job.id) & (JobEvaluatorTable.position == position)
             await tables(desk.store).jobs._database.change_rows(
                 update(JobEvaluatorTable).where(chosen).values(mean=mean)
@@ -454,7 +456,7 @@ async def test_a_secret_that_cannot_sign_is_refused_and_stops_no_message(
 async def test_an_alert_that_is_deleted_while_it_sends_stops_no_other_alert(
     desk: Desk, receiver: Receiver, tmp_path: Path
 ) -> None:
-    """The receiver answers only after the alert is deleted; its second message must then never be sent."""
+    """The receiver answers only after the alert is deleted; the alert's second message must then never be sent."""
 
     class Deleted(Alerts):
         async def _send(self, workspace_id: str, rule: AlertRule, to: str, *message: Any) -> str | None:
@@ -503,7 +505,7 @@ async def test_a_receiver_gets_one_message_at_a_time_and_rests_after_a_failure(
         while not asked:
             await asyncio.sleep(0.01)
         await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, receiver.url, job=job.id, below=2))
-        while not receiver.messages:  # messages of the same workspace
+        while not receiver.messages:  # wait for messages of the same workspace
             await asyncio.sleep(0.01)
         released.set()
         while all(
@@ -512,7 +514,7 @@ async def test_a_receiver_gets_one_message_at_a_time_and_rests_after_a_failure(
         ):
             await asyncio.sleep(0.01)
         await alerts.add_alert(WORKSPACE, "later", AlertRule(Metric.MEAN, receiver.url, job=job.id, below=2))
-        while len(receiver.messages) < 2:  # waits for another look at all alerts
+        while len(receiver.messages) < 2:  # wait for another check of all alerts
             await asyncio.sleep(0.01)
     assert len(asked) == 1
     running.cancel()

@@ -1,4 +1,4 @@
-"""Whether the host that owns a job is alive: decided by what it writes, whatever any clock says; no row is scored
+"""Whether a job's owner is alive is decided by what it writes, whatever any clock says; no row is scored
 twice."""
 
 import asyncio
@@ -16,13 +16,13 @@ from tests.store.records import result
 from tests.tables import tables
 
 SILENT_S = 1.0
-# An owner on another machine, whose first pid namespace has the same number: nobody here can tell whether its process
-# lives.
+# an owner on another machine, whose first pid namespace has the same number, so that nobody here can tell whether the
+# process is alive
 ELSEWHERE = f"host-0123456789ab-{this_instance().split('-')[2]}-4194305-1.1"
 
 
 async def owner_elsewhere(desk: Desk, job: JobReport, *, ahead: timedelta) -> asyncio.Task[None]:
-    """Let a host on another machine, whose clock is ahead, have scored some rows and claim to work on the rest."""
+    """Act as a host on another machine, whose clock is ahead: score some rows, and claim to work on the rest."""
     assert await tables(desk.store).job_queue.claim_job(
         await tables(desk.store).jobs.get_job(WORKSPACE, job.id), ELSEWHERE
     )
@@ -40,7 +40,7 @@ async def owner_elsewhere(desk: Desk, job: JobReport, *, ahead: timedelta) -> as
 
 @pytest.mark.parametrize(
     ("database_url", "hours"),
-    # the clock of the database is ahead or behind
+    # the database's clock is ahead or behind
     [("sqlite", 1), pytest.param("postgresql", -1, marks=pytest.mark.engine)],
     indirect=["database_url"],
 )

@@ -1,4 +1,4 @@
-"""Jobs of several workspaces share a host's places, and a job that ended two hosts is not run a third time."""
+"""Jobs of several workspaces share a host's places, and a job with which two hosts died is not run a third time."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -74,7 +74,7 @@ async def test_alone_a_workspace_has_every_place_and_keeps_it(desk: Desk) -> Non
 
 @pytest.fixture
 def dead_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let owners whose names begin with `dead` count as dead."""
+    """Make owners whose names begin with `dead` count as dead."""
     monkeypatch.setattr("evaluator_host.platform.jobs.scheduler.is_dead", lambda owner: owner.startswith("dead"))
     monkeypatch.setattr("evaluator_host.platform.jobs.scheduler.LOOK_EVERY_S", 0.05)
 

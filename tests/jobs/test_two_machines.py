@@ -1,4 +1,4 @@
-"""Two hosts of one PostgreSQL, named as those of two machines: neither takes a job from the other, and each row is scored once."""
+"""Two hosts with one PostgreSQL and names as on two machines: neither takes a job from the other, and each row is scored once."""
 
 import json
 import time
@@ -22,7 +22,7 @@ def evaluate(inputs, outputs, trace):
     time.sleep(0.004)
     return {"score": outputs / 900, "nonce": random.random()}
 """
-# Machines differ by the id of their boot; the number of their first pid namespace is the same everywhere.
+# gives a host another boot id, by which machines differ; the number of the first pid namespace is the same on all
 ON_A_MACHINE = """
 from evaluator_host.platform.jobs import scheduler
 from evaluator_host.engine.sandbox.linux import instance

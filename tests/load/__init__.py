@@ -1,1 +1,1 @@
-"""Many callers at a real host, a third of them hostile."""
+"""Load tests: many callers use a real host, and a third of their calls are hostile."""

@@ -1,7 +1,7 @@
-"""`python -m tests.load --minutes 5`: the full load test, with a table of what came of it.
+"""`python -m tests.load --minutes 5`: runs the full load test, and prints a table of the outcome.
 
-`--mode template` forks sandboxes from a template, `--mode workers` has two processes answer, `--mode both` does both; with
-`--ordinary` the host runs as a user without rights.
+With `--mode template` sandboxes are forked from a template, with `--mode workers` two processes answer, `--mode both` does
+both; with `--ordinary` the host runs as an ordinary user.
 """
 
 import argparse
@@ -18,7 +18,7 @@ MODES = {"default": {}, "template": TEMPLATE, "workers": WORKERS, "both": TEMPLA
 
 
 def main() -> int:
-    """Run it; exit 1 when an answer was wrong or something was left."""
+    """Run the test; return 1 if an answer was wrong or something was left behind."""
     parser = argparse.ArgumentParser(prog="python -m tests.load", description=__doc__)
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--callers", type=int, default=1000)
@@ -39,8 +39,8 @@ def main() -> int:
 def load_environment(backend: str) -> dict[str, str]:
     """Return the settings of the host.
 
-    Sandboxes that idle end soon, so that what is left afterwards shows; the queue is short, so that most of the callers
-    are refused at any time and the rest is answered within the run.
+    Idle sandboxes end soon, so that leftovers can be seen afterwards. The queue is short, so that at any time most
+    callers are refused, and the others are answered within the run.
     """
     environment = {
         "EVALUATOR_HOST_IDLE_TTL_S": "3",

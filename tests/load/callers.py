@@ -1,4 +1,4 @@
-"""Calls a host from many connections at once, judges each answer, and counts."""
+"""Calls a host over many connections at once, judges each answer, and counts."""
 
 import asyncio
 import itertools
@@ -38,7 +38,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Callers of one workspace; one in `hostile_every` of their calls is hostile, or none if that is 0."""
+    """Callers of one workspace; one in `hostile_every` calls is hostile, or none if that is 0."""
 
     name: str
     key: str
@@ -47,7 +47,7 @@ class Group:
 
 
 async def call_for(port: int, groups: list[Group], *, seconds: float, seed: int = 1) -> dict[str, Tally]:
-    """Have every caller call until the time is over; return the outcomes by group. Each call gets its answer."""
+    """Let every caller make calls until the time is over; return the outcomes by group. All calls get their answers."""
     until = time.monotonic() + seconds
     numbers = itertools.count(1)
     tallies = {group.name: Tally() for group in groups}
@@ -62,7 +62,7 @@ async def call_for(port: int, groups: list[Group], *, seconds: float, seed: int 
 
 @dataclass(frozen=True, slots=True)
 class _Caller:
-    """Sends one call after the other, and judges the answers."""
+    """A caller that sends one call after the other, and judges the answers."""
 
     port: int
     group: Group
@@ -71,14 +71,14 @@ class _Caller:
     chance: random.Random
 
     async def run(self, until: float) -> None:
-        await asyncio.sleep(2 * self.chance.random())  # a thousand connections come within seconds, not within one
+        await asyncio.sleep(2 * self.chance.random())  # spread a thousand connections over two seconds
         while time.monotonic() < until:
             hostile = self.group.hostile_every and self.chance.randrange(self.group.hostile_every) == 0
             pause_s = await self._call(self.chance.choice(HOSTILE if hostile else GOOD), next(self.numbers))
             await asyncio.sleep(pause_s * (0.5 + self.chance.random()))
 
     async def _call(self, program: Program, number: int) -> float:
-        """Call once and return how long to pause."""
+        """Make one call, and return how long to pause."""
         started = time.monotonic()
         body = program.body(number, variant=self.chance.randrange(_VARIANTS))
         try:

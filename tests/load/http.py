@@ -1,5 +1,5 @@
-"""One HTTP request on a connection of its own: a thousand at once would cost a pooled client more than they cost the
-host."""
+"""Sends an HTTP request on a separate connection, because a thousand at once would cost a pooled client more than they
+cost the host."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status, headers by their names in small letters, and body."""
+    """Status, headers by their lower-case names, and body."""
 
     status: int
     headers: Mapping[str, str]
@@ -28,7 +28,7 @@ async def post(port: int, path: str, body: Mapping[str, Any], *, key: str) -> An
     """Send a JSON body to a host on this machine.
 
     Raises:
-      NoAnswer: there was none.
+      NoAnswer: there was no answer.
     """
     content = json.dumps(body).encode()
     head = (

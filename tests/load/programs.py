@@ -1,4 +1,4 @@
-"""The programs that the callers of the load test send: programs that answer with the number they are given, and hostile ones."""
+"""The programs that the callers of the load test send: programs that return the number that they get, and hostile ones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,8 +10,8 @@ class Program:
     """One evaluator.
 
     Attributes:
-      errors: Codes of which its answer must have one; none for a program that scores the row's number.
-      limits: Those it asks for.
+      errors: Codes of errors, one of which must be in the answer; empty for a program that scores the row's number.
+      limits: Limits that the program asks for.
     """
 
     name: str
@@ -21,7 +21,7 @@ class Program:
     limits: Mapping[str, float] = field(default_factory=dict)
 
     def body(self, number: int, *, variant: int) -> dict[str, Any]:
-        """Return the request; programs of different variants share no sandbox."""
+        """Return the body of a request; different variants of a program share no sandbox."""
         comment = "#" if self.language == "python" else "//"
         evaluator = {
             "code": f"{self.code}\n{comment} {variant}\n",
@@ -46,7 +46,7 @@ def _javascript(body: str) -> str:
 
 
 def _hostile(name: str, code: str, errors: str, *, language: str = "python", **limits: float) -> Program:
-    allowed = {"timeout", *errors.split()}  # a machine this busy may not get to it within a second
+    allowed = {"timeout", *errors.split()}  # a machine this busy may not reach the limit within a second
     return Program(name, code, language, frozenset(allowed), {"timeout_s": 1.0, **limits})
 
 
@@ -71,8 +71,8 @@ HOSTILE = (
     _hostile("flood of errors", _python("while True: os.write(2, b'\\xff' * 65536)"), "timeout"),
     _hostile("crash", _python("os.kill(os.getpid(), 11)"), "crashed"),
     _hostile("exit", _python("os._exit(0)"), "crashed"),
-    # If the runner is process 1 (Docker, a template), the kernel shields it and the row continues: it then returns
-    # nothing.
+    # if the runner is process 1 (Docker, a template), the kernel protects it and the row continues, but then returns
+    # nothing
     _hostile(
         "kill everything",
         _python("os.kill(-1, 9); return inputs['number'] if open('/proc/1/comm').read() == 'bwrap\\n' else None"),

@@ -1,13 +1,13 @@
-"""`python -m tests.load.reproductions`: each attack on availability, one after the other, on one host; then a restart.
+"""`python -m tests.load.reproductions`: runs each attack on availability, one after the other, on one host, and restarts it.
 
     python -m tests.load.reproductions --backend docker
     python -m tests.load.reproductions --ordinary          # the host runs as a user without rights
 
-The attacks are those of the selftest on the API and on neighbours, and those below. While each runs, another workspace
-asks `/healthz` and evaluates, warm and anew. Prints as JSON how long it waited, and for how much of the host's own
-processor time, which is what a blocked event loop costs on a machine that is busy with other things. Exit 1 when a wait
-took over a quarter of a second of it, when an answer of the neighbour was wrong, when the host took over 600 MB or ended
-in disorder, when it did not start again, or when the neighbour's package could not be built afterwards.
+The attacks are those of the selftest on the API and on neighbours, and those below. During each, another workspace requests
+`/healthz` and makes warm and new evaluations. The program prints as JSON how long it waited, and how much processor time the
+host used during a wait, which shows a blocked event loop even on a busy machine. It exits with 1 if a wait took over a
+quarter of a second of that time, if an answer to the neighbour was wrong, if the host took over 600 MB, did not end well or
+did not start again, or if the neighbour's package could not be built afterwards.
 """
 
 import argparse
@@ -40,7 +40,7 @@ from tests.processes import peak_mb, restart_peak
 
 HELD_S: Final = 0.25
 ATTACK_S: Final = 60.0
-TRIES: Final = 2  # tries; while the machine keeps the neighbour from reading an answer, the host continues to work
+TRIES: Final = 2  # attempts; the machine may keep the neighbour from reading an answer while the host continues to work
 ENDED: Final = ("completed", "failed", "cancelled", "paused")
 ONE: Final = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
 FORGED: Final = """
@@ -58,9 +58,9 @@ class Waits:
     """The neighbour's waits and wrong answers during one attack.
 
     Attributes:
-      longest_s: Of a `/healthz`, by the wall clock.
-      held_s: The most processor time that the host's first thread used while one waited.
-      peak_mb: The most memory that the host had.
+      longest_s: Longest wait for `/healthz`, in seconds of clock time.
+      held_s: Highest processor time of the host's first thread during such a wait.
+      peak_mb: Highest memory of the host.
     """
 
     longest_s: float = 0.0
@@ -78,7 +78,7 @@ def loop_s(pid: int) -> float:
 
 @contextmanager
 def neighbour(url: str, key: str, pid: int) -> Iterator[Waits]:
-    """Ask `/healthz` and evaluate as another workspace during the block."""
+    """Request `/healthz` and evaluate as another workspace during the block."""
     waits, over = Waits(), threading.Event()
 
     def call() -> None:
@@ -112,7 +112,7 @@ def neighbour(url: str, key: str, pid: int) -> Iterator[Waits]:
 
 
 def attacked(url: str, attack: Callable[[httpx.Client], None], *, attacker: str, own: str, pid: int) -> Waits:
-    """Run one attack and return what the neighbour met meanwhile."""
+    """Run one attack, and return the neighbour's waits meanwhile."""
     with (
         neighbour(url, own, pid) as waits,
         httpx.Client(base_url=url, headers=bearer(attacker), timeout=ATTACK_S) as client,
@@ -121,7 +121,7 @@ def attacked(url: str, attack: Callable[[httpx.Client], None], *, attacker: str,
         try:
             attack(client)
         except httpx.HTTPError as error:
-            print(repr(error), file=sys.stderr)  # only the neighbour counts
+            print(repr(error), file=sys.stderr)  # the attacker's errors do not count, only the neighbour's
     return waits
 
 
@@ -135,7 +135,7 @@ def follow(client: httpx.Client, job: str) -> None:
 
 
 def large_batch(client: httpx.Client) -> None:
-    """Have forty rows answered with 15 MB each."""
+    """Let forty rows return 15 MB each."""
     code = "def evaluate(i, o, t):\n    return {'score': 1, 'x': 'y' * 15_000_000}\n"
     evaluator = {"code": code, "limits": {"result_kb": 16384}}
     client.post("/v1/evaluate/batch", json={"evaluator": evaluator, "rows": [{"inputs": {}}] * 40})
@@ -174,7 +174,7 @@ def lines_for_the_log(client: httpx.Client) -> None:
 
 
 def odd_numbers(client: httpx.Client) -> None:
-    """Ask with numbers and times at the end of their ranges."""
+    """Send requests with numbers and times at the ends of their ranges."""
     client.post("/v1/datasets?name=odd", content="a\n1\n", headers={"Content-Type": "text/csv"})
     client.get(f"/v1/datasets/odd/rows?first={2**60}")
     client.get("/v1/jobs?before=9999-12-31T23:59:59-14:00")
@@ -182,14 +182,14 @@ def odd_numbers(client: httpx.Client) -> None:
 
 
 def garbage_frames(client: httpx.Client) -> None:
-    """Have a row write 40 MB to each descriptor of its runner."""
+    """Let a row write 40 MB to each descriptor of its runner."""
     limits = {"result_kb": 1024, "memory_mb": 1024, "timeout_s": 20}
     evaluator = {"code": FORGED, "language": "javascript", "limits": limits}
     client.post("/v1/evaluate", json={"evaluator": evaluator})
 
 
 def package(client: httpx.Client, pin: str, language: str = "python") -> None:
-    """Have a hostile package installed."""
+    """Let the host install a hostile package."""
     name = pin.partition("=")[0].partition("@")[0]
     code = {
         "python": f"import {name}\n{ONE}",
@@ -215,7 +215,7 @@ OWN: Final[dict[str, Callable[[httpx.Client], None]]] = {
 
 
 def reproductions() -> dict[str, Callable[[httpx.Client], None]]:
-    """Return every attack by its name, as a function that its caller runs."""
+    """Return every attack by its name, as a function that runs it."""
     on_host = {name: partial(send, requests=requests, follow=follow) for name, requests in load_requests().items()}
     hostile = {
         one.name: partial(evaluate, attack=one) for one in load_attacks() if one.safe and one.group is Group.NEIGHBOURS
@@ -236,8 +236,7 @@ def publish(index: Index) -> None:
 def reproduce(
     folder: Path, *, backend: str = "bubblewrap", ordinary: bool = False, only: list[str] | None = None
 ) -> dict[str, Any]:
-    """Run the attacks and return `attacks` (by name, the waits of the neighbour and the memory of the host), and
-    `wrong`."""
+    """Run the attacks and return `attacks` (by name, the neighbour's waits and the host's memory) and `wrong`."""
     attacks = {name: one for name, one in reproductions().items() if not only or name in only}
     found: dict[str, Waits] = {}
     with Index() as index:
@@ -278,7 +277,7 @@ def reproduce(
 
 
 def main() -> int:
-    """Run them and print what came of it."""
+    """Run the attacks, print the outcome, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backend", choices=BACKENDS, default="bubblewrap")
     parser.add_argument("--ordinary", action="store_true", help="the host runs as a user without rights")

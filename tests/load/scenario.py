@@ -39,13 +39,13 @@ class Outcome:
 def run_load(
     folder: Path, *, backend: str, callers: int, seconds: float, environment: dict[str, str], ordinary: bool = False
 ) -> Outcome:
-    """Start a host, load it, let it come to rest and stop it.
+    """Start a host, put it under load, let it come to rest, and stop it.
 
-    One workspace floods it with half of the callers, three share the rest (a third of all their calls is hostile), and
-    one has two callers with good programs only: what they feel of it is what fairness is for.
+    One workspace floods the host with half of the callers, three share the others (a third of all these calls are
+    hostile), and one has two callers with only good programs, whose times show whether the host is fair.
 
     Raises:
-      AssertionError: something is left of the host.
+      AssertionError: something of the host is left behind.
     """
     data = folder / "data"
     if not data.is_dir():
@@ -108,7 +108,7 @@ def _until_at_rest(server: Server) -> None:
 
 
 def _descriptors_at_rest(server: Server, wanted: int) -> int:
-    """Return how many are open once the connections of the callers are gone."""
+    """Return how many descriptors the host has open once the callers' connections are closed."""
     until = time.monotonic() + 15
     while (found := descriptors(server.process.pid)) > wanted and time.monotonic() < until:
         time.sleep(0.2)

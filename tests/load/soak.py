@@ -1,9 +1,9 @@
-"""`python -m tests.load.soak --minutes 10`: one workspace attacks without a pause while another evaluates.
+"""`python -m tests.load.soak --minutes 10`: one workspace attacks all the time while another evaluates.
 
-The attacks are those of the selftest on the API, on neighbours and on the processor, and traces that are never whole. Prints the
-neighbour's answers and times, quiet and under attack, and the host's peak memory, as JSON. Exit 1 when an answer of the neighbour was
-wrong or refused, when its p95 under attack is over five times its quiet one, when the host took over 600 MB, or did not end well; the
-last line says which.
+The attacks are those of the selftest on the API, on neighbours and on the processor, and traces that are never complete. The program prints
+as JSON the neighbour's answers and times, without and under attack, and the host's peak memory. It exits with 1 if an answer to the neighbour
+was wrong or refused, if its p95 under attack is over five times that without, or if the host took over 600 MB or did not end well; the last
+line says which.
 """
 
 import argparse
@@ -47,11 +47,11 @@ ATTACKERS: Final = 3
 P95_RATIO: Final = 5.0
 PEAK_MB: Final = 600
 PAUSE_S: Final = 0.05
-ATTACK_S: Final = 120.0  # seconds for the requests that are under way at the end
+ATTACK_S: Final = 120.0  # seconds for requests that are still under way at the end
 EVALUATORS: Final = 5
 TRACES: Final = 2000
 FAULTS: Final = re.compile("^(ERROR|Traceback)", re.MULTILINE)
-LOGGED: Final = 3000  # characters of the log that are shown from each of these on
+LOGGED: Final = 3000  # how many characters of the log to show from each error on
 CODE: Final = "def evaluate(inputs, outputs, trace):\n    return inputs['x'] / 1000  # {number}\n"
 GROUPS: Final = frozenset({Group.NEIGHBOURS, Group.CPU, Group.MEMORY})
 
@@ -62,11 +62,11 @@ class Calls:
 
     seconds: list[float] = field(default_factory=list)
     answers: Counter[str] = field(default_factory=Counter)
-    # milliseconds of each part of `timing_ms`, and of the rest of a call
+    # milliseconds of each part in `timing_ms`, and of the rest of a call
     parts: dict[str, list[float]] = field(default_factory=dict)
 
     def note(self, seconds: float, answer: httpx.Response) -> None:
-        """Note how long an answer took, and what for."""
+        """Record how long an answer took, and for which parts of the call."""
         self.seconds.append(seconds)
         timing = answer.json()["timing_ms"] if answer.is_success else {"total": 0.0}
         for name, value in {**timing, "around": 1000 * seconds - timing["total"]}.items():
@@ -86,7 +86,7 @@ class Calls:
 
 
 def neighbour(url: str, key: str, until: float) -> Calls:
-    """Evaluate and ask `/healthz` in turn until a time; return the answers."""
+    """Evaluate and request `/healthz` in turn until a time; return the answers."""
     calls = Calls()
     with httpx.Client(base_url=url, headers=bearer(key), timeout=60) as client:
         for number in itertools.count():
@@ -111,11 +111,11 @@ def neighbour(url: str, key: str, until: float) -> Calls:
 def attack_together(
     url: str, key: str, begun: Event, stop: Event, seed: int, told: "SimpleQueue[Counter[str]]"
 ) -> None:
-    """Attack from several threads until told to stop; then tell how often each attack was sent.
+    """Attack from several threads until told to stop; then report how often each attack was sent.
 
-    In a process of its own: making large bodies would keep the neighbour's thread from measuring.
+    This runs in a separate process, because making large bodies would delay the neighbour's measurements.
     """
-    os.setsid()  # runs beside the neighbour, not as a part of it
+    os.setsid()  # a separate session, so that the kernel does not schedule it as part of the neighbour
     sent = Counter[str]()
     threads = [threading.Thread(target=attack, args=(url, key, begun, stop, seed + n, sent)) for n in range(ATTACKERS)]
     for thread in threads:
@@ -156,7 +156,7 @@ def evaluate(client: httpx.Client, attack: Attack) -> None:
 
 
 def send_traces(client: httpx.Client) -> None:
-    """Send many traces whose root never comes."""
+    """Send many traces whose root never arrives."""
     client.post("/v1/evaluators?force=true", json={"name": "tr", "code": CODE})
     first = random.randrange(1 << 60)
     spans = [{"traceId": f"{first + n:032x}", "spanId": f"{n:016x}", "parentSpanId": "f" * 16} for n in range(TRACES)]
@@ -169,7 +169,7 @@ def send(
     *,
     follow: Callable[[httpx.Client, str], None] = lambda *_: None,
 ) -> None:
-    """Send the requests of an attack; `follow` is called with each job of a request that asks for it."""
+    """Send the requests of an attack; `follow` is called with each job that a request says to follow."""
     job = ""
     for request in requests:
         content, headers = request.encoded()
@@ -221,15 +221,15 @@ def serving(
     npm_registry: str | None = None,
     keys: tuple[str, str] | None = None,
 ) -> Iterator[tuple[Server, str, str]]:
-    """Run a host, perhaps as a user without rights; yield it with the keys of an attacker and of its neighbour.
+    """Run a host, perhaps as an ordinary user; yield it with the keys of an attacker and of its neighbour.
 
     Args:
-      folder: Its data directory and log are made here, unless `keys` are of a host that ran here before.
-      index: Where it installs Python packages from.
-      backend: Its sandbox.
-      ordinary: Run it as a user without rights.
-      npm_registry: Where it installs npm packages from.
-      keys: Of a host that ran in this folder before.
+      folder: Folder for data directory and log; with `keys`, those of the earlier host are used.
+      index: Index for Python packages.
+      backend: Backend of its sandboxes.
+      ordinary: Whether the host runs as an ordinary user.
+      npm_registry: Registry for npm packages.
+      keys: Keys of a host that ran in this folder before.
     """
     data, url = folder / "data", f"sqlite:///{folder / 'data' / 'host.db'}"
     if keys is None:
@@ -244,7 +244,8 @@ def serving(
         **({"EVALUATOR_HOST_NPM_REGISTRY": npm_registry} if npm_registry else {}),
         **({"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {}),
     }
-    command = ["setsid", *COMMAND]  # a session of its own, which the kernel weighs beside those of its callers
+    # a separate session, to which the kernel gives the same weight as to those of its callers
+    command = ["setsid", *COMMAND]
     if ordinary:
         for path in (data, *data.rglob("*")):
             os.chown(path, UID, UID)
@@ -262,7 +263,7 @@ def soak(
     """Return the measured values: `quiet`, `attacked`, `p95_ratio`, `peak_mb`, `attacks`, and `wrong`, the findings."""
     with package_index() as index, serving(folder, index, backend=backend, ordinary=ordinary) as (server, *keys):
         attacker, own = keys
-        neighbour(server.url, own, time.monotonic() + 5)  # makes the evaluators warm
+        neighbour(server.url, own, time.monotonic() + 5)  # first make the evaluators warm
         quiet = neighbour(server.url, own, time.monotonic() + 6 * minutes).report()
         with attacked(server.url, attacker, seed) as sent:
             busy = neighbour(server.url, own, time.monotonic() + 60 * minutes).report()

@@ -1,6 +1,6 @@
-"""Some seconds of what `python -m tests.load` does in five: a thousand callers at once, a third of their calls hostile.
+"""Some seconds of the load test, for which `python -m tests.load` takes minutes: a thousand callers, a third of the calls hostile.
 
-And some of the soak, in which one workspace does nothing but attack.
+A part of the soak, in which one workspace only attacks, runs here too.
 """
 
 from pathlib import Path
@@ -41,7 +41,7 @@ def test_a_workspace_that_attacks_changes_no_answer_of_another() -> None:
 
 
 def test_reproduced_attacks_leave_the_neighbour_and_the_next_start_alone() -> None:
-    """A few of those that `python -m tests.load.reproductions` runs; the selftest and other tests have most of them."""
+    """A few of the attacks in `python -m tests.load.reproductions`; the selftest and other tests have most of them."""
     with temporary_folder(None, "reproductions-") as folder:
         found = reproduce(folder, ordinary=True, only=["odd-numbers", "lines-for-the-log", "package-of-nested-folders"])
     assert found["wrong"] == []

@@ -1,4 +1,4 @@
-"""What rows, calls and starts cost in rows of a bare fork, by processor time, beside what they cost when last measured."""
+"""Compares the processor time of rows, calls and starts, relative to a bare fork, with the values that were measured last."""
 
 import pytest
 

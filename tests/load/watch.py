@@ -12,8 +12,8 @@ _EVERY_S = 0.5
 
 
 def descriptors(pid: int) -> int:
-    """Return how many descriptors a process has open, without those of its database, for which a pool keeps a few
-    connections."""
+    """Return how many descriptors a process has open, without those of its database, since a pool keeps a few connections
+    to it."""
     found = 0
     for entry in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):
@@ -23,7 +23,7 @@ def descriptors(pid: int) -> int:
 
 @dataclass(slots=True)
 class Watch:
-    """Of one process; `run` takes samples until cancelled."""
+    """Watches one process; `run` takes samples until cancelled."""
 
     pid: int
     memory_mb: list[float] = field(default_factory=list)
@@ -40,6 +40,6 @@ class Watch:
 
     @property
     def grown_mb(self) -> float:
-        """Return the growth in MB from the second fifth of the time, when everything is warm, to the last one."""
+        """Return the growth in MB from the second fifth of the time, when everything is warm, to the last fifth."""
         fifth = max(1, len(self.memory_mb) // 5)
         return median(self.memory_mb[-fifth:]) - median(self.memory_mb[fifth : 2 * fifth] or self.memory_mb)

@@ -1,4 +1,4 @@
-"""The corpus of legacy evaluators: the new code of each, and the messages about it."""
+"""The corpus of legacy evaluators, with the new code for each and the messages about it."""
 
 import json
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ SUFFIXES = {Language.PYTHON: "py", Language.JAVASCRIPT: "js", Language.TYPESCRIP
 class Case:
     """One legacy evaluator.
 
-    `outcome` is a verdict, or `refused` or `current`; `after` is the new code, None when there is none; `unresolved` holds
-    lines and messages.
+    `outcome` is a verdict, or `refused` or `current`; `after` is the new code, if there is any; `unresolved` has lines and
+    messages.
     """
 
     name: str

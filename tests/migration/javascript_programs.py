@@ -1,6 +1,6 @@
-"""Legacy JavaScript evaluators put together at random, names in each other's way on purpose.
+"""Generates random legacy JavaScript evaluators, whose names collide on purpose.
 
-None compares the ground truth with the same column of the inputs: those were two equal objects, and are one now.
+No program compares the ground truth with the same column of the inputs: these used to be two equal objects, and are now one.
 """
 
 from hypothesis import strategies as st
@@ -33,7 +33,7 @@ class _Maker:
         self._parameters = parameters
 
     def name(self) -> str:
-        """Return a name, mostly of a parameter, so that programs do something."""
+        """Return a name, mostly that of a parameter, so that programs do something."""
         return self._draw(st.sampled_from((*self._parameters, *self._parameters[2:], *self._parameters[2:])))
 
     def expression(self, depth: int) -> str:

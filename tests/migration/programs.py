@@ -1,4 +1,4 @@
-"""Legacy Python evaluators put together at random, names in each other's way on purpose."""
+"""Generates random legacy Python evaluators, whose names collide on purpose."""
 
 from hypothesis import strategies as st
 
@@ -40,7 +40,7 @@ class _Maker:
         self._parameters = parameters
 
     def name(self) -> str:
-        """Return a name, mostly of a parameter, so that programs do something."""
+        """Return a name, mostly that of a parameter, so that programs do something."""
         return self._draw(st.sampled_from((*self._parameters, *self._parameters[2:], *self._parameters[3:], *NAMES)))
 
     def any_name(self) -> str:

@@ -1,4 +1,4 @@
-"""Code that is written for another contract is not rewritten: it runs as it is, and the answer names that contract."""
+"""Code for another contract is not rewritten: it runs as it is, and the answer names that contract."""
 
 from textwrap import dedent
 

@@ -20,11 +20,12 @@ from evaluator_host.types.proof import Verdict
 from tests.migration.corpus import ALL, Case, cases
 
 AT_ONCE = 4
-SHARE = 15  # a proof starts two sandboxes, so `make test` proves one program in this many and `make test-all` each
+# `make test` proves one program in this many, since a proof starts two sandboxes; `make test-all` proves all
+SHARE = 15
 _PROVEN = [one for one in ALL if one.outcome == "proven"]
 _FILES = [
     one for one in _PROVEN if "\r" in one.before
-]  # line ends are as they were read, before the program is rewritten
+]  # without programs that differ from their files only in line ends
 IN_SANDBOXES = [one for one in ALL if one.outcome != "proven" or one in (*_PROVEN[::SHARE], *_FILES)]
 _OTHERS = [one for one in ALL if one not in IN_SANDBOXES]
 
@@ -45,7 +46,7 @@ async def migrate_all(host: Service, chosen: list[Case]) -> dict[tuple[Language,
 
 @pytest.fixture(scope="module")
 async def migrated(host: Service) -> dict[tuple[Language, str], Migration]:
-    """The programs that are proven in every run."""
+    """The migrations of those programs that every run proves."""
     return await migrate_all(host, IN_SANDBOXES)
 
 
@@ -83,7 +84,7 @@ def judge(case: Case, migration: Migration) -> None:
     assert migration.proof is not None
     assert migration.proof.verdict.value == case.outcome, migration.proof.text
     if migration.proof.verdict is Verdict.PROVEN:
-        assert migration.proof.scored > migration.proof.rows / 3  # failures alone would prove little
+        assert migration.proof.scored > migration.proof.rows / 3  # rows that only fail would prove little
         assert migration.proof.generated
 
 
@@ -108,12 +109,12 @@ def test_what_was_formatted_stays_formatted(tmp_path: Path) -> None:
         (before / case.name).write_bytes(case.before.encode())
         (after / case.name).write_bytes((case.after or "").encode())
     assert len(python) - len(unformatted(before)) > 30
-    # programs whose lines became longer than the limit
+    # only in these programs, lines became longer than the limit
     assert unformatted(after) - unformatted(before) == {"long_lines.py", "recursive.py"}
 
 
 def unformatted(folder: Path) -> set[str]:
-    """Return the names of files that the formatter would change, by its standard settings."""
+    """Return the names of files that the formatter would change with its standard settings."""
     ran = subprocess.run(
         [sys.executable, "-m", "ruff", "format", "--check", "--isolated", folder], capture_output=True, text=True
     )

@@ -1,4 +1,4 @@
-"""Two hundred legacy evaluators of other kinds than the corpus: each is rewritten or adapted, with a proof."""
+"""Two hundred legacy evaluators of other kinds than in the corpus: each is rewritten or adapted, with a proof."""
 
 import asyncio
 import re
@@ -15,7 +15,7 @@ from evaluator_host.types.proof import Verdict
 from tests.migration.corpus import FOLDER
 
 AT_ONCE = 3
-SHARE = 24  # `make test` proves one program in this many, `make test-all` each
+SHARE = 24  # `make test` proves one program in this many, `make test-all` all
 
 
 def kinds() -> list[tuple[Language, str, str]]:

@@ -1,4 +1,4 @@
-"""No rewrite changes a score silently: programs put together at random return what they returned, or are refused."""
+"""No rewrite changes a score silently: random programs return the same as before, or are refused."""
 
 import ast
 import copy
@@ -39,9 +39,9 @@ def test_what_is_rewritten_returns_the_same(code: str, output: Any, truth: Any, 
 
 
 def outcome(code: str, arguments: tuple[Any, ...]) -> Any:
-    """Return the value that a program of ours returns, in a form that can be compared; None when it raises.
+    """Return the value that a generated program returns, in a form that can be compared; None if the program raises an error.
 
-    Text counts as the number in it, as it does for the legacy contract.
+    A string counts as the number in it, as in the legacy contract.
     """
     namespace: dict[str, Any] = {}
     try:

@@ -1,4 +1,4 @@
-"""No JavaScript rewrite changes a score silently: random programs return what they returned, or are refused."""
+"""No JavaScript rewrite changes a score silently: random programs return the same as before, or are refused."""
 
 import json
 import subprocess
@@ -36,7 +36,7 @@ console.log(JSON.stringify(cases.map(([old, next, inputs, output, truth]) => [
 
 
 @bounded(6, shrink=False)
-# large lists, because each takes a process of node
+# large lists, because each list takes a process of Node
 @given(st.lists(st.tuples(programs(), ROWS), min_size=20, max_size=30))
 def test_what_is_rewritten_returns_the_same(drawn: list[tuple[str, tuple[Any, Any, Any]]]) -> None:
     cases = []
@@ -71,7 +71,7 @@ def test_the_comparison_sees_a_difference() -> None:
 
 
 def outcomes(cases: list[tuple[Any, ...]]) -> list[list[str | None]]:
-    """Return the values that the old and the new program of each case return, as JSON; None for one that throws."""
+    """Return the values that the old and the new program of each case return, as JSON; None for a program that throws."""
     ran = subprocess.run(
         [node_path(), "-e", RUN], input=json.dumps(cases), capture_output=True, text=True, timeout=60, check=True
     )

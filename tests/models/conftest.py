@@ -24,7 +24,7 @@ PRICES = {"model": "real-name", "key": KEY, "input_price": 1000, "output_price":
 
 @dataclass(frozen=True)
 class Granting:
-    """A service that grants the models `judge` and `claude`, and what is behind it."""
+    """A service that grants the models `judge` and `claude`, with the objects behind it."""
 
     service: Service
     models: Judges
@@ -39,7 +39,7 @@ class Granting:
         replay: Replay = Replay.OFF,
         meter: Meter | None = None,
     ) -> EvaluationResult:
-        """Return the result of one row; an evaluator given as code alone is granted `judge`."""
+        """Score one row and return the result; an evaluator given as code alone is granted `judge`."""
         given = Evaluator(evaluator, models=("judge",)) if isinstance(evaluator, str) else evaluator
         return await self.service.evaluate(given, Row({}, outputs), caller=Caller(terms=ModelTerms(replay, meter)))
 
@@ -60,7 +60,7 @@ async def granting(
 
 @pytest.fixture(scope="session")
 async def granted(provider: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Granting]:
-    """The same on bubblewrap only, for what the host does in the same way on both backends."""
+    """Such a service on bubblewrap only, for tests of what the host does in the same way on both backends."""
     async with granting_on("bubblewrap", provider, tmp_path_factory.mktemp("granted")) as made:
         yield made
 

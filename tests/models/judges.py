@@ -71,11 +71,11 @@ def evaluate(inputs, outputs, trace):
     found = {{name: asyncio.run(score) if inspect.isawaitable(score) else score for name, score in found.items()}}
     return {{"score": min(one["score"] if isinstance(one, dict) else one for one in found.values()), "reason": str(found)}}
 """
-"""All judges of `PYTHON` in one."""
+"""Code with all judges of `PYTHON` in one program."""
 
 
 def python_judge(name: str) -> Evaluator:
-    """Return a judge of `PYTHON`, or all (`every`), granted both models."""
+    """Return a judge of `PYTHON` (or with `every` all), granted both models."""
     return Evaluator(
         EVERY if name == "every" else PYTHON[name], packages=PACKAGES, limits=_LIMITS, models=("judge", "claude")
     )

@@ -1,4 +1,4 @@
-"""Thirty judges as people write them, with the clients that they use. The provider's answers say `4 of 5` of each."""
+"""Thirty judges as people write them, with the clients that they use. The provider's answers give each `4 of 5`."""
 
 PYTHON = {
     "chat": """

@@ -23,8 +23,8 @@ from tests.ordinary_user import run_as_ordinary_user
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
 OVER_DOCKER = {"openai": ("openai==3.3.0",)}
-"""Clients tried over Docker. All work alike on both backends, so one that streams is enough to show that the connection
-works."""
+"""Clients that are tried with Docker. All work in the same way on both backends, so one that streams is enough to show that
+the connection works."""
 ASK = """
 import json, os, urllib.error, urllib.request
 
@@ -78,7 +78,7 @@ _BODY = json.dumps({"model": "judge", "messages": [{"role": "user", "content": "
     indirect=["granting"],
 )
 async def test_real_clients_work_unchanged(granting: Granting, name: str) -> None:
-    """Each key header is used once; all clients are in the test of recorded answers, others in test_pasted_judges.py."""
+    """One client for each header with a key; the test of recorded answers has all clients, test_pasted_judges.py has others."""
     judge = python_judge(name)
     if granting.service.pool.backend.name == "docker":
         judge = replace(judge, packages=OVER_DOCKER[name])
@@ -101,8 +101,8 @@ async def test_real_clients_work_unchanged(granting: Granting, name: str) -> Non
 )
 @pytest.mark.long
 async def test_a_required_recording_gives_the_same_scores_without_the_provider(granting: Granting, name: str) -> None:
-    """Tried with every real client of Python and that of Node; over Docker with JavaScript, and with Python for a
-    provider that is gone (below)."""
+    """This runs with every real Python client and with Node's; with Docker only in JavaScript, and below in Python for a
+    provider that is gone."""
     judge = node_judge("openai" if name == "node" else name) if name in ("node", "fetch") else python_judge(name)
     judge = replace(judge, models=("judge=recorded", "claude=recorded-claude"))
     models = ModelService(granting.service.settings, granting.store)

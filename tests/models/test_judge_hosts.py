@@ -1,4 +1,4 @@
-"""Which hosts evaluators may ask for models: the operator's setting, and what the person at the machine allowed."""
+"""Which hosts evaluators may ask for models: those in the operator's setting, and those that the machine's user allowed."""
 
 from collections.abc import Awaitable
 from pathlib import Path
@@ -23,7 +23,7 @@ URL = "https://api.example.com/v1"
 
 
 async def hint_of(asked: Awaitable[None]) -> str:
-    """Return the hint of a refusal."""
+    """Await a request that must be refused, and return the hint."""
     with pytest.raises(InvalidRequest, match=r"may not ask api\.example\.com") as raised:
         await asked
     return str(raised.value.problems[0].hint)
@@ -81,7 +81,7 @@ class TestOnAFreshHost:
         refused = fresh.client.post("/v1/models", json=body)
         assert refused.status_code == 422
         assert "allow_host" in refused.json()["errors"][0]["hint"]
-        assert fresh.client.get("/v1/secrets").json() == []  # a refused request leaves nothing behind
+        assert fresh.client.get("/v1/secrets").json() == []  # a refused request must leave nothing behind
         for headers in (
             {"Origin": "http://evil.example"},
             {"Origin": "null"},
@@ -94,7 +94,8 @@ class TestOnAFreshHost:
 
         asks = {**body, "allow_host": True}
         refused_ones = (
-            fresh.client.post("/v1/models", json={**asks, "secret": "other"}),  # a key and a secret in one request
+            # refused, because the request has both a key and a secret
+            fresh.client.post("/v1/models", json={**asks, "secret": "other"}),
             fresh.client.post("/v1/models", json={**asks, "key": None, "secret": "absent"}),
             fresh.client.patch("/v1/models/absent", json={"url": provider.url, "allow_host": True}),
         )
@@ -111,7 +112,8 @@ class TestOnAFreshHost:
             again = fresh.client.post("/v1/models", json={**asks, "model": "other"})
             assert again.json()["errors"][0]["message"] == "there is a secret judge already"
             host = client.models.hosts().hosts[0]
-            assert host in command(fresh, "models", "hosts")  # the refused request did not allow it first
+            # the host was allowed before, so the refused request must not forbid it
+            assert host in command(fresh, "models", "hosts")
             client.models.forbid_host(host)
             with pytest.raises(NotFound, match="was not allowed"):
                 client.models.forbid_host(host)

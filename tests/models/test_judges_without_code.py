@@ -104,13 +104,13 @@ class TestOnAHost:
             assert (estimate.rows, estimate.sampled, estimate.failed, estimate.usage.requests) == (5, 2, 0, 5)
             assert estimate.over == ("the job may ask models 2 times, and would ask about 5 times",)
             part = client.jobs.estimate(["polite"], ROWS, rows=2, shard="1/2", **options)
-            assert (part.rows, part.sampled) == (2, 2)  # the sample is from all rows, the total from the shard
+            assert (part.rows, part.sampled) == (2, 2)  # the sample is taken from all rows, the total from the shard
             assert client.jobs.all() == []
             job = client.jobs.wait(client.jobs.create(["polite"], ROWS, **options).id)
             assert job.status is JobStatus.COMPLETED
             usage = client.jobs.results(job.id).evaluators[0].usage
             assert usage is not None
-            # three requests to models, of which the estimate had recorded two
+            # three requests, two of which the estimate had already recorded
             assert (usage.requests, usage.replayed) == (3, 2)
             found = client.jobs.agreement(job.id, label="human")[0]
             assert (found.rows, found.unlabelled, found.accuracy) == (5, 0, 0.8)
@@ -133,7 +133,7 @@ class TestOnAHost:
             assert outside.error is not None
             assert "no score (1 to 5)" in outside.error.message
             plain = Evaluator("", judge={**form, "model": "claude"})
-            said = client.evaluate(plain, outputs="hello")  # the Anthropic server of these tests answers in prose
+            said = client.evaluate(plain, outputs="hello")  # this model answers in prose, not with JSON
             assert said.error is not None
             assert "answer to Rate" in said.error.message
             assert provider.bodies[-1]["max_tokens"] == 1024
@@ -175,7 +175,7 @@ class TestOnAHost:
 
 
 def test_agreement_is_counted_by_class() -> None:
-    # Cohen 1960, table 1: kappa .492 of 200 cases
+    # from Cohen 1960, table 1: kappa is .492 for 200 cases
     table = {("1", "1"): 88, ("1", "2"): 14, ("1", "3"): 18, ("2", "1"): 10, ("2", "2"): 40, ("2", "3"): 10}
     table |= {("3", "1"): 2, ("3", "2"): 6, ("3", "3"): 12}
     found = agreement("e", "human", Counter(table), unlabelled=3)
@@ -201,14 +201,14 @@ def test_rows_have_classes() -> None:
     assert judged_as(1, result) == ("1", "0.75")
     assert judged_as("good", {**result, "label": "bad"}) == ("good", "bad")
     assert judged_as(None, result) is None
-    assert judged_as("good", result) is None  # a score does not answer a question with choices
+    assert judged_as("good", result) is None  # a score cannot be compared with a choice
     assert judged_as("1", result) == ("1", "0.75")
 
 
 @pytest.mark.parametrize(
     ("human", "result", "classes"),
     [
-        ("1.0", {"score": 1}, ("1", "1")),  # as pandas writes a column of integers with gaps
+        ("1.0", {"score": 1}, ("1", "1")),  # pandas writes integers like this if a column has gaps
         ("01", {"score": 1.0}, ("1", "1")),
         ("1,0", {"score": 1}, None),
         ("nan", {"score": 1}, None),

@@ -118,7 +118,7 @@ def evaluate(inputs, outputs, trace):
 
 @dataclass(frozen=True)
 class Reaching:
-    """A service that grants hosts, and what is behind it."""
+    """A service that grants hosts, with the objects behind it."""
 
     service: Service
     models: Judges
@@ -126,8 +126,7 @@ class Reaching:
     web: WebServers
 
     async def score(self, evaluator: Evaluator | str, outputs: object = "", **inputs: object) -> EvaluationResult:
-        """Return the result of one row; an evaluator given as code alone may reach the plain server and the one with
-        TLS."""
+        """Score one row and return the result; an evaluator given as code alone may reach both servers, without and with TLS."""
         given = Evaluator(evaluator) if isinstance(evaluator, str) else evaluator
         hosts = given.network or tuple(f"api.test:{port}" for port in (self.web.http, self.web.https, self.web.silent))
         told = {"http": self.web.http, "https": self.web.https, "ca": self.web.ca, **inputs}
@@ -150,7 +149,7 @@ async def reaching(
 
 @pytest.fixture(scope="module")
 async def reached(web: WebServers, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Reaching]:
-    """The same on bubblewrap only, for what the host does in the same way on both backends."""
+    """Such a service on bubblewrap only, for tests of what the host does in the same way on both backends."""
     async with reaching_on("bubblewrap", web, tmp_path_factory.mktemp("reached")) as made:
         yield made
 
@@ -269,7 +268,7 @@ ANSWERS = {
 
 
 def resident_mb() -> float:
-    """Return the memory of this process, in which the host runs."""
+    """Return the mmemory of this process, in which the host runs."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / (1 << 20)
 
 
@@ -288,7 +287,7 @@ class TestWhatMustNotBePossible:
 
     @pytest.mark.parametrize("name", FLOODS)
     async def test_what_nobody_reads_is_not_kept(self, reached: Reaching, name: str) -> None:
-        """Bytes that a row sends and the host does not need end the connection; they neither fill memory nor wait."""
+        """If a row sends bytes that the host does not need, the connection ends; they do not stay in memory."""
         web = reached.web
         outputs = [part.format(http=web.http, silent=web.silent) for part in FLOODS[name]]
         calm = Evaluator("def evaluate(inputs, outputs, trace):\n    return 1.0\n")
@@ -297,7 +296,7 @@ class TestWhatMustNotBePossible:
         flood = asyncio.create_task(reached.score(Evaluator(FLOOD, limits=Limits(timeout_s=30)), outputs))
         most_mb, slowest_s = before_mb, 0.0
         while not flood.done():
-            began = time.process_time()  # processor time of the host too, which runs in this process
+            began = time.process_time()  # includes the host's processor time, since the host runs in this process
             assert (await reached.service.evaluate(calm, Row(), caller=Caller("neighbour"))).score == 1.0
             slowest_s = max(slowest_s, time.process_time() - began)
             most_mb = max(most_mb, resident_mb())
@@ -310,7 +309,7 @@ class TestWhatMustNotBePossible:
         assert result.usage.network_bytes < 4 << 20
 
     async def test_an_upload_in_a_tunnel_counts_once(self, reached: Reaching) -> None:
-        web, size = reached.web, 1_500_000  # bytes of the request; a row may exchange 2 MB
+        web, size = reached.web, 1_500_000  # size of the request in bytes; a row may exchange 2 MB
         head = f"POST /up HTTP/1.1\r\nHost: api.test:{web.http}\r\nContent-Length: {size}\r\n\r\n"
         code = RAW.replace("part.encode()", f"part.encode() + b'x' * ({size} if part.startswith('POST') else 0)")
         result = await reached.score(code, [_CONNECT.format(to=f"api.test:{web.http}"), head])
@@ -377,7 +376,7 @@ class TestWhatMustNotBePossible:
             tunnelled = [_CONNECT.format(to=to), inner]
             for sent in (inner.replace("GET /", f"GET http://{to}/"), tunnelled):
                 result = await reached.score(Evaluator(RAW, network=(to,)), sent)
-                began = "200 OK" in ANSWERS[name].decode("latin-1")  # the head of the answer has been passed on
+                began = "200 OK" in ANSWERS[name].decode("latin-1")  # then the head of the response has been passed on
                 assert began or ("502" in result.reason and "bad_answer" in result.reason)
                 assert "the host has a fault" not in result.reason
         assert not caplog.records
@@ -393,7 +392,7 @@ class TestWhatMustNotBePossible:
         assert "504" in result.reason
         assert "model_wait_exceeded" in result.reason
         result = await reached.score(evaluator, _CONNECT.format(to=f"api.test:{web.http}"), timeout=20)
-        assert result.error is not None  # nothing is asked through the tunnel, so the time is the row's own
+        assert result.error is not None  # nothing is requested through the tunnel, so the row itself ran out of time
         assert result.error.code is ErrorCode.TIMEOUT
 
     async def test_nothing_is_reached_without_a_grant_or_after_the_row(self, reached: Reaching) -> None:
@@ -467,8 +466,8 @@ class TestSecrets:
 
 
 async def test_clients_connect_to_the_addresses_that_they_are_given(web: WebServers, tmp_path: Path) -> None:
-    """TLS and the Host header keep the name. An upgrade of httpx could lose this, since it has no public interface for
-    it."""
+    """TLS and the Host header still use the name. An upgrade of httpx could break this, since there is no public interface
+    for it."""
     (tmp_path / "ca.pem").write_text(web.ca)
     looked_up: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Each door to an operator's models, secrets and hosts, tried by a workspace that may use them and by one that may not."""
+"""Each way to an operator's models, secrets and hosts, tried by a workspace that may use them and by one that may not."""
 
 import ast
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -37,7 +37,7 @@ def provider() -> Iterator[ModelServer]:
 
 
 class Doors:
-    """A database with the workspaces alpha and beta, and each way to a model of the operator's."""
+    """A database with the workspaces alpha and beta, and each way to one of the operator's models."""
 
     def __init__(self, store: Store, judges: Judges, ids: dict[str, str]) -> None:
         self.judges, self.ids = judges, ids
@@ -47,7 +47,7 @@ class Doors:
         self.nemo = Models(entities, Namespaces(entities), self.directory.operator)
 
     async def ask(self, workspace: str, name: str = NAME, **changes: Any) -> Any:
-        """Return the answer to a judge's request to a model that it names by reference."""
+        """Return the answer to a judge that names a model by reference."""
         request = {"messages": [{"role": "user", "content": f"asked by {workspace}"}]}
         fields = {"url": f"ref://{name}", "secret": None, "retries": 0, "timeout_s": 5.0, **changes}
         return await self.judges.answer(Ask("1", model=name, request=request, **fields), self.ids[workspace])
@@ -236,16 +236,16 @@ async def test_secrets_and_hosts_are_for_the_workspaces_that_the_operator_names(
 
 
 def test_one_module_reads_what_the_operator_grants() -> None:
-    """A door that read such a setting by itself would not check the workspace."""
+    """If another module read such a setting, it would not check the workspace."""
     granting, doors = {"models", "code_secrets", "network_hosts"}, set()
     for file in SOURCES.rglob("*.py"):
         text = file.read_text()
         if not any(f"settings.{name}" in text for name in granting):
-            continue  # to parse all files takes seconds
+            continue  # skipped, because parsing all files would take seconds
         for node in ast.walk(ast.parse(text)):
             of = node.value if isinstance(node, ast.Attribute) else None
             name = of.attr if isinstance(of, ast.Attribute) else of.id if isinstance(of, ast.Name) else ""
             if isinstance(node, ast.Attribute) and node.attr in granting and name.lstrip("_") == "settings":
                 doors.add(str(file.relative_to(SOURCES)))
-    # The command line only asks whether there are any, before it loads the code that asks models.
+    # the second module only checks whether there are any, before the command line loads the code that calls models
     assert doors == {"platform/models/gateway/operator_grants.py", "platform/evaluators/evaluation_service.py"}

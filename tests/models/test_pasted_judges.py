@@ -1,4 +1,4 @@
-"""Judges as people write them run as pasted: each with its own client, its own names of models."""
+"""Judges as people write them run unchanged, each with its own client and its own names of models."""
 
 import asyncio
 import json
@@ -21,9 +21,9 @@ _PINS = (*PACKAGES, "requests==2.34.2", "tenacity==9.2.1")
 _MODELS = ("*=judge", "claude", "claude-sonnet-4-5=claude", "claude-haiku-4-5=claude")
 
 
-AS_THEY_ARE = ("anthropic async",)  # the cases of the contracts test what a judge may return
-# The clients take seconds to import, so all others run in one process that does so once, each in a namespace of its
-# own.
+# run without changes; what judges may return is tested by the cases of the contracts
+AS_THEY_ARE = ("anthropic async",)
+# All others run in one process, each in its own namespace, because importing the clients takes seconds.
 TOGETHER = """
 import asyncio, inspect, json
 

@@ -1,4 +1,4 @@
-"""Asserts of promptfoo that ask a model: imported, granted a model, and scored by promptfoo's rules."""
+"""promptfoo's asserts that call a model: they are imported, granted a model, and scored by promptfoo's rules."""
 
 import json
 from dataclasses import replace
@@ -14,7 +14,7 @@ from evaluator_host.vendors.promptfoo.judged import judge_program, models_of
 from tests.models.conftest import Granting
 
 INPUTS = {"query": "Capital of France?", "context": "Paris is the capital of France."}
-# The model answers with its question: the output or the value is the JSON object of its answer.
+# the model repeats the question, so the output or the value is the JSON object of its answer
 CASES: dict[str, tuple[dict[str, Any], Any, float, bool]] = {
     "llm-rubric": ({"value": "polite"}, {"pass": True, "score": 0.75, "reason": "kind"}, 0.75, True),
     "llm-rubric, threshold": ({"value": "polite", "threshold": 0.8}, {"pass": True, "score": 0.75}, 0.75, False),
@@ -83,7 +83,7 @@ def read(type_: str, config: dict[str, Any]) -> FoundEvaluator:
 
 
 def granted_to(found: FoundEvaluator) -> Evaluator:
-    """Return the evaluator with the model that stands for each that it asks."""
+    """Return the evaluator, granted a model for each name that it calls."""
     made = Evaluator(found.code, contract=Contract("promptfoo"), settings=EvaluatorSettings(config=found.config))
     return replace(made, models=tuple(f"{one}=judge" if one != "judge" else one for one in found.asks))
 

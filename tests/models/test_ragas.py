@@ -31,7 +31,7 @@ metric = AnswerAccuracyMetric(
 
 
 class Rates(ModelServer):
-    """A judge that gives 4 of 4 points to answers with Paris, else 2."""
+    """A judge that gives 4 of 4 points to answers with Paris, and 2 to others."""
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
         made = super().completion(body)

@@ -1,4 +1,4 @@
-"""Ready judges: each is made with a model, scores its own rows by the answers of a model, and again by the recorded ones."""
+"""Ready judges: each gets a model and scores its own rows by the model's answers, and again by recorded answers."""
 
 import json
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def player() -> Iterator[ModelServer]:
     def answer(question: str, _: int) -> Reply:
         system = server.bodies[-1]["messages"][0]["content"]
         texts = [text for task, text in said if str(task) in system and f"\n{text}" in question]
-        first = min(texts, key=question.index)  # another answer may stand below it
+        first = min(texts, key=question.index)  # another case's output may also be in the prompt, after it
         found = next(one for (task, text), one in said.items() if str(task) in system and text == first)
         content = json.dumps(found)
         choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}

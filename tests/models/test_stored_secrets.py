@@ -1,4 +1,4 @@
-"""Stored traces of code that was granted a secret: recorded answers, their export, results, and the database's file."""
+"""A secret that code was granted must not be stored: not in recorded answers, their export, results, or the database's file."""
 
 import base64
 import json
@@ -136,7 +136,8 @@ async def test_an_export_answers_on_another_host(secretive: Granting, provider: 
         lines[:] = [json.dumps(edited).encode()]
         await models.recordings.import_lines("default", sent())
         digests = {json.loads(line)["digest"] for line in await exported(other)}
-        assert len(digests) == len(BODIES) + 1  # a request without a mask is found by its own content
+        # the digest of a request without masked secrets is computed from its content
+        assert len(digests) == len(BODIES) + 1
     assert files_with_a_secret(tmp_path) == []
 
 

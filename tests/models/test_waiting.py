@@ -1,4 +1,4 @@
-"""Rows that wait for a model run beside each other, each in a sandbox of its own."""
+"""Rows that wait for a model run at the same time, each in its own sandbox."""
 
 import asyncio
 import threading
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(200)]
 
 @pytest.mark.parametrize(("backend", "at_once"), [("bubblewrap", 10), ("docker", 6)])
 async def test_waiting_rows_hold_neither_places_nor_memory(backend: str, at_once: int, tmp_path: Path) -> None:
-    """The provider answers only after all rows wait for it, although the memory limits of two rows are all the memory."""
+    """The provider answers only once all rows wait for it, although the memory limits of two rows add up to all the memory."""
     together = threading.Barrier(at_once)
 
     def when_all_ask(question: str, attempt: int) -> None:
@@ -35,7 +35,7 @@ async def test_waiting_rows_hold_neither_places_nor_memory(backend: str, at_once
             watching.cancel()
             assert [one.score for one in found] == [1.0] * at_once
             assert server.busiest == at_once
-            assert max(ran) <= 2  # the limit holds also when all have their answers
+            assert max(ran) <= 2  # the limit also holds when all rows have their answers
             assert capacity.running == 0
 
 

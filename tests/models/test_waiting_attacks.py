@@ -54,7 +54,7 @@ def evaluate(inputs, outputs, trace):
 
 
 class Held:
-    """A provider that holds its answers until it is told to send them, except for the question `quick`."""
+    """A provider that holds its answers back until the test releases them, except for the question `quick`."""
 
     def __init__(self) -> None:
         self.asked = threading.Semaphore(0)
@@ -65,7 +65,7 @@ class Held:
         assert question == "quick" or self.answer.wait(150)
 
     async def wait_for(self, requests: int) -> None:
-        """Return when so many requests have come since."""
+        """Return when this many further requests have arrived."""
         for _ in range(requests):
             assert await asyncio.to_thread(self.asked.acquire, timeout=100)
 
@@ -82,13 +82,13 @@ async def held_on(backend: str, folder: Path, **more: object) -> AsyncIterator[t
 
 
 async def scored(granting: Granting, code: str, *, models: tuple[str, ...] = ()) -> float | None:
-    """Return the score that another workspace gets meanwhile."""
+    """Score a row as another workspace, and return the score."""
     evaluator = Evaluator(code, models=models)
     return (await granting.service.evaluate(evaluator, Row({}, "quick"), caller=Caller("neighbour"))).score
 
 
 def seconds_of_those_that_wait(granting: Granting) -> list[float]:
-    """Return the processor time so far of each sandbox whose row waits, with all its processes."""
+    """Return for each sandbox with a waiting row the processor time of all its processes so far."""
     links = [slot.sandbox.link for owner in granting.service.pool._evaluator_pools for slot in owner.paused]
     return [sum(seconds for _, seconds in seconds_below(link.first_pid)) for link in links]
 
@@ -102,9 +102,9 @@ def rows_of(count: int, **inputs: object) -> list[Row]:
 async def test_rows_that_compute_while_they_wait_give_way_to_those_that_run(
     backend: str, at_once: int, tmp_path: Path
 ) -> None:
-    """They fork besides. Without their lower weight they took fifteen times the processor time of the row that ran.
+    """They also fork. Without their lower weight they would take fifteen times the processor time of the running row.
 
-    Its sandbox is there before: how long one takes to start, beside others on the machine, is none of this.
+    Its sandbox is started before, because this test is not about how long a start takes.
     """
     more = {"waiting_rows": at_once, "max_running_sandboxes": 2, "max_timeout_s": 100}
     async with held_on(backend, tmp_path, **more) as (granting, held):
@@ -112,7 +112,7 @@ async def test_rows_that_compute_while_they_wait_give_way_to_those_that_run(
         evaluator = Evaluator(BURNS, models=("judge",), limits=Limits(timeout_s=100))
         attack = asyncio.create_task(granting.service.evaluate_batch(evaluator, rows_of(at_once)))
         await held.wait_for(at_once)
-        # waits until the provider has got all requests
+        # wait until the provider has received all requests
         while len(before := seconds_of_those_that_wait(granting)) < at_once:
             await asyncio.sleep(0.01)
         used = await scored(granting, WORKS)
@@ -128,7 +128,7 @@ async def test_rows_that_compute_while_they_wait_give_way_to_those_that_run(
 
 @pytest.mark.long
 async def test_a_workspace_with_many_requests_leaves_room_for_those_of_others(tmp_path: Path) -> None:
-    """It was the first to ask, and its model never answers."""
+    """The workspace was the first to call, and its model never answers."""
     async with held_on("bubblewrap", tmp_path, waiting_rows=5, max_running_sandboxes=2) as (granting, held):
         evaluator = Evaluator(MANY, models=("judge",))
         attack = asyncio.create_task(granting.service.evaluate_batch(evaluator, rows_of(5, requests=60, reads=True)))
@@ -147,7 +147,7 @@ async def test_rows_that_never_read_their_answers_end_and_hold_nothing(tmp_path:
             rows = [*rows_of(4, requests=12, reads=False), *rows_of(1, requests=1, reads=True)]
             found = await granting.service.evaluate_batch(evaluator, rows)
             assert [one.score for one in found] == [0.0] * 4 + [1.0]
-            while granting.service.pool.capacity.running:  # unread bytes are dropped
+            while granting.service.pool.capacity.running:  # wait until the row has ended; unread bytes are dropped
                 await asyncio.sleep(0.05)
 
 
@@ -157,7 +157,7 @@ async def test_a_sandbox_that_is_killed_while_its_row_waits_is_replaced(tmp_path
         await held.wait_for(3)
         (owner,) = (
             granting.service.pool._evaluator_pools
-        )  # the test kills the sandboxes as the machine may; no caller can do this
+        )  # the test kills the sandboxes, as the machine may do; no caller can do this
         for slot in list(owner.paused):
             os.kill(slot.sandbox.link.first_pid, signal.SIGKILL)
         await held.wait_for(3)

@@ -1,4 +1,4 @@
-"""Servers that play other hosts: plain HTTP and TLS on loopback, and names that lead to them."""
+"""Servers that stand for other hosts: plain HTTP and TLS on loopback, and names that lead to them."""
 
 import contextlib
 import datetime as dt
@@ -43,7 +43,7 @@ class WebServers:
 
 @contextlib.contextmanager
 def web_servers(folder: Path) -> Iterator[WebServers]:
-    """Start them."""
+    """Start the servers."""
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Driver for runners: starts one as a plain process and exchanges frames with it over pipes, as a host would."""
+"""Starts a runner as a plain process and exchanges frames with it over pipes, as a host would."""
 
 import json
 import os
@@ -23,15 +23,15 @@ LIMITS = {"memory_mb": 256, "processes": 32, "disk_mb": 64, "log_kb": 64, "resul
 
 
 class RunnerEnded(Exception):
-    """The runner closed its channel; the message holds what it wrote to its standard error."""
+    """The runner closed its channel; the message is the runner's standard error."""
 
 
 class RunnerProcess:
-    """One runner as a plain process, its channel as pipes.
+    """A runner as a plain process, with pipes as its channel.
 
     Attributes:
       process: The runner itself, for signals and exit codes.
-      hello: The first frame it sent.
+      hello: The first frame that the runner sent.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class RunnerProcess:
         )
         self._calls = 0
         assert self.process.stdout is not None
-        self._readable = select.poll()  # in a long run descriptors have higher numbers than `select.select` takes
+        self._readable = select.poll()  # in a long run, descriptors have higher numbers than `select.select` accepts
         self._readable.register(self.process.stdout, select.POLLIN)
         try:
             self.hello = self.receive()
@@ -77,7 +77,7 @@ class RunnerProcess:
         self.send_bytes(protocol.encode(header, raw))
 
     def send_bytes(self, data: bytes) -> None:
-        """Write bytes to the channel, frame or not."""
+        """Write any bytes to the channel, whether they are a frame or not."""
         assert self.process.stdin is not None
         view = memoryview(data)
         while view:
@@ -88,7 +88,7 @@ class RunnerProcess:
 
         Raises:
           RunnerEnded: the channel ended instead.
-          TimeoutError: nothing complete arrived in time.
+          TimeoutError: no complete frame arrived in time.
         """
         assert self.process.stdout is not None
         deadline = time.monotonic() + timeout_s
@@ -103,7 +103,7 @@ class RunnerProcess:
         return self._frames.popleft()
 
     def load(self, code: str, *, language: str = "python", **header: Any) -> protocol.Frame:
-        """Send `load` with sensible fields (overridden by keyword) and return the answer."""
+        """Send `load` with default fields, which keywords override, and return the answer."""
         limits = {**LIMITS, **header.pop("limits", {})}
         bundle = header.pop("bundle", None)
         more = header.pop("body", {})
@@ -165,7 +165,7 @@ def golden(name: str) -> dict[str, Any]:
 
 @pytest.fixture
 def start_runner() -> Iterator[Callable[..., RunnerProcess]]:
-    """Start runners by command; each is ended after the test."""
+    """Yield a function that starts a runner; all runners are ended after the test."""
     started: list[RunnerProcess] = []
 
     def start(command: Sequence[str], **options: Any) -> RunnerProcess:

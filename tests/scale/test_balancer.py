@@ -1,4 +1,4 @@
-"""The HAProxy recipe, with the real program: calls of an evaluator meet on one host; what happens when one goes or is hot."""
+"""The HAProxy recipe, with the real program: an evaluator's calls go to one host; what happens if a host is gone or overloaded."""
 
 import json
 import os
@@ -30,7 +30,7 @@ FIRST = EVALUATORS[0]
 
 
 class Host(ThreadingHTTPServer):
-    """A host as a balancer sees it: it is ready, and answers calls with its number."""
+    """A host as a load balancer sees it: it is ready, and answers calls with its number."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -43,7 +43,7 @@ class Host(ThreadingHTTPServer):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                if host.gone:  # connections that were open end without an answer
+                if host.gone:  # open connections end without an answer
                     self.close_connection = True
                     return
                 if self.path != "/readyz":
@@ -60,7 +60,7 @@ class Host(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     def handle_error(self, *_: object) -> None:
-        """Ignore health checks that were cut off."""
+        """Ignore the errors of health checks that were cut off."""
 
     def end(self) -> None:
         self.gone = True
@@ -70,7 +70,7 @@ class Host(ThreadingHTTPServer):
 
 @contextmanager
 def balanced(folder: Path, hosts: list[Host]) -> Iterator[httpx.Client]:
-    """The document's recipe over these hosts."""
+    """Run HAProxy with the document's recipe for these hosts; yield a client."""
     port = free_port()
     text = read("docs/recipes/haproxy.cfg").replace("bind :8700", f"bind 127.0.0.1:{port}")
     text = text.replace("inter 2s", "inter 200ms")
@@ -113,7 +113,7 @@ def test_evaluators_keep_their_hosts_when_one_goes_and_a_hot_one_spills(tmp_path
         with ThreadPoolExecutor(30) as threads:
             spread = Counter(threads.map(lambda _: host_of(client, FIRST), range(30)))
         assert len(spread) > 1, "a hot evaluator stays on one host"
-        assert 10 <= spread[before[0]] < 30, spread  # at least a third; calls that spill over go to another host
+        assert 10 <= spread[before[0]] < 30, spread  # at least a third; the other calls spill over to another host
         for host in hosts:
             host.slow_s = 0.0
 

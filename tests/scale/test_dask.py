@@ -1,4 +1,4 @@
-"""The contract of chunks, over a real engine whose worker is killed in the middle: each row is kept once, as a local run has it."""
+"""Chunks on a real engine whose worker is killed in the middle: each row is stored once, with the same result as in a local run."""
 
 import json
 import os
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
 
 def record(n: int) -> dict[str, Any]:
-    return {"n": n, "answer": n % 10} if n % 500 != 3 else {"n": n}  # a row without the column of the mapping
+    return {"n": n, "answer": n % 10} if n % 500 != 3 else {"n": n}  # one row lacks the column of the mapping
 
 
 def chunks() -> Iterator[list[tuple[int, dict[str, Any]]]]:
@@ -64,7 +64,7 @@ def test_a_worker_that_is_killed_loses_no_row_and_keeps_none_twice() -> None:
         futures = client.map(scorer, [Chunk(rows) for rows in chunks()], pure=False, retries=3)
         for _, scored in as_completed(futures, with_results=True):
             for key, columns in scored:
-                kept.setdefault(key, facts(columns))  # at least once from the engine, once here
+                kept.setdefault(key, facts(columns))  # the engine returns a row at least once; only the first counts
             if not killed and len(kept) > ROWS * 0.3:
                 os.kill(next(iter(pids.values())), signal.SIGKILL)
                 killed = True

@@ -1,4 +1,4 @@
-"""Rows in S3-compatible storage, over a real HTTP server: ranges by index, copies, two hosts without a shared folder."""
+"""Rows in S3-compatible storage, with a real HTTP server: ranges by index, copies, two hosts without a shared folder."""
 
 import json
 import socket
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.engine
 
 @pytest.fixture(scope="module")
 def environment() -> Iterator[dict[str, str]]:
-    """A server that speaks S3, with an empty bucket; the variables by which programs find it."""
+    """Run an S3 server with an empty bucket; yield the variables with which programs find it."""
     from moto.server import ThreadedMotoServer  # noqa: PLC0415 - a second, for these tests alone
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -120,7 +120,7 @@ def test_a_host_scores_rows_that_another_host_took(
         first.client.put(f"{files}/kept/-/a/one.txt", content=b"as it was").raise_for_status()
         client.datasets.upload("numbers", ({"n": n, "outputs": n} for n in range(ROWS)))
     code = f"def evaluate(inputs, outputs, trace):\n    return outputs / {ROWS}"
-    with second, Client(second.url) as client:  # the first host has ended, and its disk is gone
+    with second, Client(second.url) as client:  # now the first host has ended, and its disk is gone
         assert second.client.get(f"{files}/kept/-/a/one.txt").content == b"as it was"
         second.client.delete(f"{files}/kept").raise_for_status()
         job = client.jobs.create([Evaluator(code)], "numbers", isolation=Isolation.BATCH)

@@ -1,6 +1,6 @@
-"""Ray Data and reward actors over real nodes: raylets of one machine, one of them killed in the middle.
+"""Ray Data and reward actors on real nodes: raylets on one machine, one of which is killed in the middle.
 
-Runs where Ray is installed (`pip install 'evaluator-host[ray]'`), and in CI.
+These tests run if Ray is installed (`pip install 'evaluator-host[ray]'`), and in CI.
 """
 
 import asyncio
@@ -42,11 +42,11 @@ NODE = {
     "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap",
     "EVALUATOR_HOST_MAX_SANDBOXES": "2", "EVALUATOR_HOST_SANDBOX_MEMORY_MB": "1024",
 }  # fmt: skip
-# Without the last, Ray starts 32 processes to read the footer of one Parquet file.
+# without the last one, Ray would start 32 processes to read the footer of a Parquet file
 OF_RAY = {"RAY_worker_niceness": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_DATA_PARQUET_FOOTER_NUM_ACTORS": "1"}
 OPTIONS = {"max_sandboxes": 2, "memory_mb": 1024, "sandbox": "bubblewrap", "data_dir": str(DATA_DIR)}
 
-# Ray warns about its own future versions, and leaves its own files open.
+# warnings are allowed, because Ray warns about its own future versions and leaves its own files open
 pytestmark = [pytest.mark.engine, pytest.mark.ray, pytest.mark.timeout(900), pytest.mark.filterwarnings("default")]
 
 
@@ -54,7 +54,7 @@ _STORE = 150 << 20
 
 
 class Cluster:
-    """A head without processors, and nodes with sandboxes, each a raylet of its own."""
+    """A head without processors, and nodes with sandboxes; each is a separate raylet."""
 
     def __init__(self, nodes: int) -> None:
         from ray.cluster_utils import Cluster as Raylets  # noqa: PLC0415 - as above
@@ -82,7 +82,7 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def storage() -> Iterator[str]:
-    """The address of a server that speaks S3, with a bucket; the nodes get it by their environment."""
+    """Run an S3 server with a bucket, and yield its address; the nodes get the address from their environment."""
     from moto.server import ThreadedMotoServer  # noqa: PLC0415 - a second, for one test
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -132,7 +132,7 @@ def test_more_workers_than_nodes_end_with_an_error_and_keep_no_node(cluster: Clu
 
 
 def test_the_example_of_the_document_runs(storage: str, cluster: Cluster) -> None:
-    """Ten lines: Parquet on S3, a pinned numpy, scores back to S3."""
+    """The example has ten lines: Parquet on S3, a pinned numpy, scores written back to S3."""
     import pyarrow as pa  # noqa: PLC0415 - comes with Ray Data
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
     from pyarrow import fs  # noqa: PLC0415 - as above
@@ -178,10 +178,10 @@ def test_a_job_on_the_nodes_loses_no_row_with_a_node_or_its_host(cluster: Cluste
         assert excluded.rows == 0
         first.kill()
     with Server(log=tmp_path / "second", environment=variables) as second, Client(second.url) as client:
-        _until(client, made.id, 1.0)  # fails in time, and names the nodes and their reasons
+        _until(client, made.id, 1.0)  # on a timeout, the message names the nodes and their reasons
         ended = client.jobs.wait(made.id)
         assert (ended.status, ended.progress.done, ended.progress.failed) == (JobStatus.COMPLETED, ROWS, ROWS // 1000)
-        # rows that were lost with a node or host ran twice
+        # rows that were lost with a node or a host ran twice
         assert sum(node.rows for node in ended.nodes) <= ROWS + 20 * 2000
         local = client.jobs.wait(client.jobs.create([Evaluator(CODE)], "numbers", isolation=Isolation.BATCH).id)
         assert local.nodes == ()
@@ -235,7 +235,7 @@ def _no_engine() -> Any:
 
 
 def test_a_raylet_that_is_killed_loses_no_row(cluster: Cluster, tmp_path: Path) -> None:
-    # Each task has a processor: with less, Ray starts more of them at once, each in a process of its own.
+    # each task takes a whole processor, because with less Ray would start more tasks at once, each in a process
     ds = ray.data.range(ROWS, override_num_blocks=20).map_batches(
         lambda batch: {"n": batch["id"], "answer": batch["id"] % 10}
     )

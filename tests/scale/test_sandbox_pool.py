@@ -1,4 +1,4 @@
-"""`SandboxPool` and `AsyncSandboxPool` over real sandboxes: several threads, open-ended streams, nothing of a server imported."""
+"""`SandboxPool` and `AsyncSandboxPool` with real sandboxes: several threads, endless streams, no import of the server's code."""
 
 import asyncio
 import itertools

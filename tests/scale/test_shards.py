@@ -1,4 +1,4 @@
-"""`run --shard` and `merge`: the figures of the shards together are those of one run, and what is missing is named."""
+"""`run --shard` and `merge`: the shards' figures together equal those of one run, and missing shards are named."""
 
 import json
 import os
@@ -98,7 +98,7 @@ def test_a_shard_that_does_not_exist_is_refused(text: str) -> None:
 
 @pytest.fixture
 def program(folder: Path) -> tuple[int, str]:
-    """A program `evaluator-host` that is forked: the descriptor that it must inherit, and a PATH with it."""
+    """A program `evaluator-host` that forks: the descriptor that it must inherit, and a PATH with the program."""
     (folder / "bin").mkdir()
     return forked.make_program(folder / "bin"), f"{folder / 'bin'}:{os.environ['PATH']}"
 

@@ -1,7 +1,7 @@
-"""Stored data of a host of the last release: a backup of one on each database, made by `python -m
-tests.stability.kept`.
+"""Makes backups of a host's stored data, one for each kind of database: `python -m tests.stability.kept`.
 
-A release makes them anew, and keeps those of earlier ones; `test_upgrades.py` restores each with the present version.
+Each release adds its own backups and keeps those of earlier releases; `test_upgrades.py` restores each with the present
+version.
 """
 
 import contextlib
@@ -50,12 +50,12 @@ def place(folder: Path, url: str) -> dict[str, str]:
 
 
 def serve(where: dict[str, str], folder: Path) -> Server:
-    """Return a host over a place; `with` starts it."""
+    """Return a host for such an environment; `with` starts it."""
     return Server(log=folder / "log", environment=where, data_dir=Path(where["EVALUATOR_HOST_DATA_DIR"]))
 
 
 def furnish(server: Server, key: str) -> dict[str, Any]:
-    """Store an object of each kind, and return what `ask` should find."""
+    """Store an object of each kind, and return the answers that should be found later."""
     with httpx.Client(base_url=server.url, headers=bearer(key), timeout=60) as client:
         return _furnish(client, key)
 
@@ -91,7 +91,7 @@ def _furnish(client: httpx.Client, key: str) -> dict[str, Any]:
 
 
 def read_all(client: Client, job: str) -> list[object]:
-    """Ask for things of each kind; their answers are kept, too, for the clients of later releases."""
+    """Read objects of each kind; the answers are stored too, for the clients of later releases."""
     names = (client.evaluators, client.datasets, client.jobs, client.schedules, client.alerts, client.labels)
     return [
         *(client.info(), client.usage(), *(one.all() for one in (*names, client.secrets, client.models))),
@@ -116,7 +116,7 @@ def answers_to(client: Client, job: str) -> dict[str, Any]:
 
 
 def ended(client: httpx.Client, job: str, status: str = "completed") -> None:
-    """Wait for a job."""
+    """Wait until a job has this status."""
     until = time.monotonic() + 100
     while (found := client.get(f"/v1/jobs/{job}").json())["status"] != status:
         assert time.monotonic() < until, found
@@ -125,7 +125,7 @@ def ended(client: httpx.Client, job: str, status: str = "completed") -> None:
 
 
 def make(engine: str, databases: Databases, folder: Path) -> None:
-    """Write the backup of a host on a database, and a file with its content."""
+    """Write the backup of a host with one kind of database, and a file that describes its content."""
     where = place(folder / engine, databases.make_empty(engine))
     key = command("keys", "create", "kept", "--json", **where)
     with serve(where, folder) as server:

@@ -1,7 +1,7 @@
-"""What a version promises to programs that call it: requests, answers and commands, as flat facts.
+"""What a version promises to programs that call it: requests, answers and commands, as flat lists.
 
-`python -m tests.stability.promised` writes those of this tree, as part of making a release. Between releases the files stay,
-and `test_promised.py` says which change would break a program.
+`python -m tests.stability.promised` writes those of this tree, as part of a release. Between releases the files do not
+change, and `test_promised.py` says which change would break a program.
 """
 
 import json
@@ -17,14 +17,14 @@ ROUTES: Final = FOLDER / "routes.json"
 COMMANDS: Final = FOLDER / "commands.json"
 JSON: Final = "application/json"
 MARK: Final = "!"
-"""End of the place of a field that a request needs, or that an answer always has."""
+"""Mark at the end of a field's path: a request needs the field, or an answer always has it."""
 
 Facts = dict[str, list[str]]
 Route = dict[str, Facts]
 
 
 def routes() -> dict[str, Route]:
-    """Return the facts of each own route: parameters, the body's fields, and those of the answers."""
+    """Return facts about each of the host's own routes: parameters, and the fields of body and answers."""
     document = described_app().openapi()
     found = {}
     for path, methods in document["paths"].items():
@@ -59,7 +59,7 @@ def commands() -> dict[str, list[str]]:
 
 
 def facts(schema: Mapping[str, Any], document: Mapping[str, Any]) -> Facts:
-    """Return the types of each place in a schema; `MARK` ends one that is required."""
+    """Return the types of each field in a schema, by path; `MARK` ends the path of a required field."""
     found: Facts = {}
     for place, type_ in _walk(schema, document, "", ()):
         found.setdefault(place, [])
@@ -95,7 +95,7 @@ def _walk(
 
 
 def broken(before: Mapping[str, Route], after: Mapping[str, Route]) -> Iterator[str]:
-    """Yield what a program that was written for the routes of `before` would miss in those of `after`."""
+    """Yield what a program written for the routes of `before` would miss in the routes of `after`."""
     for route, old in before.items():
         new = after.get(route)
         if new is None:
@@ -122,8 +122,8 @@ def _refused(before: Facts, after: Facts) -> Iterator[str]:
 
 
 def _missed(before: Facts, after: Facts) -> Iterator[str]:
-    """Yield what each answer of `before` has, but those of `after` may lack; a new value of an enumeration breaks no
-    program."""
+    """Yield fields that every answer has in `before`, but that may be missing in `after`; new values of enumerations are
+    allowed."""
     old, new = _unmarked(before), _unmarked(after)
     for place, types in old.items():
         if place not in new:
@@ -142,7 +142,7 @@ def _unmarked(marked: Facts) -> Facts:
 
 
 def _is_inside_new(place: str, old: Facts) -> bool:
-    """Whether a place is in an object that no old program sends."""
+    """Whether a field is inside an object that no old program sends."""
     above = place.removesuffix(MARK).rpartition(".")[0].removesuffix("[]").removesuffix("{}")
     return bool(above) and above not in old
 
@@ -157,7 +157,7 @@ def lost_options(before: Mapping[str, list[str]], after: Mapping[str, list[str]]
 
 
 def read(path: Path) -> Any:
-    """Return what is promised."""
+    """Return the promises in a file."""
     return json.loads(path.read_text())
 
 

@@ -1,4 +1,4 @@
-"""This version accepts the stored data of each release since 1.0.0, on both databases, and the backup leads back."""
+"""This version accepts the stored data of each release since 1.0.0, on both databases, and the backup can be restored."""
 
 import json
 import lzma
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
 
 def restored(backup: Path, folder: Path, databases: Databases) -> dict[str, str]:
-    """Return the place of a host that has the content of a backup."""
+    """Restore a backup, and return the environment of a host with its content."""
     file = folder.with_suffix(".tar")
     file.write_bytes(lzma.decompress(backup.read_bytes()))
     engine = backup.name.split("-")[1].partition(".")[0]
@@ -50,7 +50,7 @@ def _check(server: Server, kept: dict[str, Any], client: httpx.Client) -> None:
     assert client.get("/v1/evaluators/exact/versions/1").json()["version"] == 1
     results = client.get(f"/v1/jobs/{kept['job']}/results").json()
     assert known(results, kept["results"]) == kept["results"]
-    for path, earlier in kept["answers"].items():  # a client of that release finds all that it knows
+    for path, earlier in kept["answers"].items():  # a client of that release finds all fields that it knows
         assert lacks(client.get(path).json(), earlier, path) == []
     scored = client.post("/v1/evaluate", json={"evaluator": "secret", "inputs": {}, "outputs": "a"}).json()
     assert scored["score"] == len(SECRET), scored

@@ -1,4 +1,4 @@
-"""Data sets, jobs and results for tests of the store."""
+"""Makes data sets, jobs and results for tests of the store."""
 
 import json
 

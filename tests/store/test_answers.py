@@ -1,4 +1,4 @@
-"""Recorded answers of models stay within a workspace's limit: the oldest go, though not each answer is counted."""
+"""Recorded answers of models stay within a workspace's limit: the oldest are deleted, though sizes are not summed for each answer."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta

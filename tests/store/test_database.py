@@ -1,4 +1,4 @@
-"""Transactions and snapshots, addresses, and how a failing database looks to its callers."""
+"""Transactions and snapshots, addresses, and the errors that callers see if the database fails."""
 
 import asyncio
 import os
@@ -66,7 +66,7 @@ async def test_a_connection_from_when_the_file_was_read_only_is_replaced(tmp_pat
 
 @contextmanager
 def not_writable(file: Path) -> Iterator[None]:
-    """Keep everybody from writing to a file, including root, whom its mode does not stop."""
+    """Prevent everybody from writing to a file, even root, who may ignore its mode."""
     file.chmod(0o444)
     if os.geteuid() == 0:
         subprocess.run(["chattr", "+i", file], check=True)
@@ -102,7 +102,7 @@ async def test_a_transaction_that_is_cancelled_in_a_statement_leaves_no_lock(sto
             begun.set()
             await connection.execute(select(WorkspaceTable.name))
 
-    cancelled = []  # the errors with their tracebacks, which keep the cursors of the statements
+    cancelled = []  # keeps the errors with their tracebacks, which keep the statements' cursors alive
     for turns in range(20):
         begun = asyncio.Event()
         task = asyncio.create_task(work(begun))
@@ -112,14 +112,14 @@ async def test_a_transaction_that_is_cancelled_in_a_statement_leaves_no_lock(sto
         task.cancel()
         await asyncio.wait([task])
         cancelled.append(task)
-        async with asyncio.timeout(10):  # seconds, of the 15 that a writer waits
+        async with asyncio.timeout(10):  # seconds; a writer waits for at most 15
             await store.workspaces.ensure_workspace(f"w{turns}")
     assert any(task.cancelled() for task in cancelled)
 
 
 async def test_a_connection_of_sqlite_may_be_closed_twice_at_once(tmp_path: Path) -> None:
     async with open_store(f"sqlite:///{tmp_path / 'host.db'}", tmp_path) as store:
-        for _ in range(2):  # the second time with the connection that replaces the first
+        for _ in range(2):  # the second time uses the connection that replaces the first
             async with store.database.reading() as connection:
                 assert await connection.scalar(text("SELECT 1")) == 1
                 driver = (await connection.get_raw_connection()).driver_connection
@@ -181,7 +181,7 @@ async def test_a_server_that_restarts_is_met_again(databases: Databases, tmp_pat
 
 @contextmanager
 def silent(port: int) -> Iterator[None]:
-    """Drop every packet to a port of this machine, as a network does whose cable is out."""
+    """Drop every packet to a port of this machine, as if the network cable were unplugged."""
     rule = ("OUTPUT", "--out-interface", "lo", "--protocol", "tcp", "--dport", str(port), "--jump", "DROP")
     subprocess.run(["iptables", "--wait", "--insert", *rule], check=True)
     try:
@@ -262,7 +262,7 @@ async def test_a_full_disk_is_told_and_nothing_is_half_kept(tmp_path: Path) -> N
 
         async def too_much() -> None:
             async with store.database.transaction() as connection:
-                await connection.execute(text("PRAGMA max_page_count = 1"))  # as many pages as it has, and not one more
+                await connection.execute(text("PRAGMA max_page_count = 1"))  # the database cannot get any more pages
                 await connection.execute(insert(WorkspaceTable), [row(f"{n}-{'x' * 4000}") for n in range(500)])
 
         with pytest.raises(StoreUnavailable, match="full"):

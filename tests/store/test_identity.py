@@ -1,4 +1,4 @@
-"""A database has a name of its own, which stays, and which its copies share; looking at a database changes nothing."""
+"""A database has a random name that never changes and that its copies share; looking at a database changes nothing."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""Jobs and data sets in the store, on both databases: who owns a job, which of its work is kept, what may be removed."""
+"""Jobs and data sets in the store, on both databases: who owns a job, which results are kept, what may be removed."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -89,7 +89,7 @@ async def finished(
     failures: Failures = Failures.EXCLUDE,
     request: str | None = None,
 ) -> Job:
-    """Return a completed job with one row for each score; a row without one failed."""
+    """Return a completed job with one row for each score; None stands for a failed row."""
     request = request or spec_to_json(StoredSpec(config=JobConfig(failures=failures)))
     data = await tables(store).datasets.add_dataset(new_dataset_id(), WORKSPACE, None, FACTS)
     job = await tables(store).jobs.add_job(
@@ -109,7 +109,8 @@ async def finished(
     ("before", "after", "excluded", "zero"),
     [
         ([1.0, 0.0, 0.5], [0.5, 0.5, 0.5], 0.0, 0.0),
-        ([1.0, 1.0, None], [None, 0.0, 1.0], None, pytest.approx(-1 / 3)),  # as many rows failed, but other ones
+        # the same number of rows failed, but different rows
+        ([1.0, 1.0, None], [None, 0.0, 1.0], None, pytest.approx(-1 / 3)),
         ([1.0, None, None], [1.0, None, None], 0.0, 0.0),
         ([1.0, None, 0.0, 0.0], [0.0, 1.0, 0.0, None], None, 0.0),
     ],

@@ -132,16 +132,16 @@ async def test_a_keyring_sees_every_change_and_asks_no_file_that_nobody_wrote(
     keyring = Keyring(store.keys)
 
     async def asks() -> list[str]:
-        """Return the queries of one more refresh, after the last write is older than a tick."""
+        """Return the queries of one more refresh, once the last write is old enough for its time to be trusted."""
         await asyncio.sleep(0.1)
         asked.clear()
         await keyring.refresh()
         return list(asked)
 
     is_file = database_url.startswith("sqlite")
-    async with open_store(database_url, tmp_path) as other:  # as another host or the command line would do
+    async with open_store(database_url, tmp_path) as other:  # in the same way as another host or the command line
         assert (await asks(), keyring.required) == (["any_made"], False)
-        await asks()  # the first connection has made a file
+        await asks()  # after this, the first connection has made its files
         assert await asks() == ([] if is_file else ["any_made"])
         key, token = await other.keys.create_key("ci", "acme")
         assert (await asks(), keyring.required) == (["any_made"], True)
@@ -152,7 +152,7 @@ async def test_a_keyring_sees_every_change_and_asks_no_file_that_nobody_wrote(
         assert await asks() == ["credentials"]
         with pytest.raises(Unauthorized):
             await keyring.admit(f"Bearer {token}")
-        monkeypatch.setattr(database, "_TICK_S", 60.0)  # as if the file had been written a moment ago
+        monkeypatch.setattr(database, "_TICK_S", 60.0)  # then the file counts as just written
         assert store.keys.mark() is None
 
 

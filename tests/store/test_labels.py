@@ -1,4 +1,4 @@
-"""Rows of a label queue are handed out one by one: first the row that a person holds, then the first that nobody does."""
+"""Rows of a label queue are handed out one by one: first the row that a person holds, then the first row that nobody holds."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta

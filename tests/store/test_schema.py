@@ -1,5 +1,5 @@
-"""A database is brought to this version once, with a copy kept; a newer database, or one of another program, is left
-alone."""
+"""A database is migrated to this version once, and a copy is kept; a newer database, or another program's, is left
+unchanged."""
 
 import sqlite3
 import subprocess
@@ -41,7 +41,7 @@ def where(empty_database_url: str, tmp_path: Path) -> Address:
 
 
 def later_version(folder: Path, more: str = "") -> Callable[[str], tuple[Path, ...]]:
-    """Return a function that finds the migrations of a version ahead of this one."""
+    """Return a function that finds migrations as a later version would have them."""
     folder.mkdir()
     later = folder / "r9999_later.py"
     later.write_text(LATER.format(more=more))
@@ -115,7 +115,7 @@ def test_tables_of_another_package_come_later_and_change_by_themselves(where: Ad
     revisions = dict(asked(where, f"SELECT package, revision FROM {VERSION_TABLE}"))
     assert revisions["notes_of_others"] == "0002"
     assert revisions[STORE] == "0001"
-    migrate(where)  # as if the package were no longer installed
+    migrate(where)  # the package is no longer imported, as if it were not installed
 
 
 def migrated_with(where: Address, folder: Path) -> None:

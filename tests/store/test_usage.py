@@ -1,4 +1,4 @@
-"""The storage of workspaces, on both databases: sums of every kind, quotas, free disk, space that comes back."""
+"""The storage of workspaces, on both databases: sums by kind, quotas, free disk, space that is given back."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -92,7 +92,7 @@ async def test_a_workspace_at_its_quota_is_refused_and_others_are_not(store: Sto
     with pytest.raises(OverQuota, match=r"of at most 1 MB, and 1\.5 MB more do not fit; delete"):
         await usage.require_room(other, MB + MB // 2)
     await tables(store).jobs.delete_job(WORKSPACE, job.id)
-    await asyncio.sleep(0.6)  # longer than a refusal is repeated from memory
+    await asyncio.sleep(0.6)  # longer than refusals are repeated from memory
     await usage.require_room(WORKSPACE)
 
 

@@ -1,4 +1,4 @@
-"""A pool over the runner in memory, and what its tests ask of it."""
+"""A pool with runners in memory, and functions that its tests share."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Results of rows, as tests want them."""
+"""Makes results of rows for tests."""
 
 import dataclasses
 from typing import Any

@@ -1,4 +1,4 @@
-"""Advice speaks of the arguments and the row that the evaluator's contract has."""
+"""Advice names the arguments and the fields of the row that belong to the evaluator's contract."""
 
 import pytest
 

@@ -1,5 +1,4 @@
-"""The attack catalogue: every file of it is used and parses, and each mistake of an author is reported with the file's
-name."""
+"""The attack catalogue: every file in it is used and can be parsed, and mistakes in a file are reported with its name."""
 
 import ast
 import re
@@ -21,7 +20,7 @@ TABLE: Final = '[reads]\nwhy = "a guard"\n'
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """The files of a group in a sound catalogue of one attack."""
+    """The folder of a group in a valid catalogue with one attack."""
     group = tmp_path / "python" / "files"
     group.mkdir(parents=True)
     (tmp_path / "javascript").mkdir()

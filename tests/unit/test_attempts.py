@@ -1,4 +1,4 @@
-"""One retry rule for lost sandboxes: the same for single rows, batches and rows together."""
+"""The rule for retries after lost sandboxes is the same for single rows, batches and rows scored together."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -94,7 +94,7 @@ async def test_a_load_that_gets_no_time_refuses_rows_that_have_not_begun_and_fai
 
 
 class _Loads:
-    """Loads that are lost, by the errors given, before one succeeds."""
+    """Loads that fail with the given errors before one succeeds."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *errors: SandboxLost | HostBusy) -> None:
         self.count, self._errors, self._load = 0, list(errors), Sandbox.load
@@ -140,7 +140,7 @@ async def test_a_runner_that_gives_up_twice_as_it_loads_is_the_evaluators_own_fa
 async def test_a_runner_that_is_killed_as_it_loads_is_replaced_three_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise two kills would fail all rows of a job's evaluator."""
+    """Otherwise two kills could fail all rows of an evaluator in a job."""
     for kills, status in ((3, "scored"), (4, "failed")):
         loads = _Loads(monkeypatch, *(RunnerGaveUp(CRASHED, killed=True) for _ in range(kills)))
         async with host(tmp_path) as (service, _):
@@ -154,7 +154,7 @@ async def test_a_runner_that_is_killed_as_it_loads_is_replaced_three_times(
 async def test_a_load_that_crashes_is_tried_once_more(
     verb: str, crashes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Something else may have killed it, and one kill must not fail a thousand rows."""
+    """Something else may have killed the runner, and one kill must not fail a thousand rows."""
     load, loads = Sandbox.load, []
 
     async def crashing(sandbox: Sandbox, request: object, **_: object) -> Loaded | Failed:
@@ -200,7 +200,7 @@ async def test_rows_together_are_drawn_once_and_called_once_more(
 
 
 class _BrokenModels:
-    """Models whose host has a fault."""
+    """Access to models that always fails because of the host."""
 
     async def answer(self, _ask: Ask, _workspace: str) -> None:
         raise ZeroDivisionError

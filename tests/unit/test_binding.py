@@ -1,4 +1,4 @@
-"""A row becomes the body of a call."""
+"""How a row becomes the body of a call."""
 
 import json
 from typing import Any

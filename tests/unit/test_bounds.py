@@ -1,4 +1,4 @@
-"""Bounds for means and differences: rounding of sums of floats neither passes nor fails a run."""
+"""Bounds for means and differences: rounding errors in sums of floats decide neither that a run passes nor that it fails."""
 
 from dataclasses import replace
 

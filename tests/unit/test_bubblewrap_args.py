@@ -98,7 +98,8 @@ def test_an_ordinary_users_sandbox_has_a_user_namespace_that_admits_no_other():
 
 def test_an_ordinary_users_python_runner_is_process_1_so_that_nothing_else_holds_its_channel():
     assert "--as-pid-1" in args()
-    assert "--as-pid-1" not in args(identity=ROOT)  # process 1 would be root's, and the guest is another user
+    # process 1 would belong to root, while the code runs as another user
+    assert "--as-pid-1" not in args(identity=ROOT)
     assert "--as-pid-1" not in args(spec(Language.JAVASCRIPT))
 
 
@@ -162,7 +163,8 @@ def test_scratch_space_is_limited_and_open_to_the_guest():
     arguments = args(spec(disk_mb=8))
     for folder in ("/tmp", "/dev/shm"):
         assert has(arguments, "--perms", "1777", "--size", str(8 * 1024 * 1024), "--tmpfs", folder)
-    assert arguments.count("--tmpfs") == arguments.count("--size") == 3  # three with the mask over the host's packages
+    # the third is the mask over the host's packages
+    assert arguments.count("--tmpfs") == arguments.count("--size") == 3
 
 
 def test_the_hosts_packages_are_masked():
@@ -243,7 +245,7 @@ def test_this_machines_interpreter_is_found_without_its_packages():
 @pytest.mark.parametrize(
     ("layout", "bound", "links"),
     [
-        (  # Debian, merged
+        (  # Debian with merged /usr
             {"usr/lib/x86_64-linux-gnu/libc.so.6": "", "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2": "",
              "usr/lib64/ld-linux-x86-64.so.2": "", "lib": "usr/lib", "lib64": "usr/lib64", "usr/lib/firmware/x": ""},
             {"/usr/lib/x86_64-linux-gnu", "/usr/lib64/ld-linux-x86-64.so.2"},
@@ -255,7 +257,7 @@ def test_this_machines_interpreter_is_found_without_its_packages():
             {"/usr/lib64"},
             {"/lib", "/lib64"},
         ),
-        (  # Debian on aarch64: the loader lies beside the folder of the libraries
+        (  # Debian on aarch64, where the loader is beside the folder of the libraries
             {"usr/lib/aarch64-linux-gnu/libc.so.6": "", "usr/lib/ld-linux-aarch64.so.1": "", "lib": "usr/lib"},
             {"/usr/lib/aarch64-linux-gnu", "/usr/lib/ld-linux-aarch64.so.1"},
             {"/lib"},

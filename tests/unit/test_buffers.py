@@ -1,4 +1,4 @@
-"""Where bytes of sandboxes, callers and other machines wait in the host's memory: each place has a limit that a test tries."""
+"""Places where bytes from sandboxes, callers and other machines wait in the host's memory: each has a limit that a test tries."""
 
 import ast
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ HERE: Final = "unit/test_buffers.py"
 
 @dataclass(frozen=True)
 class Bound:
-    """A limit, as module and constant or field of the settings, and the test that tries it."""
+    """A limit (module and constant, or a field of the settings), and the test that tries it."""
 
     limit: str
     tried: str
@@ -103,7 +103,7 @@ CHUNK: Final = bytes(64 << 10)
 
 
 def made() -> set[str]:
-    """Return the functions and classes that make a buffer, as a file and a name."""
+    """Return the functions and classes that make a buffer, each as file and name."""
     found = set()
     for file in (file for part in QUARTERS for file in (HOST / part).rglob("*.py")):
         for top in ast.parse(file.read_text()).body:

@@ -1,4 +1,4 @@
-"""Two data sets hold the same test cases when all but the answers is the same, row by row."""
+"""Two data sets have the same test cases if, row by row, everything except the answers is equal."""
 
 from datetime import UTC, datetime
 from pathlib import Path

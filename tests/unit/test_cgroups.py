@@ -19,7 +19,7 @@ DAY_S = 86_400.0
 
 
 class Machine:
-    """A pretended machine: files instead of kernel interfaces."""
+    """A simulated machine, with files instead of kernel interfaces."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -82,7 +82,7 @@ def test_version_2_takes_the_nearest_group_that_hands_controllers_down(machine):
     slice_, scope = root / "user.slice", root / "user.slice/session.scope"
     machine.files(root, cgroup__controllers="cpu memory pids io", cgroup__procs="")
     machine.files(slice_, cgroup__controllers="cpu memory pids", cgroup__procs="")
-    machine.files(scope, cgroup__controllers="", cgroup__procs=f"1\n{os.getpid()}")  # shared with a shell
+    machine.files(scope, cgroup__controllers="", cgroup__procs=f"1\n{os.getpid()}")  # the scope is shared with a shell
     for parent in (slice_, scope):
         machine.files(parent / home_name("me"), cgroup__procs="", cpu__weight="")
     (slice_ / "cgroup.subtree_control").write_text("cpu memory pids")
@@ -104,7 +104,8 @@ def test_version_2_moves_a_host_that_is_alone_beside_its_sandboxes(machine):
         machine.files(service / name, cgroup__procs="", cgroup__subtree_control="memory pids cpu")
     assert find_cgroups("me", proc=machine.proc).homes["cpu"] == service / home_name("me")
     assert (service / "evaluator-host.host/cgroup.procs").read_text() == str(os.getpid())
-    (machine.proc / "cgroup").write_text("0::/host.service/evaluator-host.host")  # where it is now
+    # the cgroup in which the process is now
+    (machine.proc / "cgroup").write_text("0::/host.service/evaluator-host.host")
     assert find_cgroups("also-me", proc=machine.proc).homes["cpu"] == service / home_name("also-me")
 
 
@@ -197,7 +198,7 @@ def test_a_missing_limit_that_counts_is_an_error(tmp_path):
 
 def test_sweep_removes_what_dead_hosts_left_and_nothing_else(tmp_path):
     alive = this_instance()
-    dead = alive.rpartition("-")[0] + "-1.1"  # our pid, of a process that started at another time
+    dead = alive.rpartition("-")[0] + "-1.1"  # this process's id, but with another start time
     for path in (
         f"a/b/evaluator-host.1/{dead}",
         "a/b/evaluator-host.1/f0",
@@ -231,7 +232,7 @@ def test_a_host_that_ends_leaves_no_group(machine):
     machine.files(memory / home_name("me"), cgroup__procs="")
     found = find_cgroups("me", proc=machine.proc)
     assert (memory / home_name("me") / "me").is_dir()
-    (memory / home_name("me") / "cgroup.procs").unlink()  # the kernel's, which goes with its folder
+    (memory / home_name("me") / "cgroup.procs").unlink()  # the kernel's file, which disappears with its folder
     found.close()
     assert list(memory.iterdir()) == []
 
@@ -241,9 +242,9 @@ def test_an_instance_is_dead_only_when_that_is_sure():
     assert not is_dead(this_instance())
     assert not is_dead(f"{this_instance()}.7")
     assert is_dead(f"{host}-{boot}-{namespace}-{pid}-{int(started) + 1}")
-    assert is_dead(f"{host}-{boot}-{namespace}-4194305-{started}")  # above the greatest pid
-    assert not is_dead(f"{host}-{boot}-1-{pid}-{int(started) + 1}")  # of another pid namespace
-    assert not is_dead(f"{host}-0123456789ab-{namespace}-{pid}-{int(started) + 1}")  # of another machine
+    assert is_dead(f"{host}-{boot}-{namespace}-4194305-{started}")  # a pid above the highest possible one
+    assert not is_dead(f"{host}-{boot}-1-{pid}-{int(started) + 1}")  # in another pid namespace
+    assert not is_dead(f"{host}-0123456789ab-{namespace}-{pid}-{int(started) + 1}")  # on another machine
     assert not is_dead("default")
 
 

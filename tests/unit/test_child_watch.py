@@ -1,4 +1,4 @@
-"""A child process that does not answer is named, and killed if it hangs; one that is slow or computes is not killed."""
+"""A child process that does not answer is named, and killed if it hangs; a process that is only slow is not killed."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Verbs of both clients: the same ones, with the same signatures, over a host that only a function answers for."""
+"""Both clients have the same methods with the same signatures; a function stands in for the host."""
 
 import inspect
 import json
@@ -76,7 +76,7 @@ def test_the_environment_names_the_host_and_its_key_where_no_url_is_given(monkey
 
 
 class Pieces(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """A body in pieces, after which the connection breaks if `broken`."""
+    """A body that arrives in pieces; with `broken`, the connection then breaks."""
 
     def __init__(self, *pieces: bytes, broken: bool = False) -> None:
         self.pieces = pieces
@@ -199,11 +199,11 @@ def test_a_number_that_json_does_not_have_is_refused_and_never_sent_as_null(flav
 
 
 EMPTY = {"bool": False, "int": 0, "float": 0.0, "str": "", "Sequence": [], "Iterable": [], "Mapping": {}, "dict": {}, "list": []}  # fmt: skip
-ROUTED = {"format", "resume"}  # arguments that say how a file is read or written here, and are not sent
+ROUTED = {"format", "resume"}  # arguments that are not sent, since they say how a file is read or written here
 
 
 def falsy_arguments() -> Iterator[tuple[str, str, Any]]:
-    """Yield the optional arguments of verbs that take a value which is false, with that value."""
+    """Yield the optional arguments of methods that accept a false value, with that value."""
     for name, verb in verbs_of(Client()).items():
         for argument in inspect.signature(verb).parameters.values():
             kinds = re.split(r"\W+", str(argument.annotation))
@@ -213,11 +213,11 @@ def falsy_arguments() -> Iterator[tuple[str, str, Any]]:
 
 
 class Sent(Exception):
-    """Ends a call when its request is there."""
+    """Raised to end a call once its request is known."""
 
 
 def request_of(flavour: str, monkeypatch: pytest.MonkeyPatch, verb: str, *first: Any, **given: Any) -> httpx.Request:
-    """Return the request of a verb with these arguments, and with any values for others that it needs."""
+    """Return the request that a method sends for these arguments, with any values for other required ones."""
     found: list[httpx.Request] = []
 
     def handle(asked: httpx.Request) -> httpx.Response:

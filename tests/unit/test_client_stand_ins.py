@@ -1,4 +1,4 @@
-"""Clients of packages that are not pinned: made while code loads, an error that names the pin afterwards."""
+"""Clients from packages that are not pinned: code can create them while it loads; using them gives an error that names the pin."""
 
 import json
 import subprocess

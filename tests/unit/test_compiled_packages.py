@@ -1,4 +1,4 @@
-"""The Python files of an installed package set that are compiled."""
+"""Which Python files of an installed package set are compiled."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The parts of uvicorn that `connection_limits` builds on: not a public interface, so an upgrade may change them."""
+"""The parts of uvicorn on which `connection_limits` depends: they are not public, so an upgrade may change them."""
 
 import ast
 import asyncio

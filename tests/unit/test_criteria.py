@@ -1,4 +1,4 @@
-"""Rows with criteria of several evaluators: each evaluator gets its own, and skips rows without any for it."""
+"""Rows with criteria for several evaluators: each evaluator gets its own, and skips rows without criteria for it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Data files of a workspace: how much it may store, whoever sends at the same time."""
+"""Data files of a workspace: how much it may store, even if several callers send files at the same time."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ MOST_BYTES = 1 << 20
 
 
 def stored_bytes(folder: Path) -> int:
-    """Return how much all files in a folder have."""
+    """Return the total size of all files in a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 

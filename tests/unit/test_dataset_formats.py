@@ -1,4 +1,4 @@
-"""Formats of files of rows: JSON arrays cut item by item whatever the chunks, Parquet values as JSON, media types."""
+"""Formats of files with rows: JSON arrays are cut into items whatever the chunks, Parquet values become JSON, media types."""
 
 import csv
 import datetime as dt

@@ -16,7 +16,7 @@ MB = 1 << 20
 def read(
     folder: Path, name: str, content: str | bytes, *, mapping: tuple[str, ...] = (), limit: int | None = None
 ) -> tuple[list[tuple[int, Row]], list[tuple[int, str]]]:
-    """Return the rows of a file and its bad lines, each with its line."""
+    """Return the rows of a file and its bad lines, each with its line number."""
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     bad: list[tuple[int, str]] = []

@@ -1,4 +1,4 @@
-"""The meaning of an engine's messages, errors and addresses, on texts of real engines."""
+"""The meaning of an engine's messages, errors and addresses, with texts from real engines."""
 
 import errno
 import socket
@@ -30,7 +30,7 @@ def api_error(words: str) -> docker.errors.APIError:
 
 
 def wrapped(error: OSError) -> BaseException:
-    """Return the system's error as docker-py raises it: as text, with the cause below."""
+    """Return a system error in the form in which docker-py raises it: as text, with the original error as its cause."""
     try:
         try:
             raise requests.ConnectionError(("Connection aborted.", error)) from error

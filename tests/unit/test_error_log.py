@@ -1,4 +1,4 @@
-"""Lines of the host's log: none is forged by the data in it, and none acts on a terminal."""
+"""Lines of the host's log: data in a line cannot forge another line or control a terminal."""
 
 import asyncio
 import logging

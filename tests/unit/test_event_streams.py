@@ -1,4 +1,4 @@
-"""Streams of server-sent events end quietly when their readers vanish, whatever the events wait for."""
+"""Streams of server-sent events end without errors when their readers vanish, whatever the events wait for."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -11,13 +11,13 @@ from evaluator_host.types.errors import StoreUnavailable
 
 
 async def outage() -> AsyncGenerator[tuple[str, object], None]:
-    """One event, then a database that does not answer."""
+    """Yield one event, then fail like a database that does not answer."""
     yield "progress", 1
     raise StoreUnavailable("the database does not serve")
 
 
 async def slowly_closed(log: list[str]) -> AsyncGenerator[tuple[str, object], None]:
-    """Yield one event, then nothing; closing it takes a few turns of the loop, as a look at a database does."""
+    """Yield one event, then nothing; closing this generator takes a few turns of the loop, like a database query."""
     try:
         yield "progress", 1
         await asyncio.Event().wait()

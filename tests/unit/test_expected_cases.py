@@ -1,4 +1,4 @@
-"""The forms of `expect` that people write, and the problems that results have with it."""
+"""The forms of `expect` that people write, and how results can differ from them."""
 
 from typing import Any
 

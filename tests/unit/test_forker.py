@@ -1,4 +1,4 @@
-"""Worker processes and the calls between them. The forker is made before the event loop, as in a host."""
+"""Worker processes and the calls between them. As in a host, the forker is made before the event loop."""
 
 import asyncio
 import os
@@ -75,7 +75,7 @@ async def test_workers_outlive_the_process_that_forked_them_and_end_with_the_hos
     os.kill(forker.pid, signal.SIGKILL)
     await asyncio.to_thread(os.waitid, os.P_PID, forker.pid, os.WEXITED | os.WNOWAIT)
     assert await channel.call("add", 1, 2) == ("sum", 3)
-    os.kill(pid, signal.SIGSTOP)  # the kernel ends it, even if it hangs
+    os.kill(pid, signal.SIGSTOP)  # the kernel ends the process even if it hangs
     forker.close()
     await asyncio.wait_for(running, 10)
     with pytest.raises(ForkerEnded):

@@ -1,5 +1,5 @@
-"""Each command imports only what it needs: imports take most of the time of a short command, and of each Tab in a
-shell."""
+"""Each command imports only what it needs, because imports take most of the time of a short command, and of a completion
+in the shell."""
 
 import json
 import subprocess

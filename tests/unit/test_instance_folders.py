@@ -1,4 +1,4 @@
-"""Folders of temporary files: their names say whose they are, so that a later host removes those of killed ones."""
+"""Folders for temporary files: their names say which host made them, so that a later host removes those of killed hosts."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Aggregates and paired differences, against figures worked out elsewhere."""
+"""Statistics and paired differences, compared with values that were computed elsewhere."""
 
 import math
 

@@ -98,7 +98,7 @@ def test_a_brief_row_is_small_whatever_is_in_it() -> None:
     assert (made.row["question"], made.result["score"]) == ("x" * 300 + "…", 0.5)
     assert "trace" not in made.row
     assert made.result["error"]["line"] == 3
-    assert result["reason"] == long  # the given result stays unchanged
+    assert result["reason"] == long  # the original result stays unchanged
 
 
 def test_a_brief_row_that_is_small_already_keeps_its_data() -> None:

@@ -1,4 +1,4 @@
-"""Tables of jobs in a terminal: a row shows what it says."""
+"""Tables of jobs in a terminal show what a row's inputs and outputs say."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An interrupted download of rows is taken up at the row where it broke off, wherever that was."""
+"""An interrupted download of rows continues at the row where it broke off, wherever that is."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The packages that a host may choose by itself, and the modules that they have."""
+"""The packages that a host may choose by itself, and the modules in them."""
 
 import json
 from pathlib import Path

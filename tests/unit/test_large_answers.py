@@ -1,4 +1,4 @@
-"""Large answers of models: few are in memory at once, a workspace leaves places to others, and a row gets them as it reads."""
+"""Large answers of models: few are in memory at a time, each workspace leaves room for others, and a row gets them as fast as it reads."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -53,7 +53,7 @@ class Reader(asyncio.Event):
 
 
 class Provider(httpx.AsyncByteStream):
-    """The body of an answer, which counts what was read of it."""
+    """The body of an answer, which counts how much of it was read."""
 
     def __init__(self) -> None:
         self.read = 0
@@ -91,7 +91,7 @@ async def test_few_large_answers_are_in_memory_and_a_workspace_leaves_a_place() 
     places = Turns(PLACES, per_free=3)
     slow = [(Reader(), Provider()) for _ in range(10)]
     asked = [asyncio.create_task(ask("alpha", places, *one)) for one in slow]
-    while sum(bool(reader.got) for reader, _ in slow) < MOST_OF_ONE:  # the reader that stopped reads nothing more
+    while sum(bool(reader.got) for reader, _ in slow) < MOST_OF_ONE:  # a reader that has stopped reads nothing more
         await asyncio.sleep(0.01)
     fast, body = Reader(), Provider()
     fast.set()

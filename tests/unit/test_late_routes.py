@@ -1,4 +1,4 @@
-"""Routes that are built at their first call, and the OpenAPI document, which describes them in full."""
+"""Routes are built at their first call, but the OpenAPI document describes them completely."""
 
 import asyncio
 from typing import Any

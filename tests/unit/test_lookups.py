@@ -1,4 +1,4 @@
-"""Look-ups of callers' names: a limit for each, shares between workspaces, and threads that count until they return."""
+"""Look-ups of callers' names: each has a time limit, workspaces share the threads, and a thread counts until it returns."""
 
 import asyncio
 import socket
@@ -11,7 +11,7 @@ from evaluator_host.engine.system.lookups import LookupFailed, Lookups, written_
 
 
 class Servers:
-    """A resolver whose names that begin with `slow` are answered when `release` is set."""
+    """A resolver that answers names beginning with `slow` only when `release` is set."""
 
     def __init__(self) -> None:
         self.release = threading.Event()
@@ -50,7 +50,7 @@ async def test_slow_names_of_some_workspaces_delay_nobody_else(servers: Servers)
         for number in range(12)
     ]
     await asyncio.sleep(0.05)
-    for _ in range(2):  # once while they wait, and once when they have given up but their threads have not
+    for _ in range(2):  # once while the callers wait, and once when they have given up but their threads have not
         assert await names.look_up("quick.beta", 80, workspace="beta") == ["192.0.2.1", "192.0.2.2"]
         assert servers.at_once <= 12
         failed = await asyncio.gather(*flood)

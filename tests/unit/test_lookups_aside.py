@@ -39,11 +39,11 @@ def index(tmp_path: Path) -> IndexSettings:
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch, index: IndexSettings) -> Counter[tuple[str, bool]]:
-    """How often certificates are read, files opened and names compared, each by whether the event loop's thread did it.
+    """How often certificates are read, files are opened and names are compared, each with whether the event loop's thread did it.
 
-    Files of other hosts on the same loop do not count.
+    Files of other hosts on the same loop are not counted.
     """
-    named_provider("warm", Language.PYTHON)  # reads the tables of names, once for the process
+    named_provider("warm", Language.PYTHON)  # reads the tables of names now, once for the process
     calls: Counter[tuple[str, bool]] = Counter()
     loop = threading.get_ident()
 

@@ -1,4 +1,4 @@
-"""Failures of a machine that has run out of something are reported as such, and have no lasting effect."""
+"""If a machine has run out of something, the error says so, and there is no lasting effect."""
 
 import asyncio
 import errno
@@ -91,7 +91,7 @@ async def test_a_resolver_that_cannot_be_started_now_is_not_missing(tmp_path: Pa
             await replace(resolver, run=raising(NO_DESCRIPTORS)).attempt(("uv",), workspace)
         with pytest.raises(Misconfigured):
             await replace(resolver, run=raising(FileNotFoundError())).attempt(("/nowhere/uv",), workspace)
-        with pytest.raises(MachineExhausted):  # a file that the run needs was removed
+        with pytest.raises(MachineExhausted):  # also raised if a file that the run needs was removed
             await replace(resolver, run=raising(FileNotFoundError())).attempt((sys.executable,), workspace)
 
 
@@ -122,7 +122,7 @@ async def test_what_the_system_refuses_an_installation_is_not_the_packages_fault
 
 @contextmanager
 def no_descriptors() -> Iterator[None]:
-    """Open no more files during the block."""
+    """Let this process open no more files during the block."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, limit[1]))
     try:
@@ -277,7 +277,7 @@ async def test_a_body_that_the_machine_does_not_let_be_read_is_not_the_callers_f
 
     @app.post("/")
     async def take(body: dict[str, int]) -> None:
-        """Take a body."""
+        """Accept a body."""
 
     async def send(message: Any) -> None:
         sent.append(message)

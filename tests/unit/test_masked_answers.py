@@ -1,4 +1,4 @@
-"""Answers of models as they are stored: a secret is masked however the provider's JSON and its stream write it."""
+"""Stored answers of models: a secret is masked in whatever way the provider's JSON and streams write it."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Memory for requests under way: shared between workspaces, with room for small ones; large answers take turns."""
+"""Memory for requests: it is shared between workspaces, there is always room for small requests, and large answers take turns."""
 
 import asyncio
 from pathlib import Path
@@ -15,7 +15,7 @@ MB = 1 << 20
 def test_a_quarter_is_left_for_small_requests() -> None:
     budget = MemoryBudget(160 * MB)
     with budget.hold("a") as first, budget.hold("a") as second, budget.hold("b") as small:
-        first.reserve(300 * MB)  # a workspace alone may have more than its share
+        first.reserve(300 * MB)  # a workspace that is alone may use more than its share
         with pytest.raises(Busy, match="try again in 2 s"):
             second.reserve(20 * MB)
         small.reserve(9 * MB)
@@ -25,7 +25,7 @@ def test_a_quarter_is_left_for_small_requests() -> None:
 
 
 def test_a_second_workspace_finds_room_beside_a_flood() -> None:
-    budget = MemoryBudget(1600 * MB)  # of these, 1,200 MB are for large requests
+    budget = MemoryBudget(1600 * MB)  # 1,200 MB of this are for large requests
     with budget.hold("b") as other:
         other.reserve(100 * MB)  # from now on two workspaces share
     floods = [budget.hold("a") for _ in range(12)]

@@ -1,4 +1,4 @@
-"""The metrics of several processes of a host as one."""
+"""The metrics of a host's processes are combined into one answer."""
 
 from evaluator_host.engine.service.metrics import Metrics, summed
 

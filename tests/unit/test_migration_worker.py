@@ -1,4 +1,4 @@
-"""The process that parses: whatever it gets, it answers with a rewrite or with a refusal and its reason."""
+"""The process that parses code for migration: whatever it gets, it answers with a rewrite or with a refusal and a reason."""
 
 from collections.abc import AsyncIterator, Sequence
 

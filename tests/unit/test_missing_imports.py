@@ -1,4 +1,4 @@
-"""What provides an import that is not there, and how it is looked up once for many rows."""
+"""Which package provides a missing import, and that this is looked up only once for many rows."""
 
 import asyncio
 from collections.abc import Sequence

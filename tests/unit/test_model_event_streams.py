@@ -1,4 +1,4 @@
-"""The server-sent events of a model's answer, as they are passed on to a row."""
+"""How the server-sent events of a model's answer are passed on to a row."""
 
 import pytest
 

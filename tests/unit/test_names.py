@@ -1,4 +1,4 @@
-"""Names that were probably meant, addresses of hosts, and words that are not commands."""
+"""Suggestions for misspelt names, addresses of hosts, and words that are not commands."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""Rows of other platforms: the platform's own row or the fields of the object in it, and never one mistaken for the
-other."""
+"""Rows for other platforms: the platform's own row and the fields of the object in it are both accepted, and never confused
+with each other."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Network for a sandbox: what it gets, that no other call gets it, and that only one command can ask for it."""
+"""Network access for a sandbox: what the sandbox gets, that no other call gets it, and that only one command can ask for it."""
 
 import ast
 import dataclasses
@@ -63,7 +63,7 @@ def test_neither_a_request_nor_a_setting_nor_an_evaluator_can_ask_for_it() -> No
     assert {name for name in Settings.model_fields if "network" in name} == OF_GRANTS
 
 
-# Settings of granted hosts: the host's proxy carries these connections, and the sandbox has no network.
+# settings for granted hosts, where the host's proxy carries the connections and the sandbox has no network
 OF_GRANTS = {"network_hosts", "network_private", "network_mb"}
 GRANTING = {
     "types/evaluation.py", "cli/run.py", "cli/check.py", "platform/evaluators/commands.py", "platform/evaluators/bodies.py", "types/outcome.py",
@@ -74,7 +74,7 @@ COMMANDS = {f"vendors/uipath/cli/{name}.py" for name in ("eval", "run")}
 
 @pytest.mark.slow
 def test_only_the_command_asks_for_it() -> None:
-    """Checked in the source: which modules have such a field or parameter, pass it on, or act on it."""
+    """The test checks in the source which modules have such a field or parameter, pass it on, or act on it."""
     having, asking, calling = set(), set(), set()
     for file in PACKAGE.rglob("*.py"):
         if "node_modules" in file.parts or "network" not in (text := file.read_text("utf-8")):
@@ -96,7 +96,7 @@ def test_only_the_command_asks_for_it() -> None:
         "cli/run.py",
         "cli/check.py",
         "platform/evaluators/commands.py",
-    }  # grants
+    }  # grants of models and hosts
     assert asking == COMMANDS | handing_on | {"engine/service/prepared.py"}
     assert calling == {"engine/service/service.py"}
 

@@ -1,4 +1,4 @@
-"""Syntax and modules of a newer Python are told from mistakes, with the version that has them."""
+"""Syntax and modules of a newer Python are not reported as mistakes, but with the version that has them."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The result of each returned value under each contract, read from the runner's report; no code runs here."""
+"""The result for each returned value under each contract, made from the runner's report; no code runs here."""
 
 import json
 import time

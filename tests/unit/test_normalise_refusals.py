@@ -1,4 +1,4 @@
-"""Values that mean nothing under a contract, text, and runners that lie."""
+"""Values that have no meaning under a contract, strings, and runners that send false reports."""
 
 from typing import Any
 

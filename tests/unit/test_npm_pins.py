@@ -73,7 +73,7 @@ REFUSED: list[tuple[Any, str, str | None]] = [
 
 
 def test_what_is_no_exact_npm_pin_is_refused_by_name() -> None:
-    """All of them in one call, since npm's libraries run in a process of Node."""
+    """All pins are checked in one call, since npm's libraries run in a process of Node."""
     with pytest.raises(InvalidPin) as caught:
         parse(["zod@3.22.4", *(item for item, _, _ in REFUSED)], TYPESCRIPT)
     problems = {problem.field: problem for problem in caught.value.problems}
@@ -145,9 +145,9 @@ def test_a_range_in_a_specifier_is_refused_with_its_line() -> None:
         ("lodahs", Language.JAVASCRIPT, "lodash"),
         ("expresss", Language.JAVASCRIPT, "express"),
         ("lodash.isequl", Language.JAVASCRIPT, "lodash.isequal"),
-        ("recat", Language.JAVASCRIPT, "react"),  # not recast: two letters are swapped
+        ("recat", Language.JAVASCRIPT, "react"),  # not recast, because swapped letters count as closer
         ("preact", Language.JAVASCRIPT, None),
-        ("scypy", Language.PYTHON, "scipy"),  # not sympy
+        ("scypy", Language.PYTHON, "scipy"),  # closer than sympy
         ("antropic", Language.PYTHON, "anthropic"),
         ("no-package-of-these", Language.PYTHON, None),
     ],

@@ -1,4 +1,4 @@
-"""`run --out` writes results in the order of the rows, and waits for a slow row with a bound on memory."""
+"""`run --out` writes results in the order of the rows, and waits for a slow row within a limit on memory."""
 
 from io import BytesIO
 from random import Random

@@ -1,4 +1,4 @@
-"""HTTP clients of models: one for each origin; those that nobody uses are closed when there are many."""
+"""HTTP clients for models: there is one for each origin; if there are many, unused ones are closed."""
 
 from contextlib import AsyncExitStack
 

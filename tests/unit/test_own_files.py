@@ -16,7 +16,7 @@ from tests.dialects.uipath.projects import write
 
 
 def sent(root: Path, code: str, *, beside: str = "evals/evaluators/custom") -> Evaluator:
-    """Return the files that are sent for an evaluator."""
+    """Return the evaluator with the files that are sent with it."""
     file = root / beside / "mine.py"
     write(file, code)
     evaluator = with_files(Evaluator(code), file, project_of(Layout(root, "evals")))
@@ -257,7 +257,7 @@ def test_a_module_that_is_missing_is_explained(root: Path) -> None:
 
 @pytest.fixture
 def checkout(root: Path) -> Path:
-    """A checkout around the project, with modules above it and between."""
+    """A checkout around the project, with modules above the project and in between."""
     above = root.parent
     (above / ".git").mkdir()
     (root / "pyproject.toml").touch()
@@ -282,7 +282,7 @@ def test_modules_that_the_project_lacks_come_from_its_checkout(checkout: Path) -
     file = checkout / HERE / "mine.py"
     assert modules_of(file, "from shared.text import x\n") == ["shared/__init__.py", "shared/text.py"]
     assert modules_of(file, "import wide, between, deep\n") == ["between.py", "deep.py", "wide.py"]
-    assert modules_of(file, "import both\n") == ["both.py"]  # the module of the project, which is nearer
+    assert modules_of(file, "import both\n") == ["both.py"]  # the project's module, which is nearer
     (checkout.parent / "linked.py").symlink_to("/etc/passwd")
     write(checkout.parent / ".secret" / "leaf.py", "x = 1\n")
     with pytest.raises(InvalidRequest, match=r"linked\.py leads through a link to .*, outside the project"):
@@ -293,7 +293,7 @@ def test_modules_that_the_project_lacks_come_from_its_checkout(checkout: Path) -
 
 
 def test_a_folder_of_the_checkout_is_no_well_known_package(checkout: Path) -> None:
-    """A folder `evals/ragas` between evaluator and root is not what `import ragas` means."""
+    """`import ragas` does not mean a folder `evals/ragas` between evaluator and root."""
     write(checkout / "evals" / "ragas" / "__init__.py", "x = 1\n")
     assert modules_of(checkout / HERE / "mine.py", "import chess, ragas\nimport json, evaluator\n") == []
 

@@ -1,4 +1,4 @@
-"""A package set as a tree: what its digest covers, and that its tar has the same files."""
+"""A package set as a tree of files: what its digest covers, and that its tar file has the same files."""
 
 import os
 import tarfile

@@ -1,4 +1,4 @@
-"""A workspace learns nothing about package sets that others requested, not even from the work that it causes."""
+"""A workspace learns nothing about package sets that others requested, not even from the amount of work for its request."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +16,7 @@ ALPHA, BETA, OPERATOR = KeyHolder("alpha", "k1"), KeyHolder("beta", "k2"), KeyHo
 
 
 class Sets:
-    """Package sets of a host, which note the names that are looked up."""
+    """The package sets of a host, which records the names that are looked up."""
 
     def __init__(self, **keys: str) -> None:
         self.asked: list[str] = []
@@ -53,7 +53,7 @@ FACTS: dict[str, Any] = {
 
 
 async def looked_up(caller: KeyHolder, name: str) -> tuple[str | None, list[str]]:
-    """Return the key of the set that a caller sees by a name, and the names that were looked up."""
+    """Return the key of the set that a caller sees under a name, and the names that were looked up."""
     sets = Sets(of_alpha="a1", of_beta="b1")
     visibility = PackageVisibility(Uses(alpha={"of_alpha"}, beta={"of_beta", "b1"}))  # type: ignore[arg-type]
     access = SimpleNamespace(package_visibility=visibility)

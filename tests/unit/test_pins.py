@@ -1,4 +1,4 @@
-"""Python pins: exact or refused by name; one canonical form."""
+"""Python pins are exact or refused by name, and have one canonical form."""
 
 import re
 from typing import Any

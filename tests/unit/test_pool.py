@@ -1,4 +1,4 @@
-"""The pool: who gets which sandbox, who waits, which sandboxes are ended."""
+"""The pool: which caller gets which sandbox, which callers wait, which sandboxes are ended."""
 
 import asyncio
 
@@ -34,7 +34,7 @@ async def test_a_sandbox_never_serves_two_evaluators_nor_two_workspaces() -> Non
 async def test_calls_that_arrive_while_the_sandbox_starts_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "evaluator_host.engine.pool.pool.GROW_AFTER_S", 60.0
-    )  # another sandbox is only for rows that wait longer than this
+    )  # rows get another sandbox only if they wait longer than this
     async with opened() as (pool, backend):
         backend.gate = asyncio.Event()
 
@@ -227,7 +227,7 @@ async def test_at_the_ceiling_a_blank_takes_the_place_of_the_evaluator_that_idle
         await pool.prewarm(SPEC)
         for number in range(5):
             pool.release(await leased(pool, request(str(number))))
-            await asyncio.sleep(0.01)  # time for the pool to replace the prewarmed sandbox
+            await asyncio.sleep(0.01)  # gives the pool time to replace the prewarmed sandbox
         assert backend.alive == 3
         assert len(backend.links) == 6, "every evaluator found a prewarmed sandbox"
 

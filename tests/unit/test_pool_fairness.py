@@ -1,4 +1,4 @@
-"""The pool among workspaces: no workspace can take every sandbox or every place, and turns rotate."""
+"""Fairness of the pool: no workspace can take every sandbox or every place, and workspaces take turns."""
 
 import asyncio
 from dataclasses import replace
@@ -19,7 +19,7 @@ async def called(pool: Pool, *workspaces: str) -> None:
 
 
 class Flood:
-    """One workspace asks for a sandbox for each of `count` evaluators; each is kept until a test gives it back."""
+    """A workspace that asks for a sandbox for each of `count` evaluators, and keeps each until the test gives it back."""
 
     def __init__(self, pool: Pool, workspace: str, count: int, *, memory_mb: int = SPEC.memory_mb) -> None:
         spec = replace(SPEC, memory_mb=memory_mb)
@@ -46,7 +46,7 @@ class Flood:
 
 
 async def finish(*floods: Flood) -> None:
-    """Release held sandboxes until every caller has had one."""
+    """Give sandboxes back until every caller has had one."""
     while any(flood.held or flood.waiting for flood in floods):
         for flood in floods:
             if flood.held:
@@ -59,7 +59,7 @@ async def test_a_flood_of_slow_evaluators_leaves_sandboxes_for_others() -> None:
         await called(pool, "quiet", "loud")
         loud = Flood(pool, "loud", 20)
         await until(lambda: len(loud.held) == 6)
-        pool.release(await leased(pool, request("new", workspace="quiet")))  # this workspace has nobody to wait for
+        pool.release(await leased(pool, request("new", workspace="quiet")))  # this workspace does not have to wait
         assert len(loud.held) == 6, "three for each one that is left"
         await finish(loud)
 
@@ -102,7 +102,7 @@ async def test_small_sandboxes_do_not_keep_a_large_one_of_another_workspace_wait
         await until(lambda: len(small.held) == 15)
         large = Flood(pool, "quiet", 1, memory_mb=900)
         await until(lambda: pool.waiting == 26)
-        while large.waiting:  # the loud workspace asks again for all that it gives back
+        while large.waiting:  # the loud workspace asks for a new sandbox for each that it gives back
             small.give_one_back()
             await asyncio.sleep(0.001)
         assert small.waiting, "they had no more than the large one would have"
@@ -186,7 +186,7 @@ def test_when_to_come_back_follows_how_the_queue_moves(monkeypatch: pytest.Monke
     assert share.retry_after_s == 1.0
     share.waited_s, now = 4.0, 1001.0
     assert share.retry_after_s == 4.0
-    now = 1007.0  # nobody has been served since
+    now = 1007.0  # nobody has been served since then
     assert share.retry_after_s == 7.0
     now = 9999.0
     assert share.retry_after_s == 30.0
@@ -194,7 +194,7 @@ def test_when_to_come_back_follows_how_the_queue_moves(monkeypatch: pytest.Monke
 
 async def test_a_sandbox_that_took_long_to_start_serves_before_it_is_given_up() -> None:
     async with opened(max_sandboxes=1) as (pool, backend):
-        backend.start_s = 0.4  # longer than the shortest turn
+        backend.start_s = 0.4  # seconds; longer than the shortest turn
         served = []
 
         async def call(which: LeaseRequest) -> None:

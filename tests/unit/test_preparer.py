@@ -1,4 +1,4 @@
-"""Evaluators that are prepared once per version: which are kept, how they are told apart, and how many."""
+"""Evaluators are prepared once per version: which are kept, how many, and how they are told apart."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Sandboxes that wait for a first call: which packages they import ahead, and what happens if that fails."""
+"""Sandboxes that wait for a first call: which packages they import in advance, and what happens if that fails."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -27,7 +27,7 @@ def request(of: SandboxSpec, digest: str) -> LeaseRequest:
 
 @asynccontextmanager
 async def waiting(of: SandboxSpec, **limits: object) -> AsyncIterator[tuple[Pool, FakeBackend]]:
-    """A pool on which an evaluator of that set has just been loaded, with a sandbox that waits for the next."""
+    """Yield a pool that has just loaded an evaluator with that package set, and has a sandbox waiting for the next one."""
     async with opened(idle_sandboxes=1, **limits) as (pool, backend):
         pool.release(await leased(pool, request(of, "first")))
         await until(lambda: len(backend.links) > 1)

@@ -131,7 +131,7 @@ def test_an_integer_too_large_for_a_float_is_exact() -> None:
 
 
 def test_a_lone_surrogate_is_replaced() -> None:
-    """JavaScript cuts an emoji in two with `text.slice(0, 5)`; that is a slip of the evaluator, not a crash."""
+    """In JavaScript, `text.slice(0, 5)` can cut an emoji in two; that is a mistake in the evaluator, not a crash."""
     (text,) = decode_json(b'["ab\\ud83d"]')
     assert text.startswith("ab")
     text.encode()

@@ -1,4 +1,4 @@
-"""Other interpreters are found where they are named, on the PATH and in homes; other files do not count."""
+"""Other interpreters are found at configured paths, on the PATH and in home folders; other files do not count."""
 
 import platform
 import subprocess
@@ -18,7 +18,7 @@ OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 @pytest.fixture(scope="module")
 def another() -> PythonFacts:
-    """An interpreter of another minor version, which machines with uv or pyenv have."""
+    """An interpreter with another minor version, which machines with uv or pyenv have."""
     pythons = Pythons(search_path=search_path(), homes=python_homes())
     minor = next(minor for minor in pythons.minors() if minor != OWN)
     found = pythons.find_version(minor)

@@ -14,7 +14,7 @@ class Clock:
 
 
 def taken(rates: RateLimiter, key: str | None, times: int) -> int:
-    """Return how many of this number of requests were let in."""
+    """Make requests, and return how many were accepted."""
     count = 0
     for _ in range(times):
         try:

@@ -1,4 +1,4 @@
-"""Numbers of a request keep the bounds of their fields and those of every integer."""
+"""Numbers in requests must be within the bounds of their fields, and within those for all integers."""
 
 import pytest
 from pydantic import TypeAdapter, ValidationError

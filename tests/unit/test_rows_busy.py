@@ -1,4 +1,4 @@
-"""Rows under way meet a full queue: rows that have a place are finished, others are refused at once."""
+"""If the queue becomes full while rows are evaluated, rows that have a place are finished, and others are refused at once."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A PEP 723 block in a file gives pins and the Python that it requires."""
+"""A PEP 723 block in a file gives the pins and the Python version that the file requires."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_a_bad_block_says_what_is_wrong(block: str, what: str) -> None:
     ("required", "version", "fits"),
     [
         (">=3.11", "3.11", True),
-        (">=3.11.4", "3.11", True),  # it is not known whether 3.11 is an older one
+        (">=3.11.4", "3.11", True),  # accepted, because it is not known whether 3.11 means an older release
         (">=3.11.4", "3.11.2", False),
         ("==3.12.*", "3.11", False),
         ("<3.13", "3.13", False),

@@ -1,4 +1,4 @@
-"""The declared policy compiles to a filter that decides as the policy says; decided here by a small BPF machine."""
+"""The declared policy compiles to a filter that decides as the policy says; a small BPF interpreter here runs the filter."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""How many rows a sandbox is sent ahead, and when the host reads the answers of several together."""
+"""How many rows the host sends to a sandbox in advance, and when it reads several answers together."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from evaluator_host.engine.sandbox.session import SendWindow
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Return the present time, by which the window measures, in a list."""
+    """Return a list with the present time, which the window reads."""
     now = [0.0]
     monkeypatch.setattr(session.time, "monotonic", lambda: now[0])
     return now

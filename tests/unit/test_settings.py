@@ -1,4 +1,4 @@
-"""Variables of the environment set settings; an empty one means the default."""
+"""Environment variables define settings; an empty variable means the default."""
 
 from pathlib import Path
 from unittest.mock import Mock

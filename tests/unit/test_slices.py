@@ -1,4 +1,4 @@
-"""Slices of a file: its entries, each with everything that it names."""
+"""Slices of a file: each function that can be called, with everything that it uses."""
 
 import pytest
 

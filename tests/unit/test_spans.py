@@ -1,4 +1,4 @@
-"""Spans for evaluators of UiPath, read from every shape that a trace comes in."""
+"""Spans for UiPath's evaluators, read from traces in every format."""
 
 import base64
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which column has the outputs: by its name, then by its values; never one of inputs or of expected answers."""
+"""Which column has the outputs: decided by its name, then by its values; never a column with inputs or expected answers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A task that ends by an exception is started again, and the host says so meanwhile."""
+"""A task that ends with an exception is started again, and until then the host reports it."""
 
 import asyncio
 import logging

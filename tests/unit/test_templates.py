@@ -1,4 +1,4 @@
-"""Templates over a record: values, missing columns, and what would cost more than its record."""
+"""Templates with a record: values, missing columns, and templates that would cost more than their record."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Traces of every shape read as documented; no JSON, however odd, is an error or changes the caller's object."""
+"""Traces in every format become the documented form; no JSON, however odd, causes an error or changes the caller's object."""
 
 import copy
 import json
@@ -20,7 +20,7 @@ def load(name: str) -> dict[str, Any]:
 
 
 def root_of(trace: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the way documented evaluators find the root."""
+    """Return the root of a trace, found in the same way as in documented evaluators."""
     assert trace is not None
     root = list(trace["spans"].values())[0]  # noqa: RUF015
     assert isinstance(root, dict)
@@ -95,7 +95,7 @@ def test_stored_shape_keeps_what_it_has() -> None:
     assert unit_of(added)["tokens"]["total"] == 40
     assert [span["span_id"] for span in added["spans"]["lookup"]] == ["11aa22bb33cc44d1", "11aa22bb33cc44d2"]
     assert [child["name"] for child in added["children"]] == ["lookup", "lookup", "chat_model"]
-    assert unit_of(added["spans"]["chat_model"])["duration"] == {"total": 1.4}  # computed from the times of the span
+    assert unit_of(added["spans"]["chat_model"])["duration"] == {"total": 1.4}  # computed from the span's times
 
 
 def test_deep_stored_shape_grows_linearly() -> None:
@@ -194,7 +194,7 @@ def test_every_span_comes_out_once_whatever_the_parents_say(links: dict[str, str
     assert trace is not None
     found = [name for root in trace["spans"].values() for name in names_of(root)]
     assert sorted(found) == sorted(links)
-    orjson.dumps(trace)  # not too deep for an encoder
+    orjson.dumps(trace)  # must not be nested too deeply for an encoder
 
 
 def test_a_span_without_parent_comes_before_an_orphan() -> None:

@@ -1,4 +1,4 @@
-"""A trace that is a flat list of spans is the object that holds them, wherever it comes in."""
+"""A trace given as a flat list of spans becomes an object with these spans, in every place that accepts traces."""
 
 import pytest
 

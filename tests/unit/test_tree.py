@@ -1,4 +1,4 @@
-"""Trees of strangers: nested beyond recursion and PATH_MAX, closed to their owner, with names that are not text, written to."""
+"""Trees of files from strangers: nested beyond recursion and PATH_MAX, unreadable for their owner, with names that are not text, or changing."""
 
 import ast
 import os
@@ -19,7 +19,7 @@ DEEP = 2_500
 NO_TEXT = os.fsdecode(b"\xff\xfe")
 HOST = Path(__file__).parents[2] / "evaluator_host"
 BANNED = {"rmtree", "rglob", "TemporaryDirectory", "fwalk", "copytree"}
-# Modules that read the user's own machine or this program's own folders, never files of a stranger.
+# modules that read only the user's own machine or this program's own folders, never files from strangers
 OWN = (
     "cli",
     "vendors",
@@ -33,7 +33,7 @@ OWN += ("engine/sandbox/docker/image/build.py",)
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A folder in memory: a disk takes seconds for thousands of nested folders."""
+    """A folder in memory, because a disk takes seconds for thousands of nested folders."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", ignore_cleanup_errors=True) as name:
         yield Path(name)
 
@@ -43,7 +43,7 @@ def names(folder: Path) -> list[str]:
 
 
 def nest(root: Path, levels: int, *, name: str = "d", mode: int = 0o755) -> None:
-    """Make nested folders, each with a file of ten bytes, by descriptor: the path is longer than a call takes."""
+    """Make nested folders, each with a file of ten bytes; descriptors are used, since the path is too long for a call."""
     root.mkdir()
     folder = os.open(root, os.O_RDONLY)
     for _ in range(levels):
@@ -89,7 +89,7 @@ def test_a_walk_sees_every_level_with_few_descriptors(home: Path) -> None:
 def test_a_walk_leaves_out_what_it_has_no_descriptor_for_unless_it_is_strict(home: Path) -> None:
     (home / "tree" / "below").mkdir(parents=True)
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    spare = os.open("/", os.O_RDONLY)  # the lowest descriptor that is free
+    spare = os.open("/", os.O_RDONLY)  # takes the lowest free descriptor
     os.close(spare)
     resource.setrlimit(resource.RLIMIT_NOFILE, (spare + 1, before[1]))
     try:
@@ -180,7 +180,8 @@ def test_no_other_module_walks_or_removes_trees() -> None:
     found = []
     for file in HOST.rglob("*.py"):
         name, text = file.relative_to(HOST).as_posix(), file.read_text()
-        if not name.startswith(OWN) and any(word in text for word in (*BANNED, "os.walk")):  # to parse takes longer
+        # a search first, because parsing takes longer
+        if not name.startswith(OWN) and any(word in text for word in (*BANNED, "os.walk")):
             for node in ast.walk(ast.parse(text)):
                 called = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
                 walks = called == "walk" and isinstance(node, ast.Attribute) and ast.unparse(node) == "os.walk"

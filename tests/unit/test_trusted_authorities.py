@@ -1,4 +1,4 @@
-"""Certificates that connections to models and webhooks trust: read once, since the event loop waits meanwhile."""
+"""Certificates that connections to models and webhooks trust are read only once, since the event loop waits meanwhile."""
 
 import os
 import ssl
@@ -24,7 +24,7 @@ def make_clients(settings: Settings, count: int) -> None:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The files of authorities that were read, each as often as it was."""
+    """The list of the authorities' files that were read, with repetitions."""
     read, real = [], ssl.create_default_context
 
     def noted(*args: Any, cafile: str) -> ssl.SSLContext:

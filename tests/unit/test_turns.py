@@ -1,4 +1,4 @@
-"""Workspaces take turns, and one never has every place once there is another."""
+"""Workspaces take turns, and none has every place once there is another one."""
 
 import asyncio
 from pathlib import Path

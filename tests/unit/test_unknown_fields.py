@@ -1,4 +1,4 @@
-"""Fields of a row that the API does not know: the hint says where a column goes."""
+"""Unknown fields of a row in the API: the hint says where a column belongs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whatever a tar from elsewhere says, nothing is written outside the folder it is unpacked to."""
+"""Whatever a foreign tar file contains, nothing is written outside the folder into which it is unpacked."""
 
 import gzip
 import tarfile

@@ -1,4 +1,4 @@
-"""The number of evaluators that stay warm: idle sandboxes count by what they use, and the least used go first."""
+"""How many evaluators stay warm: idle sandboxes count with the memory that they use, and the least used ones end first."""
 
 import asyncio
 import random

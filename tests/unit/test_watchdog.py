@@ -1,4 +1,4 @@
-"""The watchdog reads the files of /proc in its own thread: with many sandboxes they take longer than callers may wait."""
+"""The watchdog reads files in /proc in its own thread, because with many sandboxes that takes longer than callers may wait."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ import pytest
 from evaluator_host.engine.sandbox.linux import watchdog as module
 from evaluator_host.engine.sandbox.linux.watchdog import Over, Watch, Watchdog
 
-NO_LIMIT = 1 << 50  # the sockets of the whole machine count, because the process has no network of its own
+NO_LIMIT = 1 << 50  # the whole machine's sockets count, because the process has no network of its own
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ async def test_sandboxes_are_measured_beside_the_event_loop(
 
     watches = [Watch(process.pid, NO_LIMIT, 100, process.kill) for _ in range(20)]
     for watch in watches:
-        watch.name = "bubblewrap"  # the shell is not, so it has been set up
+        watch.name = "bubblewrap"  # the shell has another name, so the sandbox counts as set up
     monkeypatch.setattr(module, "read_text", noted)
     watchdog = Watchdog()
     for watch in watches:
@@ -67,6 +67,6 @@ async def test_a_sandbox_over_a_limit_is_killed_on_the_event_loop(process: "subp
     watchdog.start_watching(watch)
     async with asyncio.timeout(60):
         await killed.wait()
-    await asyncio.sleep(0.2)  # four more measurements
+    await asyncio.sleep(0.2)  # time for four more measurements
     watchdog.stop_watching(watch)
     assert (watch.over, by) == (Over.PROCESSES, [loop])

@@ -1,4 +1,4 @@
-"""Which names the modules of a wheel have, told from its files alone."""
+"""Which modules a wheel has, found from its files alone."""
 
 import io
 import zipfile

@@ -1,4 +1,4 @@
-"""The corpus of whole files is sound, and its judgement has no middle between a right score and a wrong one."""
+"""The corpus of whole files is valid, and a score in it is judged either right or wrong."""
 
 import pytest
 

@@ -123,7 +123,8 @@ async def test_the_frame_is_there_before_any_script_runs() -> None:
     async with browser(DIST) as client:
         page = (await client.get("/jobs")).text
     head, _, frame = page.partition('<div id="app">')
-    assert not re.search(r'rel="stylesheet"|<script src', head)  # nothing that a paint of the frame would wait for
+    # nothing for which the first paint of the frame would wait
+    assert not re.search(r'rel="stylesheet"|<script src', head)
     assert ".frame-header" in head
     assert re.findall(r'<a href="([^"]+)">', frame) == ["/", "/evaluators", "/datasets", "/jobs", "/labels"]
     assert "undefined" not in frame
@@ -134,7 +135,7 @@ async def test_the_frame_is_there_before_any_script_runs() -> None:
 def test_little_comes_before_the_first_paint(path: str) -> None:
     listed = json.loads((DIST / "assets.json").read_text("utf-8"))
     names = {*listed["first"], *listed["pages"][path]}
-    assert len(names) < 10  # a request each
+    assert len(names) < 10  # each name is a request
     sizes = [min(file.stat().st_size for file in (DIST / "assets").glob(f"{name}*")) for name in names]
     assert 10_000 < sum(sizes) < FIRST_PAINT_BYTES
 

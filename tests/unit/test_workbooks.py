@@ -1,4 +1,4 @@
-"""Workbooks as programs write them, and as damage leaves them: values of cells by their formats, and what is noted."""
+"""Workbooks as programs write them, and damaged ones: values of cells by their formats, and notes about the files."""
 
 import io
 import zipfile
@@ -33,7 +33,7 @@ def relations(*given: tuple[str, str, str]) -> str:
 def parts(
     cells: str = "", *, strings: str = "", styles: str = "", settings: str = "", namespace: str = MAIN
 ) -> dict[str, str]:
-    """Return the parts of a workbook: row 1 names the columns a and b, `cells` are those of row 2."""
+    """Return the parts of a workbook: row 1 names the columns a and b, and `cells` are the cells of row 2."""
     return {
         "_rels/.rels": relations(("rId1", "officeDocument", "xl/workbook.xml")),
         "xl/workbook.xml": f'<workbook xmlns="{namespace}" xmlns:r="{RELATIONS}">{settings}'

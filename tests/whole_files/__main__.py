@@ -1,9 +1,9 @@
-"""Pastes whole evaluator files of public repositories, and counts which score as they should at the first paste.
+"""Pastes whole evaluator files from public repositories, and counts how many score correctly as they are.
 
-The files are not kept here: `corpus.json` has their addresses and digests, a row, and the right value, or the error
-that they end with because they need what nobody pasted. `python -m tests.whole_files run CHECKOUTS` reads them from git
-repositories below a folder (`owner+name`, or `owner+name/repo`), and those that are not there from the network.
-With `--in-checkout` each file lies in its checkout, as for the command line, which sends the modules that it imports.
+The files are not stored here: `corpus.json` has their addresses and digests, a row, and the right value, or the error with
+which they end because they need something else. `python -m tests.whole_files run CHECKOUTS` reads them from git repositories
+below a folder (`owner+name`, or `owner+name/repo`), and others from the network. With `--in-checkout` each file is in its
+checkout, as for the command line, which also sends the modules that the file imports.
 `python -m tests.whole_files draw CHECKOUTS` lists files with the signature of an evaluator that the corpus lacks.
 """
 
@@ -69,11 +69,11 @@ class WholeFile:
       address: `github:OWNER/NAME@COMMIT:PATH`.
       sha256: Digest of the file, in hexadecimal.
       row: Fields of the row.
-      score: The score that its platform gives; None for a label alone.
-      passed: The verdict, where that is all that there is.
-      stops: Where it cannot score as it was pasted: the code of the error, and a text that the message or hint has.
-      in_checkout: `score`, `passed` or `stops` of the file in its checkout, and a `row` for it, where that is not as
-        pasted.
+      score: The score that its platform gives; None if there is only a label.
+      passed: The verdict, if there is nothing else.
+      stops: For a file that cannot score as pasted: the code of the error, and text in its message or hint.
+      in_checkout: `score`, `passed` or `stops` of the file in its checkout, and its `row`, if these differ from those
+        of the pasted file.
     """
 
     address: str
@@ -86,18 +86,18 @@ class WholeFile:
 
     @property
     def parts(self) -> dict[str, str]:
-        """Owner, name, commit, path and suffix."""
+        """Parts of the address: owner, name, commit, path and suffix."""
         found = _ADDRESS.fullmatch(self.address)
         assert found is not None, self.address
         return found.groupdict()
 
     def lying(self) -> "WholeFile":
-        """Return it with what comes of it in its checkout."""
+        """Return this file with the outcome that is expected in its checkout."""
         alone: dict[str, Any] = {"score": None, "passed": None, "stops": None, "in_checkout": None}
         return self if self.in_checkout is None else replace(self, **(alone | self.in_checkout))
 
     def judged(self, result: EvaluationResult) -> str:
-        """Return what came of it: `right`, `as it should`, `wrong` or `stopped`."""
+        """Return a judgement about a result: `right`, `as it should`, `wrong` or `stopped`."""
         if result.error is None:
             score = result.score is not None and self.score is not None and abs(result.score - self.score) <= _CLOSE
             verdict = self.passed is not None and result.passed is self.passed
@@ -114,10 +114,10 @@ def corpus() -> list[WholeFile]:
 
 
 def text_of(one: WholeFile, checkouts: Path) -> str:
-    """Return the text of a file.
+    """Return the content of a file.
 
     Raises:
-      ValueError: it has another digest.
+      ValueError: the file has another digest.
     """
     at = one.parts
     shown = next((text for git in _places(one, checkouts) if (text := _git(git, "show", _object(one)))), None)
@@ -138,7 +138,7 @@ def _object(one: WholeFile) -> str:
 
 
 def checked_out(one: WholeFile, checkouts: Path, into: Path) -> Path:
-    """Return the path of a file in a checkout of its repository: the texts of it, below a new folder.
+    """Check the sources of a file's repository out into a new folder, and return the file's path there.
 
     Raises:
       ValueError: no repository below `checkouts` has the file.
@@ -159,7 +159,7 @@ def checked_out(one: WholeFile, checkouts: Path, into: Path) -> Path:
 
 
 def _texts(git: Path, commit: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the paths and texts of the sources in a commit; a snapshot may lack large ones."""
+    """Yield the path and content of each source file in a commit; a snapshot may lack large files."""
     lines = [line.partition(b"\t") for line in (_git(git, "ls-tree", "-r", commit) or b"").splitlines()]
     blobs = {path.decode(errors="replace"): about.split()[2] for about, _, path in lines if about.startswith(b"100")}
     wanted = [path for path in blobs if path.endswith(_TEXTS)]
@@ -182,7 +182,7 @@ def _git(folder: Path, *told: str) -> bytes | None:
 
 
 async def run(checkouts: Path, only: str, packages: tuple[str, ...], *, in_checkout: bool) -> int:
-    """Paste all files, print what came of each, and return how many scores are wrong."""
+    """Paste all files, print each outcome, and return how many scores are wrong."""
     files = [one.lying() if in_checkout else one for one in corpus() if only in one.address]
     turns = asyncio.Semaphore(_TOGETHER)
     with tempfile.TemporaryDirectory() as folder:
@@ -226,7 +226,7 @@ def _read(file: Path, packages: tuple[str, ...]) -> Evaluator:
 
 
 def drawn(checkouts: Path) -> Iterator[dict[str, str]]:
-    """Yield address and digest of files that have the signature of an evaluator and that the corpus lacks."""
+    """Yield address and digest of files that have the signature of an evaluator and are not in the corpus."""
     known = {one.sha256 for one in corpus()}
     for folder in sorted(checkouts.iterdir()):
         git = next((one for one in (folder / "repo", folder / ".git", folder) if one.is_dir()), folder)

@@ -1,4 +1,4 @@
-"""Hosts that serve every wire: one without keys, one with a key, secrets and tenants."""
+"""Fixtures: hosts that serve every wire, one without keys, and one with a key, secrets and tenants."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tests.wires.wired import SECRET, wired
 
 @dataclass(frozen=True)
 class Keyed:
-    """A host with a key, that of workspace `team`."""
+    """A host with a key for workspace `team`."""
 
     server: Server
     key: str
@@ -34,7 +34,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
-    """A host with keys, secrets and tenants; bodies of 64 KB, rows of a second."""
+    """A host with keys, secrets and tenants; its limits are 64 KB for a body and one second for a row."""
     folder = tmp_path_factory.mktemp("keyed")
     database = f"sqlite:///{folder / 'host.db'}"
     key = make_key("team", "team", url=database)
@@ -46,7 +46,7 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
 
 @pytest.fixture(scope="session")
 def saturated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A host of one sandbox with a queue of one call."""
+    """A host with one sandbox and a queue for one call."""
     sizes = {
         "EVALUATOR_HOST_MAX_SANDBOXES": "1",
         "EVALUATOR_HOST_QUEUE_LIMIT": "1",
@@ -58,5 +58,5 @@ def saturated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def client(host: Server) -> httpx.Client:
-    """Speaks to the host without keys."""
+    """An HTTP client for the host without keys."""
     return host.client

@@ -1,7 +1,7 @@
-"""Every case of a dialect through the wire of its platform: what comes back is what the platform's own executor gives.
+"""Sends every case of a dialect through its platform's wire: the response must be the one of the platform's own executor.
 
-Langfuse, Opik and OpenAI have theirs beside their other tests. Laminar's executor is not public, so it has no cases but
-those of its own file.
+The cases for Langfuse, Opik and OpenAI are with the other tests of their wires. Laminar's executor is not public, so there
+are no cases for it except in its own file.
 """
 
 import json
@@ -36,7 +36,7 @@ def at_once(work: Callable[[T], Any], given: Iterable[T]) -> list[Any]:
         return list(pool.map(work, given))
 
 
-# Coze Loop: its templates around the code and the row, in our words
+# Coze Loop: its templates around the code and the row, rewritten
 
 COZE_PYTHON = """
 import asyncio
@@ -83,7 +83,7 @@ def test_coze_loop(client: httpx.Client) -> None:
         body = {
             "language": "python" if python else "js",
             "code": code,
-            "timeout": 60_000,  # milliseconds for the whole call, since eight cold sandboxes share the processor here
+            "timeout": 60_000,  # milliseconds for the whole call; long, since eight cold sandboxes share the processor here
             "priority": "normal",
             "ext": {},
         }
@@ -103,9 +103,9 @@ def test_coze_loop(client: httpx.Client) -> None:
 
 
 def test_promptfoo(host: Server) -> None:
-    """All in Python; in JavaScript one of each end, for the wire is the same and `tests/dialects` calls every case."""
+    """All cases in Python, and in JavaScript one for each outcome, since the wire is the same and `tests/dialects` has every case."""
     fitting = [case for case in cases_of("promptfoo") if {"output", "context"} <= case.row.variables.keys()]
-    # of a contract that is named, several functions need the name of one
+    # here the contract is named, so a file with several functions needs an entry
     fitting = [case for case in fitting if "several_entries" not in case.warnings]
     javascript = {(case.status, case.error): case for case in fitting if case.language is not Language.PYTHON}
     cases = [*(case for case in fitting if case.language is Language.PYTHON), *javascript.values()]
@@ -118,7 +118,7 @@ def test_promptfoo(host: Server) -> None:
         if made.status_code == 422:  # code that cannot be stored has no webhook
             return made
         assert made.status_code == 201, (case.id, made.text)
-        for _ in range(20):  # promptfoo also tries again
+        for _ in range(20):  # promptfoo also retries
             answer = host.client.post(f"/hooks/promptfoo-{number}", json=case.row.variables, timeout=20)
             if answer.status_code < 429 and not answer.json().get("reason", "").startswith("timeout"):
                 break
@@ -163,7 +163,7 @@ API = "/wires/daytona/api/sandbox"
 
 
 def test_phoenix(client: httpx.Client) -> None:
-    """Phoenix's scripts end in a sandbox as in a process of their own: exit code, output, last line of the error."""
+    """Phoenix's scripts end in a sandbox as in a separate process: exit code, output, last line of the error."""
     python = [case for case in cases_of("phoenix") if "def evaluate(" in case.code]
     typescript = [case for case in cases_of("phoenix") if case.language is not Language.PYTHON]
     assert (len(python) > 20, len(typescript) > 1) == (True, True)
@@ -199,7 +199,7 @@ class Script:
 
 
 def ends(exit_code: int, text: str) -> str:
-    """Return the output of a script; of one that failed the last line, since tracebacks name their files."""
+    """Return the output of a script, or only the last line if it failed, since tracebacks name files."""
     return text if exit_code == 0 else text.strip().rpartition("\n")[2]
 
 
@@ -234,7 +234,7 @@ asyncio.run(main())
 
 @pytest.mark.differential
 def test_agenta_s_own_runner(host: Server, tmp_path: Any) -> None:
-    """Agenta's runner for Daytona gets from this host what its runner in process gives."""
+    """Agenta's runner for Daytona gets the same results from this host as from Agenta's runner in its own process."""
     found = tmp_path / "found.json"
     command = [str(real_python(PROGRAMS / "agenta.txt")), "-c", AGENTA, str(PROGRAMS), str(found)]
     daytona = {"DAYTONA_API_URL": f"{host.url}/wires/daytona/api", "DAYTONA_API_KEY": "any"}
@@ -275,7 +275,7 @@ def test_vellum(client: httpx.Client) -> None:
 
 
 def fits_vellum(case: Case) -> bool:
-    """Whether Vellum ends a case as contract `main` does; any JSON is a value there, with or without a score."""
+    """Whether a case ends in Vellum as with contract `main`; in Vellum any JSON is a value, with or without a score."""
     has_values = case.variables is not None or "completion" in case.code
     return case.entry is None and has_values and (case.expected.error is None or case.expected.error in ERRORS)
 

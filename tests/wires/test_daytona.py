@@ -89,7 +89,7 @@ def test_keys_loops_bodies_and_other_workspaces(keyed: Keyed) -> None:
 
 @pytest.mark.long
 def test_a_sandbox_of_one_host_is_found_on_another_of_its_database(keyed: Keyed, tmp_path: Path) -> None:
-    """Also by its name, its labels and its environment; and after the host that made it has ended."""
+    """It is also found by its name and its labels, with its environment, and after the host that made it has ended."""
     with httpx.Client(base_url=keyed.url, headers=bearer(keyed.key)) as client:
         sandbox = made(client, name="shared", env={"A": "key-of-a-provider"}, labels={"k": "of both"})
         assert run(client, sandbox, PHOENIX_PIP.format(version="1.17.0")).json()["exitCode"] == 0
@@ -111,11 +111,11 @@ def test_a_sandbox_of_one_host_is_found_on_another_of_its_database(keyed: Keyed,
 
 
 def _assert_none_runs_once_deleted(url: str, keyed: Keyed) -> None:
-    """Delete a sandbox by one host: no process of the other runs a script in it from then on."""
+    """Delete a sandbox through one host: from then on, no process of the other host may run a script in it."""
     authorized = bearer(keyed.key)
     sandbox = httpx.post(f"{keyed.url}{API}/sandbox", json={}, headers=authorized).json()
 
-    def ask(_: int) -> int:  # each call has a connection of its own, which any process may get
+    def ask(_: int) -> int:  # each call has its own connection, which any process may accept
         address = f"{url}/wires/daytona/toolbox/{sandbox['id']}/process/code-run"
         return httpx.post(address, json={"code": "print(1)"}, headers=authorized, timeout=60).status_code
 

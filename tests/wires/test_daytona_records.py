@@ -1,4 +1,4 @@
-"""Records of Daytona's sandboxes, read by two hosts of one database: none runs a script in what the other has deleted."""
+"""Records of Daytona's sandboxes, which two hosts of one database read: neither runs a script in a sandbox that the other deleted."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ async def hosts(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[Record
 
 
 async def leased(records: Records, *, env: dict[str, str] | None = None) -> Record:
-    """Return a sandbox in which several scripts have run."""
+    """Return a record of a sandbox in which several scripts have run."""
     made = await records.create(WORKSPACE, {"env": env or {}, "name": "named"})
     for _ in range(3):
         await records.lease(WORKSPACE, made.id)
@@ -69,7 +69,7 @@ async def test_a_lease_saves_reads_and_sees_installed_packages(hosts: tuple[Reco
 async def test_a_sandbox_of_one_script_is_deleted_at_once(
     hosts: tuple[Records, Records], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As Agenta makes them: one for each evaluation."""
+    """Agenta makes such sandboxes, one for each evaluation."""
     deleting, running = hosts
     once, often = await running.create(WORKSPACE, {}), await leased(running)
     await running.lease(WORKSPACE, once.id)
@@ -79,7 +79,7 @@ async def test_a_sandbox_of_one_script_is_deleted_at_once(
     async def note(delay: float) -> None:
         if asyncio.current_task() is here:
             waited.append(delay)
-        else:  # the task belongs to the host of another test
+        else:  # tasks that belong to another test's host
             await sleep(delay)
 
     monkeypatch.setattr(asyncio, "sleep", note)
@@ -95,7 +95,7 @@ async def test_a_sandbox_of_one_script_is_deleted_at_once(
 async def test_a_record_that_is_deleted_while_it_is_leased_is_not_found(
     hosts: tuple[Records, Records], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the read of the record and the note that it is leased."""
+    """The record is deleted after it was read and before it is marked as leased."""
     deleting, running = hosts
     made = await running.create(WORKSPACE, {})
     await running.lease(WORKSPACE, made.id)

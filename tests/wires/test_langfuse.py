@@ -1,4 +1,4 @@
-"""The wire `langfuse`: requests recorded from the documented shapes, and AWS's own clients for Lambda."""
+"""The wire `langfuse`: requests in the documented form, and AWS's own clients for Lambda."""
 
 import hmac
 import json
@@ -28,7 +28,7 @@ OBSERVED = {"input": "2+2?", "output": "4", "metadata": {}, "toolCalls": []}
 
 
 def dispatch(source: str, language: str = "PYTHON", *, tenant: str = "o1/p1", **payload: Any) -> dict[str, Any]:
-    """Return a request of Langfuse's worker."""
+    """Return a request as Langfuse's worker sends it."""
     organisation, project = tenant.split("/")
     return {
         "scope": {"organizationId": organisation, "projectId": project, "evaluatorId": "e1"},
@@ -127,7 +127,7 @@ def test_a_tenant_has_its_workspace_and_an_unknown_one_none(keyed: Keyed) -> Non
 
 @pytest.mark.long
 def test_an_endless_loop_ends_before_the_clock(keyed: Keyed) -> None:
-    """Each is answered within the ten seconds after which Langfuse gives up."""
+    """Each request is answered within the ten seconds after which Langfuse gives up."""
     error_of(httpx.post(f"{keyed.url}{PATH}", json=dispatch(LOOP), headers=bearer(SECRET), timeout=10), "TIMEOUT")
     asked = dispatch(f"{LOOP.strip()}\n", tenant="o1/p1")
     answer = httpx.post(f"{keyed.url}{INVOKE}", json=asked, headers=bearer(SECRET), timeout=10)

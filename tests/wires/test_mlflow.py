@@ -76,7 +76,7 @@ def mlflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "PATH": f"{python.parent}:/usr/bin:/bin",
         "HOME": str(home),
         "MLFLOW_SERVER_ENABLE_CUSTOM_SCORERS": "true",
-        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # it would start seven processes that score by themselves
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # the server would otherwise start seven processes that score by themselves
     }
     store = ["--backend-store-uri", f"sqlite:///{home}/m.db", "--artifacts-destination", f"{home}/artifacts"]
     command = [
@@ -104,7 +104,7 @@ def mlflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
                     break
             except httpx.HTTPError:
                 time.sleep(0.5)
-        (home / "seed.py").write_text(SEED)  # the source of the module is what a scorer is registered with
+        (home / "seed.py").write_text(SEED)  # a file, because MLflow registers a scorer with the source of its module
         start = "import runpy, sys; runpy.run_path(sys.argv[2], run_name='__main__')"
         allowed = {"HOME": str(home), "MLFLOW_SERVER_ENABLE_CUSTOM_SCORERS": "true"}
         run_python("mlflow", start, url, str(home / "seed.py"), **allowed)

@@ -1,4 +1,4 @@
-"""The wire `opik`: requests as Opik's backend sends them, and the texts of errors that its own tests pin."""
+"""The wire `opik`: requests as Opik's backend sends them, and the error messages that Opik's own tests check."""
 
 import http.server
 import json

@@ -1,6 +1,7 @@
-"""Wrong keys, large bodies, endless loops and calls for which there is no room are refused in each platform's own terms.
+"""Each wire refuses wrong keys, large bodies, endless loops and calls for which there is no room in its platform's own terms.
 
-A wrong key and a large body get a status that callers do not repeat, a full host one that they do (docs/wires, *What comes back*).
+For a wrong key and a large body, the status is one that callers do not retry; for a full host, one that they do retry
+(docs/wires, *What comes back*).
 """
 
 import json
@@ -68,7 +69,7 @@ def metrics(host: Server) -> set[str]:
 
 @pytest.fixture
 def full(saturated: Server) -> Iterator[Server]:
-    """A host whose only sandbox works, while another call waits for it: the queue is full."""
+    """A host with a full queue: its only sandbox is busy, and another call waits for it."""
     body = {"name": "one", "code": "def evaluate(inputs, outputs, trace):\n    return 1.0\n"}
     saturated.client.post("/v1/evaluators", json=body).raise_for_status()
     with ExitStack() as held:
@@ -79,7 +80,7 @@ def full(saturated: Server) -> Iterator[Server]:
                 f"POST /v1/evaluate HTTP/1.1\r\nhost: localhost\r\n{JSON}: {len(call)}\r\n\r\n{call}".encode()
             )
             until = time.monotonic() + 20
-            waiting = 1.0 if seconds == 0 else 0.0  # no time if the first one no longer waits for its sandbox
+            waiting = 1.0 if seconds == 0 else 0.0  # no wait if the first call has already got its sandbox
             expected = {f"evaluator_host_queue {waiting}", "evaluator_host_sandbox_memory_mb 256.0"}
             while not expected <= metrics(saturated):
                 assert time.monotonic() < until
@@ -143,7 +144,7 @@ REFUSALS: dict[str, tuple[Callable[[str], Any], tuple[int, Said], tuple[int, Sai
     "coze": (
         lambda work: {**COZE, "code": work},
         (401, lambda said: set(said) == {"error"}),
-        (200, lambda said: "limit" in said["error"]),  # like its own runtimes, which always answer 200
+        (200, lambda said: "limit" in said["error"]),  # like Coze Loop's own runtimes, which always answer 200
         (200, lambda said: said["error"].startswith("timeout: ")),
     ),
     "laminar": (
@@ -159,7 +160,7 @@ REFUSALS: dict[str, tuple[Callable[[str], Any], tuple[int, Said], tuple[int, Sai
         (408, lambda said: "timeout" in said["message"]),
     ),
 }  # fmt: skip
-"""A request that runs some work; then status and body of the answer to a wrong key, a body over the limit, an endless loop."""
+"""By wire: a request that runs code, then status and body for a wrong key, for a body over the limit, and for an endless loop."""
 
 
 def test_keys_bodies_and_loops_are_refused_in_each_platform_s_own_terms(keyed: Keyed) -> None:
@@ -177,7 +178,7 @@ def test_keys_bodies_and_loops_are_refused_in_each_platform_s_own_terms(keyed: K
             path = CALLS[name][0] or f"/wires/daytona/toolbox/{sandbox}/process/code-run"
             wrong = httpx.post(f"{keyed.url}{path}", json=body("return 1"), headers=bearer("eh_no"), timeout=30)
             large = client.post(path, json=body(f"return '{'x' * 70_000}'"))
-            for _ in range(9):  # as callers do when no sandbox was free in time
+            for _ in range(9):  # retries as callers do if no sandbox was free in time
                 if (endless := client.post(path, json=body(ENDLESS))).status_code not in (429, 503):
                     break
             return [wrong, large, endless]

@@ -1,4 +1,4 @@
-"""The wire `vellum`: `execute_code` by Vellum's own client, and by plain requests."""
+"""The wire `vellum`: `execute_code`, called by Vellum's own client and by plain requests."""
 
 from typing import Any
 

@@ -32,7 +32,7 @@ def store(client: httpx.Client, **code: str) -> None:
 
 @pytest.fixture(scope="module")
 def hooks(host: Server) -> Iterator[httpx.Client]:
-    """A client of the host that has the evaluators."""
+    """An HTTP client for a host with the evaluators."""
     store(host.client, **STORED)
     with httpx.Client(base_url=f"{host.url}/hooks", timeout=30) as client:
         yield client

@@ -1,4 +1,4 @@
-"""A running host with wires, shared by the tests of all wires, and the dialects' cases sent through them."""
+"""Runs a host with wires, for the tests of all wires, and sends the dialects' cases through wires."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from tests.server import FORKED, Server
 
 SECRET = "a secret of sixteen characters"
 ENDLESS = "__import__('time').sleep(60)"
-"""Ends at the time limit of a wire, and takes no processor time until then; Langfuse's tests have a loop that does."""
+"""Code that runs until the wire's time limit without using processor time; Langfuse's tests have a loop that uses it."""
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def wired(
 
 
 def cases_of(dialect: str) -> list[NativeCase]:
-    """Return the cases of a dialect that have a row in the platform's own format, in which its executor gets them."""
+    """Return the cases of a dialect with a row in the platform's own format, which the platform's executor gets."""
     found: list[NativeCase] = import_module(f"tests.dialects.{dialect}.cases").CASES
     return [case for case in found if case.row.variables is not None and not case.packages]
 
@@ -46,12 +46,12 @@ def sent(case: NativeCase) -> str:
 def differing(
     cases: list[NativeCase], answers: list[tuple[Any, bool]], what: Callable[[NativeCase], bool] = lambda _: True
 ) -> list[str]:
-    """Say which answers are not what the cases expect.
+    """Return messages about answers that the cases do not expect.
 
     Args:
-      cases: What was sent.
-      answers: For each what the platform would store, and whether it would show an error.
-      what: Whether a case is compared.
+      cases: The cases that were sent.
+      answers: For each case, what the platform would store, and whether it would show an error.
+      what: Function that says whether a case is compared.
     """
     found = []
     for case, (native, failed) in zip(cases, answers, strict=True):

@@ -171,7 +171,7 @@ class ModelEndpoint(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     base_url: str  # `https://host/v1`
-    model: str | None = None  # the provider's name of the model; None if callers use the same name
+    model: str | None = None  # the model's name at the provider; None if callers use that name
     secret: str | None = None  # name of the secret in the caller's workspace that holds the model's key
     key: SecretStr | None = None  # the model's key, when the operator pays for it
     kind: ModelKind = ModelKind.OPENAI  # the API of the provider

@@ -27,7 +27,7 @@ _RESERVED: Final = frozenset(("score", "label", "details", *REASON_KEYS))
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NON_FINITE: Final = frozenset(sign + word for sign in ("", "+", "-") for word in ("nan", "inf", "infinity"))
 _SHOWN: Final = 60
-# what runners send for such a value, in place of its type
+# what runners send in place of a type, for a value that is cyclic or nests too deeply
 _SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")
 
 

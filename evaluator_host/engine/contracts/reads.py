@@ -20,7 +20,7 @@ _TEXTS: Final = ("answer", "result", "text", "content")
 """Names that contract `function` takes for the output, in this order, if no other parameter has such a name."""
 _MAIN_OUTPUTS: Final = frozenset({"completion", "output", "outputs"})
 _COLUMNS_FIRST: Final = (Contract.FUNCTION, Language.PYTHON)
-_CHARS: Final = 80  # most characters of a name in the facts of the code; longer names are cut
+_CHARS: Final = 80  # maximum length of a name in the facts about code; longer names are cut
 _EVALUATORS: Final = 256  # largest number of evaluators whose results are cached
 
 P = ParamSpec("P")

@@ -17,7 +17,7 @@ from evaluator_host.engine.contracts.otlp import SpanRecord, number, with_spans
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.outcome import Note
 
-_DEPTH: Final = 48  # most levels of spans below a root; each takes two levels of JSON, and encoders stop at 254
+_DEPTH: Final = 48  # maximum depth of spans below a root; each takes two levels of JSON, and encoders stop at 254
 _UNITS: Final = ("tokens", "costs")
 
 _Span = dict[str, Any]

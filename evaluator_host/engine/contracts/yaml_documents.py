@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Json
 
-_MOST_VALUES: Final = 1_000_000  # most values in a document; aliases may stand for far more values than its text has
+_MOST_VALUES: Final = 1_000_000  # maximum number of values in a document; aliases may multiply them
 _DEEPEST: Final = 100
 
 

@@ -116,7 +116,7 @@ async def ensure_javascript_runner(data_dir: Path) -> Path:
 def _keep(folder: Path) -> None:
     """Keep other hosts from removing a folder of tools (`remove_old_tools`) until this process ends."""
     lock = _KEPT.setdefault(folder, FileLock(folder.with_name(f"{folder.name}.lock")))
-    with suppress(OSError):  # this process may only be able to read the folder
+    with suppress(OSError):  # this process may not be allowed to write to the folder
         lock.acquire(shared=True, wait=True)
 
 

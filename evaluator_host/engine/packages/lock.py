@@ -75,7 +75,7 @@ class LockedPackage:
 class Lock:
     """A resolved package set. It contains no download addresses, so any mirror serves it, and no credentials."""
 
-    language: Language  # Python or JavaScript; a set for TypeScript is a JavaScript one
+    language: Language  # Python or JavaScript; TypeScript counts as JavaScript
     target: LockTarget
     pins: tuple[Pin, ...]
     packages: tuple[LockedPackage, ...]  # all packages that are installed on the target, sorted by name

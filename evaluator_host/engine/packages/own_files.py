@@ -240,7 +240,7 @@ class _Collected:
 
     project: Project  # the project, with the real path of its root
     path: str = ""  # path of the evaluator from the root; empty when it lies elsewhere
-    texts: dict[str, str] = field(default_factory=dict)  # texts of the files, by path from the root
+    texts: dict[str, str] = field(default_factory=dict)  # contents of the files, by path from the root
     _bytes: int = 0
 
     def send(self, path: Path, suffixes: tuple[str, ...], *, base: Path | None = None) -> str:

@@ -17,7 +17,7 @@ from evaluator_host.types.errors import InvalidPin, Problem
 from evaluator_host.types.evaluator import Language
 
 MAX_PINS: Final = 100
-MAX_PIN_LENGTH: Final = 300  # most characters of a pin; npm allows names of 214, PyPI's longest has 80
+MAX_PIN_LENGTH: Final = 300  # maximum length of a pin; npm allows names of 214 characters, PyPI's longest has 80
 
 
 def parse(raw: Sequence[RawPin], language: Language) -> tuple[Pin, ...]:

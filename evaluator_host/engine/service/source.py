@@ -77,7 +77,7 @@ def clean(code: str, language: Language) -> CleanSource:
     lines = _without_gutter(lines, notes)
     lines = [_without_web_blanks(line) for line in lines]
     lines = _without_shebang(lines)
-    if language is Language.PYTHON:  # other languages ignore it, and there it may be part of a template literal
+    if language is Language.PYTHON:  # other languages ignore the character, which may also be in a template literal
         lines = _dedented(lines)
     removed = tuple(_removed(before, after) for before, after in zip(user, lines, strict=True))
     return CleanSource("\n".join(lines), tuple(notes), removed if any(removed) else ())

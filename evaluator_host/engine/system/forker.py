@@ -248,7 +248,7 @@ def _ignore(*_: object) -> None:
 
 
 class Channel(asyncio.Protocol):
-    """Calls between two processes of one host over a socket; both may call. Bound to one event loop.
+    """Carries calls between two processes of one host over a socket; both may call. Bound to one event loop.
 
     Args:
       answer: Called with the name and arguments of each call from the other process; its result or exception is sent

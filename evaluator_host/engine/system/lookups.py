@@ -100,7 +100,7 @@ class Lookups:
         return list(dict.fromkeys(found))
 
     def _why_slow(self, lookup: _Lookup) -> str:
-        if not lookup.found.cancelled():  # otherwise a thread already works on it
+        if not lookup.found.cancelled():  # a thread was working on it, so the name server is slow
             return f"the name server of {lookup.host} did not answer within {self._limit_s:g} s"
         own = self._running[lookup.workspace]
         if own:

@@ -208,7 +208,7 @@ def _calls(draft: Draft, legacy: Legacy) -> Iterator[Use]:
         for use in draft.names.of(name, draft.names.module):
             around = use.node.parent
             member = around is not None and around.type == "member_expression" and member_name(around) not in _CALLERS
-            if not member and not _is_offered(use):  # an attribute of the function, such as `evaluate.name`
+            if not member and not _is_offered(use):  # a read such as `evaluate.name` is not a call
                 yield use
 
 

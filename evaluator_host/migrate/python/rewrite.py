@@ -104,7 +104,7 @@ def _calls(draft: Draft, legacy: Legacy, callables: Sequence[tuple[str, Scope]])
             around = use.node.parent
             kind = around.type if around is not None else ""
             alias = kind == "assignment" and use.access is Access.READ and use.scope.kind == "module"
-            if not alias and kind != "attribute":  # an attribute of the function, such as `evaluate.__name__`
+            if not alias and kind != "attribute":  # a read such as `evaluate.__name__` is not a call
                 yield use
 
 

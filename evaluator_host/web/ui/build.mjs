@@ -196,7 +196,7 @@ const docsPage = (await readFile(new URL("./src/docs.html", import.meta.url), "u
 await rm(stage, { recursive: true, force: true });
 await mkdir(new URL("./assets/", stage), { recursive: true });
 for (const [name, bytes] of assets) {
-  // people read licences in the package
+  // licences stay uncompressed, because people read them in the package
   const gzipped = bytes.length >= SMALLEST_GZIPPED && !name.endsWith(".txt");
   await writeFile(new URL(`./assets/${name}${gzipped ? ".gz" : ""}`, stage), gzipped ? gzipSync(bytes, { level: 9 }) : bytes);
 }

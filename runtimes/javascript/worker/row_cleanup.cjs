@@ -122,7 +122,7 @@ function remove(path) {
   try {
     fs.rmSync(path, { recursive: true, force: true, maxRetries: 2 });
   } catch {
-    // it cannot be removed from inside the sandbox, so another row may find it
+    // the entry cannot be removed from inside the sandbox, so another row may find it
   }
 }
 

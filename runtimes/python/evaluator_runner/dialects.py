@@ -3,8 +3,8 @@
 Each is a module or a package in the folder `dialects` beside this package, and has:
 
 - `CONTRACT`: the dialect's name in the protocol.
-- `WORDS`, optional, on the next line: words of which every evaluator of the dialect contains at least one. Both lines
-  are read before the module is imported.
+- `WORDS`, optional, on a line beside `CONTRACT`: words of which every evaluator of the dialect contains at least one.
+  Both lines are read before the module is imported.
 - `PREBOUND`: whether code may use the modules of `prebound.NAMES` without importing them.
 - `find(namespace, *, name, config)`: returns the `Entry`, or raises a `Failure`.
 - `describe(namespace, lines)`, optional: returns the description of each evaluator class, for a check.

@@ -1,4 +1,4 @@
-"""Starts the JavaScript runner as a plain process, with the flags and tools a backend would give it."""
+"""Starts the JavaScript runner as a plain process, with the flags and tools that backends give it."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ SCRATCH = """function evaluate(inputs, outputs, trace) {
 
 @cache
 def built_runner() -> Path:
-    """Return the folder of the runner as sandboxes start it."""
+    """Return the folder of the built runner, which sandboxes start."""
     return asyncio.run(toolchain.ensure_javascript_runner(DATA_DIR))
 
 
@@ -42,7 +42,7 @@ def esbuild() -> Path:
 
 @pytest.fixture
 def start(esbuild: Path) -> Iterator[Callable[..., RunnerProcess]]:
-    """Start a runner; arguments are added to its own."""
+    """Yield a function that starts a runner with further arguments."""
     started: list[RunnerProcess] = []
 
     def start_one(*arguments: str, with_esbuild: bool = True) -> RunnerProcess:
@@ -56,7 +56,7 @@ def start(esbuild: Path) -> Iterator[Callable[..., RunnerProcess]]:
 
 @pytest.fixture
 def load(start: Callable[..., RunnerProcess]) -> Callable[..., RunnerProcess]:
-    """Start a runner and load code that must load."""
+    """Return a function that starts a runner and loads code, which must load."""
 
     def load_one(
         code: str, *, language: str = "javascript", arguments: tuple[str, ...] = (), **header: object
@@ -71,7 +71,7 @@ def load(start: Callable[..., RunnerProcess]) -> Callable[..., RunnerProcess]:
 
 @pytest.fixture(scope="session")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A package set as the builder leaves it: real packages, installed by npm."""
+    """A package set as the builder makes it: real packages, installed by npm."""
     folder = tmp_path_factory.mktemp("packages")
     (folder / "package.json").write_text("{}")
     pins = ["lodash@4.17.21", "nanoid@5.1.5", "left-pad@1.3.0"]
@@ -83,7 +83,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def scratch(esbuild: Path) -> Iterator[Callable[..., Frame]]:
-    """Evaluate the body of a function as one row of a runner that the module's tests share."""
+    """Yield a function that evaluates a function's body as one row, in a runner that the module's tests share."""
     runners: list[RunnerProcess] = []
 
     def run(statement: str, *, timeout_s: float = 10.0, share: str | None = None) -> Frame:

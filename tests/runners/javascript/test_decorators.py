@@ -1,4 +1,4 @@
-"""Decorators of TypeScript run by the rules of their author's compiler, or a warning says that they may not."""
+"""TypeScript decorators run by the rules of the author's compiler, or a warning says that they may not."""
 
 import json
 from collections.abc import Callable

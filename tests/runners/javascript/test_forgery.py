@@ -36,12 +36,11 @@ def test_a_printed_frame_is_output(scratch, way):
 
 
 def test_writing_to_every_descriptor_costs_at_most_the_own_row(load):
-    """A guest can write to the channel of its own sandbox; the host then sees bytes that are not frames, or a forged
-    score."""
+    """Code can write to the channel of its own sandbox; the host then reads bytes that are not frames, or a forged score."""
     try:
         answer = load(EVERY % "writeSync(fd, 'garbage')").call({}, None, None)
     except (protocol.ProtocolError, RunnerEnded):
-        pass  # the host's reaction: the sandbox is destroyed
+        pass  # the host would then destroy the sandbox
     else:
         assert body(answer).get("value") == 0.25
 

@@ -1,4 +1,4 @@
-"""Names that esbuild invents for a bundle: no message contains one, and a call of an ES module gets a hint at its
+"""Names that esbuild invents for a bundle: no message contains one, and if code calls an ES module, a hint suggests its
 default export."""
 
 import json

@@ -1,4 +1,4 @@
-"""Modules that are missing are reported, also if the code catches the error of `require` or `import`."""
+"""Missing modules are reported, even if the code catches the error of `require` or `import`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -143,7 +143,7 @@ def test_a_known_package_that_the_entry_does_not_need_is_not_loaded(
     code += row if "require" in code else f"export {row}"
     for check in (False, True):
         if check and "openai" in code:
-            continue  # only a check reports clients
+            continue  # a check also reports model clients, which this test does not expect
         runner = start()
         loaded = runner.load(code, language="typescript", body={"known": KNOWN}, check=check)
         assert (loaded.type, told(body(loaded))) == ("loaded", []), loaded

@@ -1,4 +1,4 @@
-"""Packages in a bundle and beside it: their own files, names known only at run time, every way to import."""
+"""Packages inside a bundle and outside of it: their own files, names known only at run time, every way to import."""
 
 import json
 from collections.abc import Callable
@@ -52,8 +52,8 @@ FILES: dict[str, str | bytes] = {
     "broken/broken.node": "no shared library",
 }
 
-# By the form of the import that the bundler sees; names known only at run time are tested apart, since a bundle has
-# everything that it sees.
+# by the form of the import, which the bundler sees; names known only at run time are tested separately, since a bundle
+# contains all that the bundler sees
 SEEN = {
     "a file beside a CommonJS module": ('require("own-files").text', "mine"),
     "WebAssembly beside a CommonJS module": ('require("own-files").seven()', 7),

@@ -187,7 +187,7 @@ def test_nothing_a_row_starts_survives_it(scratch):
 
 
 def test_a_child_of_a_child_ends_too(scratch, tmp_path):
-    """The row's thread waits for its output; the runner would have to end with a thread that does not end."""
+    """The row's thread waits for the child's output, and the runner cannot end while this thread does not end."""
     script = f"sleep 300 & echo $! > {tmp_path}/pid; wait"
     frame = scratch(f"require('child_process').execSync({script!r})", timeout_s=1)
     assert body(frame)["error"]["code"] == "timeout"
@@ -271,7 +271,8 @@ def test_a_flood_of_output_is_cut(load, flood):
     ],
 )
 def test_memory_without_end_is_its_own_error(load, bomb):
-    code = "function evaluate(i, o, t) { if (i.calm) return 1; " + bomb + " }"  # its thread may take long to end
+    # the thread of this code may take long to end
+    code = "function evaluate(i, o, t) { if (i.calm) return 1; " + bomb + " }"
     runner = load(code, limits={"memory_mb": 96})
     frame = runner.call({}, None, None, timeout_s=60)
     assert body(frame)["error"]["code"] == "memory_limit"

@@ -69,7 +69,7 @@ def test_old_runners_are_removed_unless_a_process_uses_them(tmp_path):
     with other_host_of(used):
         assert toolchain.remove_old_tools(tmp_path) == 1
     kept = {used.name, f"{used.name}.lock", own.name, f"{own.name}.lock"}
-    # no lock file, as versions had that used no locks
+    # without a lock file, as made by versions that used no locks
     assert {path.name for path in home.iterdir()} == {*kept, older.name}
     assert toolchain.remove_old_tools(tmp_path) == 1
     assert not used.exists()
@@ -78,7 +78,7 @@ def test_old_runners_are_removed_unless_a_process_uses_them(tmp_path):
 
 @contextmanager
 def other_host_of(runner):
-    """Start a process that uses a runner as a host does."""
+    """Start a process that uses a runner in the same way as a host."""
     hold = "import pathlib, sys\nfrom evaluator_host.engine.environments.toolchain import _keep\n"
     hold += f"_keep(pathlib.Path({str(runner)!r}))\nprint('held', flush=True)\nsys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:

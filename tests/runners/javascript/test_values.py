@@ -1,4 +1,4 @@
-"""The wire form of a returned value."""
+"""The form in which a returned value is sent."""
 
 import pytest
 

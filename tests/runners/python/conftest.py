@@ -16,7 +16,7 @@ COMMAND = (sys.executable, "-I", "-S", "-B", str(RUNNER))
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., RunnerProcess]]:
-    """Start runners with arguments; each is ended after the test."""
+    """Yield a function that starts a runner with arguments; all runners are ended after the test."""
     started: list[RunnerProcess] = []
 
     def start_one(*arguments: str, **options: Any) -> RunnerProcess:

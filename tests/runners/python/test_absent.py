@@ -1,4 +1,4 @@
-"""Imports that nothing provides are reported, also those that the code catches."""
+"""Imports that nothing provides are reported, even if the code catches the error."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def told(frame: Any) -> list[tuple[str, int]]:
             CHAIN + "json = None",
             [("ujsonx", 2), ("orjsonx", 5)],
         ),
-        # another module of the same name is there
+        # there is another module with the same name
         ("try:\n    import ujsonx as json\nexcept ImportError:\n    import json", []),
         ("try:\n    import tomlx as toml\nexcept ModuleNotFoundError:\n    import tomllib as toml", []),
         (
@@ -52,7 +52,7 @@ def told(frame: Any) -> list[tuple[str, int]]:
             "import importlib\ntry:\n    json = importlib.import_module('ujsonx')\nexcept ImportError:\n    import json",
             [],
         ),
-        # not a package, or not a name of one
+        # not packages, or not names that a package has
         ("try:\n    import winreg\nexcept ImportError:\n    winreg = None", []),
         ("try:\n    from json import no_such_name\nexcept ImportError:\n    pass", []),
         ("try:\n    import json.no_such_part\nexcept ImportError:\n    pass", []),

@@ -1,4 +1,4 @@
-"""Packages imported ahead of the load: this changes only the speed of the load, whatever a package does."""
+"""Packages that are imported before the load: this only makes the load faster, whatever a package does."""
 
 import os
 import signal
@@ -176,7 +176,7 @@ def test_what_imports_print_is_nobodys_and_what_rows_print_is_theirs(start: Star
 
 @pytest.mark.slow
 def test_what_the_load_prints_is_told(start: Start, packages: Path) -> None:
-    for _ in range(8):  # prints at once, while the supervisor still works on the load
+    for _ in range(8):  # the import prints at once, while the supervisor still works on the load
         runner = start("--packages", str(packages))
         assert prepare(runner, "heavy")["ready"] is True
         loaded = runner.load(f"print('at once')\n{IMPORTED}")

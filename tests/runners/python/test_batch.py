@@ -1,4 +1,4 @@
-"""`share`: rows of one request in one process, each with its own logs and its own failure."""
+"""`share`: the rows of a request run in one process, each with its own logs and failures."""
 
 from typing import Any
 

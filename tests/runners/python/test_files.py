@@ -1,4 +1,4 @@
-"""Files that come with an evaluator: imported as modules, read as data, the same for each row."""
+"""Files that come with an evaluator: code imports them as modules or reads them as data, and each row finds them unchanged."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Attacks of an author on the runner: at most their own row is spoiled, and the next one is right."""
+"""Attacks by an author on the runner: they spoil at most their own row, and the next row is right."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def test_printed_frames_are_logs(runner: RunnerProcess) -> None:
 
 
 def test_no_descriptor_leads_to_the_channel(runner: RunnerProcess) -> None:
-    """Every descriptor is written to: the row itself may be lost, but no other answer may appear."""
+    """The row writes to every descriptor: the row itself may be lost, but no forged answer may appear."""
     code = "import os\n" + FAKE
     code += """
 def evaluate(inputs, outputs, trace):
@@ -64,8 +64,7 @@ def evaluate(inputs, outputs, trace):
 
 
 def test_other_processes_of_the_runner_are_closed_books(runner: RunnerProcess) -> None:
-    """An ordinary user cannot open files of supervisor and zygote, but root can, so the test first gives up root's
-    rights."""
+    """An ordinary user cannot open the files of supervisor and zygote. Root can, so the test first gives up root's rights."""
     code = """
 import os
 def evaluate(inputs, outputs, trace):

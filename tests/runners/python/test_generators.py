@@ -1,4 +1,4 @@
-"""Random numbers of rows: a seed that code sets while it loads holds for each row, other generators differ from row to row."""
+"""Random numbers in rows: a seed that code sets while it loads applies to each row, other generators differ from row to row."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The golden frames of the protocol, replayed: this runner sends what they show."""
+"""Replays the golden frames of the protocol: this runner must send what they show."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The inferred contract of a function, as a table: the author's code, the call."""
+"""Which contract is inferred for a function: a table of the author's code and the resulting call."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Calls whose bodies are passed to their row while they arrive: whole, in order, and waited for only a moment."""
+"""Large calls, whose bodies are passed to their row while they arrive: complete, in order, and without a long wait."""
 
 import os
 import socket
@@ -129,7 +129,7 @@ def test_a_channel_that_is_no_pipe_carries_large_calls_too() -> None:
 
 @pytest.mark.slow
 def test_nothing_of_a_large_call_is_copied_by_the_supervisor() -> None:
-    """The supervisor keeps nothing unless the row is late, which it cannot be here."""
+    """The supervisor keeps a copy only if the row is late, which cannot happen here."""
     with RunnerProcess([sys.executable, "-I", "-S", "-B", "-c", PATIENT]) as runner:
         assert runner.load(SUMS).type == "loaded"
         before = peak_kb(runner.process.pid)

@@ -27,8 +27,7 @@ def evaluate(inputs, outputs, trace):
 
 @pytest.fixture(scope="module")
 def anyones_command() -> Iterator[list[str]]:
-    """The runner's command with an interpreter and files that every user can read, since root's own may be in root's
-    home."""
+    """Yield the runner's command, with an interpreter and files that every user can read, since root's may be in root's home."""
     dropped = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
     check = "import select, sys; sys.exit(sys.version_info < (3, 11))"
     pythons = ("/usr/bin/python3", "/usr/local/bin/python3", sys.executable)
@@ -87,7 +86,7 @@ def test_million_prints(runner: RunnerProcess) -> None:
 
 
 def test_idle_tree_is_small(start: Any) -> None:
-    """An idle sandbox, before and after load, takes at most 20 MB in all its processes."""
+    """All processes of an idle sandbox together take at most 20 MB, before and after a load."""
     runner = start()
 
     def total_kb(pid: int) -> int:
@@ -178,7 +177,7 @@ def test_a_machine_that_lets_nobody_fork_is_not_the_evaluators_fault(anyones_com
 def test_private_tmp_is_emptied_after_each_row(tmp_path: Path) -> None:
     unshare = shutil.which("unshare")
     assert unshare is not None
-    # A mount namespace with a /tmp and a /dev/shm of its own, as a backend makes them; the checkout may lie in /tmp.
+    # a mount namespace with its own /tmp and /dev/shm, as backends make it; the checkout itself may be in /tmp
     script = 'mount --bind "$0" /mnt && mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm && cd / && exec "$@"'
     python, *options, runner_file = COMMAND
     inside = [os.path.realpath(python), *options, f"/mnt/{Path(runner_file).name}", "--private-tmp"]

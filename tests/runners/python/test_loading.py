@@ -1,4 +1,4 @@
-"""Loading: what is reported, what failing to load looks like, and where in the user's code it went wrong."""
+"""Loading: what is reported, what a failure looks like, and where in the user's code it happened."""
 
 import importlib.util
 import time

@@ -1,4 +1,4 @@
-"""Keys of `app_params` that legacy code reads and was not given are reported."""
+"""Keys of `app_params` that legacy code reads, but that it was not given, are reported."""
 
 from typing import Any
 

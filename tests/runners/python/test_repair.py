@@ -1,4 +1,4 @@
-"""Code that lost its indentation: what is restored, what is left to choose, and that no text keeps the search busy."""
+"""Code that lost its indentation: what is restored, what the user has to choose, and that no text makes the search slow."""
 
 import ast
 import hashlib
@@ -94,7 +94,7 @@ def test_a_fault_that_indentation_does_not_explain_has_no_fix(code: str) -> None
 
 
 def functions() -> Iterator[str]:
-    """Yield functions of this host, module by module in a random order."""
+    """Yield the source of functions in this project, module by module in a random order."""
     modules = (ROOT / "evaluator_host").rglob("*.py")
     for file in sorted(modules, key=lambda file: drawn(str(file.relative_to(ROOT)))):
         text = file.read_text()
@@ -122,7 +122,7 @@ def test_functions_are_right_or_ambiguous_and_none_is_wrong() -> None:
 
 
 def _plain(code: str) -> str:
-    """Return a function as its flattened text gives it: docstrings lose the indentation of their lines."""
+    """Return a function's code as it can be restored from flattened text: docstrings lose their lines' indentation."""
     fix = find_fix(flattened(code))
     assert fix is not None
     ours, theirs = ast.parse(fix["code"]), ast.parse(code)

@@ -1,4 +1,4 @@
-"""`policy: restricted` takes ordinary evaluators and says where one goes beyond it."""
+"""`policy: restricted` accepts ordinary evaluators, and says where code goes beyond it."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -244,7 +244,7 @@ def way(number: int, statement: str) -> str:
 
 @pytest.fixture(scope="module")
 def do(restricted_dir: Path) -> Iterator[Callable[[int], Any]]:
-    """Run, in a row of its own, one of the statements that the policy allows to be loaded."""
+    """Yield a function that runs, in a row of its own, one of the statements that the policy allows at load."""
     loaded = {number: way(number, one) for number, one in enumerate(STATEMENTS)}
     loaded = {number: code for number, code in loaded.items() if refused_at_load(PRELUDE + code) is None}
     ways = ", ".join(f"{number}: way_{number}" for number in loaded)
@@ -312,7 +312,7 @@ def test_patterns_read_attributes_of_the_codes_own_classes_only(kind: str) -> No
         (
             "(i for i in []).gi_frame",
             3,
-        ),  # the first is CVE-2023-37271, then -41039, CVE-2024-47532, CVE-2025-22153, CVE-2026-55830
+        ),  # published attacks: CVE-2023-37271, CVE-2023-41039, CVE-2024-47532, CVE-2025-22153, CVE-2026-55830
         ("import string; string.Formatter().format('{0.__class__}', 1)", 3),
         (
             "try:\n        ''.x\n    except AttributeError as error:\n        import string; string.Formatter().get_field('0.obj', [error], {})",

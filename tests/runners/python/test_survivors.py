@@ -1,4 +1,4 @@
-"""Nothing of a row outlives it: processes, threads, files, whatever they try."""
+"""Nothing of a row outlives it, neither processes nor threads nor files, whatever they try."""
 
 import os
 import shutil
@@ -58,7 +58,7 @@ def test_daemon_is_gone_before_the_next_row(runner: RunnerProcess, mark: str) ->
     runner.load(DOUBLE_FORK)
     assert body(runner.call({"mark": mark}, True, None))["value"] == 0.5
     assert body(runner.call({"mark": mark}, False, None))["value"] == 0.5
-    assert survivors(mark) == []  # the next row has been answered, so the cleaning before it is complete
+    assert survivors(mark) == []  # the next row was answered, so the cleaning before it is complete
 
 
 @pytest.mark.parametrize("ending", ["timeout", "end of channel", "cancel", "crash"])
@@ -128,7 +128,7 @@ def test_kill_everything_inside_a_pid_namespace(start: Any) -> None:
         )
         assert body(runner.call({}, False, None))["value"] > 1
         runner.post({"args": [{}, True, None]})
-        assert runner.process.wait(20) != 0  # the runner cannot continue, and does not hang
+        assert runner.process.wait(20) != 0  # the runner cannot continue, but must not hang
     finally:
         runner.close()
 

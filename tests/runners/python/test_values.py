@@ -1,4 +1,4 @@
-"""The wire form of a returned value, whatever its own methods claim."""
+"""The form in which a returned value is sent, whatever the value's own methods claim."""
 
 import collections
 import dataclasses

@@ -21,7 +21,7 @@ NO_ANSWER: Final = re.compile(
     r"ENOTFOUND|ECONN\w+|ETIMEDOUT|EAI_AGAIN|E(?:HOST|NET)UNREACH|EPIPE|EIDLETIMEOUT|ENOTCACHED|ERR_(?:SOCKET|TLS|SSL)\w*"
     r"|\w*CERT\w*|UNABLE_TO_\w+|EPROTO|E401|E403|E407|E42\d|E5\d\d|FETCH_ERROR"
 )
-_SAID_CHARS: Final = 20_000  # how much of an error to keep, since errors may quote long texts of packages
+_SAID_CHARS: Final = 20_000  # how much of an error to keep, since errors may quote long text from packages
 _NEEDS: Final = ("dependencies", "optionalDependencies", "peerDependencies")
 _TARGET: Final = re.compile(r"No matching version found for (?P<spec>@?[^@\s]+@\S+?)\.?$")
 _OUTSIDE: Final = re.compile(r'Fetching packages of type "(?P<kind>\w+)" have been disabled')

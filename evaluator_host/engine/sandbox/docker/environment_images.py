@@ -248,7 +248,7 @@ def _unwanted(client: docker.APIClient, *, owner: str, live: frozenset[str], bus
 
 
 def _untag(client: docker.APIClient, tag: str) -> None:
-    """Remove the name even while a container runs from the image; `prune` removes the nameless image later."""
+    """Remove an image's name, even while a container runs from it; `prune` removes the nameless image later."""
     with contextlib.suppress(docker.errors.ImageNotFound):
         client.remove_image(tag, force=True)
 

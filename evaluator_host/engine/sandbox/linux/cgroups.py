@@ -29,7 +29,7 @@ MEMORY, PIDS, CPU = "memory", "pids", "cpu"
 # processors that a sandbox may use: a row is one thread of user code, and its runner sleeps meanwhile
 _CPUS: Final = 1.0
 _PERIOD_US: Final = 100_000
-_PROCESS: Final = {1: 1024, 2: 100}  # the weight of one ordinary process (version 1), of one group (version 2)
+_PROCESS: Final = {1: 1024, 2: 100}  # weight of an ordinary process (version 1), or of a group (version 2)
 _LEAST: Final = {1: 2, 2: 1}
 _GREATEST: Final = {1: 262_144, 2: 10_000}
 # weight of a host's sandboxes together, for each processor, as a fraction of an ordinary process's weight

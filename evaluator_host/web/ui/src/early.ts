@@ -1,4 +1,4 @@
-// Runs ahead of everything: sets the theme that was chosen before anything is painted, and asks for the scripts of the page at once.
+// Runs before everything else: sets the theme that was chosen before anything is painted, and asks for the scripts of the page at once.
 import { match } from "./paths";
 
 /** The scripts of each page besides those of the app, by the pattern of its path; filled in by build.mjs. */

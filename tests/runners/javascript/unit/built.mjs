@@ -1,5 +1,5 @@
 // @ts-check
-/** Lets the runner's sources read the scripts that were built of them, as `boot/` does: the folder that RUNNER names has them. */
+/** Lets the runner's sources read the scripts that were built from them, as `boot/` does; RUNNER names their folder. */
 import { createRequire } from 'node:module';
 import boot from '../../../../runtimes/javascript/boot/compiled.cjs';
 

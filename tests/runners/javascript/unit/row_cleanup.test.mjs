@@ -8,7 +8,7 @@ import { test } from 'node:test';
 
 const { killProcesses } = createRequire(import.meta.url)('../../../../runtimes/javascript/worker/row_cleanup.cjs');
 
-/** Of cgroup v1, where one that is frozen does not even die of SIGKILL: as on a machine that is too busy to let it. */
+/** A cgroup v1: a process frozen in it does not even die of SIGKILL, like one on a machine that is too busy. */
 const FREEZER = `/sys/fs/cgroup/freezer/evaluator-host-test-${process.pid}`;
 
 function makeFreezer() {

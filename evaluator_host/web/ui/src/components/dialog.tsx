@@ -20,7 +20,7 @@ export function Dialog({ title, onClose, children, actions, wide = false, onSubm
     const shown = dialog.current;
     if (shown === null) return;
     shown.showModal();
-    // the first field has the focus, and not the button that closes the dialog
+    // the first field gets the focus, not the button that closes the dialog
     shown.querySelector<HTMLElement>(".dialog-body :is(input, select, textarea):enabled")?.focus();
     return () => shown.close();
   }, []);

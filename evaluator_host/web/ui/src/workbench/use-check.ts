@@ -4,7 +4,7 @@ import { call, isAbort } from "../api/http";
 import type { CheckReport, EvaluatorIn } from "../api/types";
 import type { Build } from "./use-build";
 
-const PAUSE_MS = 450; // milliseconds after the last key
+const PAUSE_MS = 450; // milliseconds to wait after the last key
 
 export interface Checked {
   /** The latest report; the code may have changed since. */

@@ -4,7 +4,7 @@ import { call, isAbort } from "../api/http";
 import type { EvaluatorIn, Result } from "../api/types";
 import type { TestRow } from "./test-rows";
 
-const PAUSE_MS = 300; // milliseconds after the last key
+const PAUSE_MS = 300; // milliseconds to wait after the last key
 
 export interface RowScores {
   results: ReadonlyMap<string, Result>;
