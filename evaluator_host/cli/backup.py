@@ -20,6 +20,7 @@ from evaluator_host.platform.store.schema import migrate, revisions_of
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, plain
+from evaluator_host.platform.terminal.local_store import require_data
 from evaluator_host.types.errors import InvalidRequest, Misconfigured
 
 _FOLDERS: Final = ("data", "datasets", "filesets")  # copied last, together with each file that the database refers to
@@ -36,10 +37,7 @@ def backup(
     """Copy the database, data sets, files and the key of the secrets to one file, while the host runs."""
     settings = load_settings(data_dir=data_dir)
     kept = address(revealed(settings.database_url), settings.data_dir)
-    if kept.file is not None and not kept.file.exists():
-        raise InvalidRequest(
-            f"there is nothing to back up: {kept.file} does not exist; name the folder of the host with --data-dir"
-        )
+    require_data(settings)
     if file.exists():
         raise InvalidRequest(f"{file} exists already; choose a file name that is not in use")
     partial = file.with_name(f"{file.name}.partial")

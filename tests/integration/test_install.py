@@ -217,7 +217,8 @@ def test_make_run_serves_what_the_page_asks(tmp_path: Path) -> None:
 def test_a_bare_install_keeps_keys_and_names_the_extras(installed: Path, tmp_path: Path) -> None:
     command = [installed / "evaluator-host"]
     data = {"EVALUATOR_HOST_DATA_DIR": str(tmp_path / "data")}
-    assert "there are no keys" in run(*command, "keys", "list", cwd=tmp_path, **data).stderr
+    assert run(*command, "keys", "create", "ci", cwd=tmp_path, **data).stdout.startswith("eh_")
+    assert "ci" in run(*command, "keys", "list", cwd=tmp_path, **data).stdout
     assert (tmp_path / "data/evaluator-host.db").exists(), "its tables come with the package"
     postgres = run(
         *command, "keys", "list", cwd=tmp_path, EVALUATOR_HOST_DATABASE_URL="postgresql://u:p@127.0.0.1/d", **data

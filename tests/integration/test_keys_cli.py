@@ -97,6 +97,33 @@ def test_a_mistake_is_told_with_what_would_do(url: str, arguments: tuple[str, ..
     assert said in done.stderr
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("keys", "list"),
+        ("keys", "revoke", "ci"),
+        ("keys", "reset", "--open"),
+        ("audit",),
+        ("usage",),
+        ("jobs", "list", "--all-workspaces"),
+        ("secrets", "rotate"),
+        ("backup", "backup.tar"),
+    ],
+)
+def test_a_folder_without_data_is_named_and_left_as_it_is(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    for folder in (tmp_path / "wrong", tmp_path / "empty"):
+        if folder.name == "empty":
+            folder.mkdir()
+        done = forked.run(
+            [*arguments, "--data-dir", str(folder)], env={**os.environ, "EVALUATOR_HOST_DATABASE_URL": ""}, cwd=tmp_path
+        )
+        assert done.returncode == 2, done.stderr
+        said = " ".join(done.stderr.split())
+        assert f"there is no data of a host in {folder}: evaluator-host.db does not exist" in said
+        assert "--data-dir or EVALUATOR_HOST_DATA_DIR" in said
+    assert [one.name for one in tmp_path.rglob("*")] == ["empty"]
+
+
 def test_another_kind_of_database_is_refused_without_its_password(tmp_path: Path) -> None:
     done = command("keys", "list", url="mysql://user:hunter2@db.example/x")
     assert done.returncode == 2

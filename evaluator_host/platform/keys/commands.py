@@ -39,7 +39,7 @@ def create(
     settings = load_settings(data_dir=data_dir)
     expires_at = datetime.now(UTC) + options.read_duration(expires, "--expires") if expires is not None else None
 
-    first = not with_store(settings, lambda store: store.keys.any_made())
+    first = not with_store(settings, lambda store: store.keys.any_made(), may_be_new=True)
     if first and not yes and sys.stdin.isatty():
         question = "Once the first key exists, every request to this host needs a key, also from the pages. Create it?"
         typer.confirm(question, abort=True, err=True)

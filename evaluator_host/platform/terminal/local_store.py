@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from evaluator_host.engine.config.settings import Settings
+from evaluator_host.engine.config.settings import Settings, revealed
 from evaluator_host.platform.store.opening import open_store
 from evaluator_host.platform.terminal.command import run_async
+from evaluator_host.types.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
@@ -13,8 +14,35 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def with_store(settings: Settings, work: "Callable[[Store], Awaitable[T]]") -> T:
-    """Open the database that these settings name, and run `work` with it."""
+def require_data(settings: Settings) -> None:
+    """Check that a host has kept data where these settings say; the server of a PostgreSQL is not asked.
+
+    Raises:
+      InvalidRequest: the file of the database does not exist.
+    """
+    from evaluator_host.platform.store.database import address  # noqa: PLC0415 - SQLAlchemy, for which help need not wait
+
+    file = address(revealed(settings.database_url), settings.data_dir).file
+    if file is not None and not file.exists():
+        raise InvalidRequest(
+            f"there is no data of a host in {file.parent}: {file.name} does not exist; "
+            "name the folder of the host with --data-dir or EVALUATOR_HOST_DATA_DIR"
+        )
+
+
+def with_store(settings: Settings, work: "Callable[[Store], Awaitable[T]]", *, may_be_new: bool = False) -> T:
+    """Open the database that these settings name, and run `work` with it.
+
+    Args:
+      settings: Settings of the host.
+      work: Reads or changes what the database has.
+      may_be_new: Whether to make the database if there is none.
+
+    Raises:
+      InvalidRequest: there is no database, and none may be made.
+    """
+    if not may_be_new:
+        require_data(settings)
 
     async def run() -> T:
         async with open_store(settings) as store:
