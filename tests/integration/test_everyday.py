@@ -266,6 +266,9 @@ def test_a_schedule_by_command(client: Client, url: str) -> None:
     client.evaluators.create("weekly-exact", EXACT)
     base = ("-e", "weekly-exact", "-d", "weekly-rows", "--map", "outputs=answer", "--map", "correct_answer=gold")
     cron = ("--name", "weekly", "--cron", "0 7 * * 1", "--timezone", "Europe/Berlin")
+    at_once = forked.run(["jobs", "create", *base, *cron, "--url", url])
+    assert at_once.returncode == 2
+    assert "evaluator-host schedules create --name NAME" in " ".join(at_once.stderr.split())
     assert "0 7 * * 1 (Europe/Berlin)" in command(url, "schedules", "create", *base, *cron)
     job = client.jobs.wait(command(url, "schedules", "run", "weekly").strip())
     assert (job.schedule, job.scores[0].scored) == ("weekly", 2)

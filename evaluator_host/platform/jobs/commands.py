@@ -138,6 +138,11 @@ def create(
     scheduled = context.command_path.endswith(("jobs schedule", "schedules create"))
     if scheduled:
         _require_name_and_cron(name, cron)
+    elif cron is not None:
+        raise InvalidRequest(
+            "jobs create starts one job at once, and --cron is for schedules; "
+            "give the same options to evaluator-host schedules create --name NAME"
+        )
     described: dict[str, Any] = {
         "evaluators": _evaluators(
             client, evaluator, extra=data_file or (), folders=data_folder or (), packages=package
