@@ -160,6 +160,12 @@ def test_rows_are_found_by_conditions_on_their_columns(client: Client, jobs: lis
         list(client.jobs.rows(jobs[0], where=["answer"]))
 
 
+def test_failures_say_where_every_failed_row_is(jobs: list[str], url: str) -> None:
+    told = forked.run(["jobs", "failures", jobs[0], "--url", url])
+    assert "0, 3, 6, 9, 12, …" in told.stdout
+    assert f"every failed row: evaluator-host jobs rows {jobs[0]} --status failed --limit 1001" in told.stderr
+
+
 def test_rows_are_counted_when_asked(url: str, jobs: list[str]) -> None:
     with Client(url) as client:
         send = client._transport.http.get

@@ -75,7 +75,7 @@ def test_a_job_whose_scores_say_nothing_says_so_wherever_it_is_shown(url: str, c
     raises, label, gold = client.jobs.all(limit=3)
     shown = command(url, "jobs", "show", raises.id).stdout
     assert "ValueError" in shown or "boom" in shown
-    assert f"evaluator-host jobs failures {raises.id}" in shown
+    assert f"every failed row: evaluator-host jobs rows {raises.id} --status failed --limit 2" in shown
     assert [one.scores[0].doubt is not None for one in (raises, label, gold)] == [True] * 3
     [figures] = client.jobs.results(gold.id).evaluators
     assert [(one.code, one.count, one.rows, one.doubtful) for one in figures.warnings] == [

@@ -15,7 +15,7 @@ def shown(row: dict[str, Any], mapping: dict[str, str], **more: Any) -> list[str
 def test_a_row_shows_the_start_of_its_outputs_and_inputs() -> None:
     row = {"question": "Capital of France?", "answer": "Paris, " * 20, "n": 3, "none": None}
     header, line = shown(row, {"outputs": "answer"})
-    assert header.split() == ["ROW", "EVALUATOR", "STATUS", "SCORE", "PASSED", "OUTPUTS", "INPUTS", "WHY"]
+    assert header.split() == ["ROW", "FROM", "0", "EVALUATOR", "STATUS", "SCORE", "PASSED", "OUTPUTS", "INPUTS", "WHY"]
     assert "Paris, Paris, Paris, Paris, Paris, Pari…" in line
     assert "question: Capital of France?, n: 3" in line
     assert line.startswith("7  ")

@@ -316,15 +316,17 @@ def failures(
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show the failed rows, grouped by error."""
+    """Group failed rows by error, with examples."""
     of = named_job(client, job)
     found = client.jobs.failures(of.id, evaluator=evaluator)
     print_found(found, failures_table, as_json=as_json, none="no row failed")
     if as_json:
         return
+    chosen = "" if evaluator is None else f" --evaluator {quote(evaluator)}"
+    if any(one.count > len(one.rows) for one in found):
+        err.print(plain(f"every failed row: {_every_failed_row(of.id, sum(one.count for one in found))}{chosen}"))
     counts = {one.evaluator: one.not_passed or 0 for one in client.jobs.results(of.id).evaluators}
     if not_passed := sum(n for one, n in counts.items() if evaluator in (None, one, one.partition("@")[0])):
-        chosen = "" if evaluator is None else f" --evaluator {quote(evaluator)}"
         shown = f"evaluator-host jobs rows {of.id} --not-passed{chosen}"
         err.print(plain(f"{counted(not_passed, 'row')} did not pass: {shown}"))
 
@@ -468,13 +470,18 @@ def _follow(client: Client, job: JobReport, *, as_json: bool) -> None:
 
 
 def _print_failures(client: Client, job: JobReport) -> None:
-    """Print the first groups of failed rows, and the command that prints all."""
+    """Print the first groups of failed rows, and the commands that print all groups, and all of these rows."""
     if not job.progress.failed:
         return
     groups = client.jobs.failures(job.id)
     out.print(failures_table(groups[:_GROUPS_SHOWN]))
-    more = f", {len(groups) - _GROUPS_SHOWN} more groups" if len(groups) > _GROUPS_SHOWN else ""
-    out.print(plain(f"all of them{more}: evaluator-host jobs failures {job.id}"))
+    if len(groups) > _GROUPS_SHOWN:
+        out.print(plain(f"{len(groups) - _GROUPS_SHOWN} more groups: evaluator-host jobs failures {job.id}"))
+    out.print(plain(f"every failed row: {_every_failed_row(job.id, job.progress.failed)}"))
+
+
+def _every_failed_row(job_id: str, count: int) -> str:
+    return f"evaluator-host jobs rows {job_id} --status failed --limit {count}"
 
 
 def read_target(

@@ -242,7 +242,7 @@ def _metric(metric: Any) -> tuple[object, ...]:
 
 def rows_table(rows: Sequence[JobRow], mapping: Mapping[str, str]) -> Text:
     """Return a table of rows; `mapping` is their job's mapping."""
-    header = ("ROW", "EVALUATOR", "STATUS", "SCORE", "PASSED", "OUTPUTS", "INPUTS", "WHY")
+    header = ("ROW FROM 0", "EVALUATOR", "STATUS", "SCORE", "PASSED", "OUTPUTS", "INPUTS", "WHY")
     return table(header, [_row(row, mapping.get("outputs")) for row in rows])
 
 
@@ -278,7 +278,7 @@ def _brief(text: str) -> str:
 
 def failures_table(groups: Sequence[FailureGroup]) -> Text:
     """Return a table of groups of failed rows."""
-    return table(("EVALUATOR", "COUNT", "CODE", "LINE", "ROWS", "MESSAGE"), [_group(group) for group in groups])
+    return table(("EVALUATOR", "COUNT", "CODE", "LINE", "ROWS FROM 0", "MESSAGE"), [_group(group) for group in groups])
 
 
 def _group(group: FailureGroup) -> tuple[object, ...]:
