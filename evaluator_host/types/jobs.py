@@ -302,4 +302,6 @@ class JobReport:
     doubt: Annotated[
         str | None, Doc("The `doubt` of its evaluators that have one, each after its label; None without any.")
     ] = None
-    title: Annotated[str, Doc("Its name, or evaluators, data set and day: `exact, fuzzy · support · 25 Nov`.")] = ""
+    title: Annotated[
+        str, Doc("Its name, or evaluators, data set with column of answers, and day: `exact · qa (answer) · 25 Nov`.")
+    ] = ""

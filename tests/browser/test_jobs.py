@@ -291,7 +291,9 @@ async def test_figures_and_plots_of_ten_thousand_rows_are_taken_home(page: Page,
 async def test_rows_are_in_the_first_screen_and_the_job_has_a_name(look: Look, seeds: Seeds) -> None:
     page = await look.page()
     await page.goto(f"/jobs/{seeds.before}")
-    await expect(page.get_by_role("heading", level=1)).to_have_text(re.compile(r"^length · many · \d+ [A-Z]"))
+    await expect(page.get_by_role("heading", level=1)).to_have_text(
+        re.compile(r"^length · many \(answer\) · \d+ [A-Z]")
+    )
     rows = page.get_by_role("region", name="Rows and results").locator("tbody tr")
     await expect(rows).to_have_count(50)
     third = await rows.nth(1).bounding_box()
@@ -321,7 +323,7 @@ async def test_failures_are_grouped_and_lead_to_their_rows(page: Page, seeds: Se
     await failures.last.get_by_role("link", name="row 1").click()
     await expect(page.get_by_role("heading", name="Row 1")).to_be_visible()
     await expect(page.get_by_text("ZeroDivisionError on line 6")).to_be_visible()
-    assert (await page.title()).startswith("Row 1 · length · many · ")
+    assert (await page.title()).startswith("Row 1 · length · many (answer) · ")
 
 
 @pytest.mark.long

@@ -14,6 +14,7 @@ from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.engine.service.prepared import evaluator_digest, require_fit
 from evaluator_host.platform.datasets.files import RowsFolder
+from evaluator_host.platform.datasets.mapping import NO_OUTPUTS, is_template
 from evaluator_host.platform.datasets.rendering import require_templates
 from evaluator_host.platform.datasets.table import Dataset, Datasets, new_dataset_id
 from evaluator_host.platform.evaluators.registry import ResolvedEvaluator
@@ -51,6 +52,7 @@ from evaluator_host.types.jobs import (
 
 LOOK_EVERY_S: Final = 0.5  # seconds between two queries for a watched job
 _NAMED: Final = 3  # highest number of evaluators that a job's title names
+_COLUMN_CHARS: Final = 40  # characters of a column that it names
 _TRIES: Final = 3  # attempts to make a job over a data set, which may be removed meanwhile
 
 Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
@@ -238,7 +240,10 @@ class JobService:
                 if one.name is not None:
                     line = lines.setdefault(one.name, [None] * len(found))
                     line[place] = _score(job, one, stored)
-        jobs = tuple(ScoredJob(job.id, _title(job, tallies), job.created_at) for job, tallies in found)
+        jobs = tuple(
+            ScoredJob(job.id, _title(job, tallies, spec_from_json(job.request)), job.created_at)
+            for job, tallies in found
+        )
         return ScoreHistory(dataset, jobs, tuple(ScoreLine(name, tuple(lines[name])) for name in sorted(lines)))
 
     async def last_scores(self, workspace_id: str) -> dict[str, EvaluatorScore]:
@@ -403,19 +408,24 @@ def job_report(overview: JobOverview) -> JobReport:
         started_at=job.started_at,
         finished_at=job.finished_at,
         nodes=tuple(nodes_of(job)),
-        title=_title(job, overview.evaluators),
+        title=_title(job, overview.evaluators, stored),
         doubt="; ".join(f"{one.evaluator}: {one.doubt}" for one in scores if one.doubt) or None,
     )
 
 
-def _title(job: Job, evaluators: Sequence[EvaluatorTally]) -> str:
-    """Return a job's title: its name, or else its evaluators, its data set and its day."""
+def _title(job: Job, evaluators: Sequence[EvaluatorTally], stored: StoredSpec) -> str:
+    """Return a job's title: its name, or else its evaluators, its data set with the column of answers, and its day."""
     if job.name is not None:
         return job.name
     names = [re.sub(r"@\d+$", "", one.label) for one in evaluators]
     more = [] if len(names) <= _NAMED else [f"{len(names) - _NAMED} more"]
+    rows = job.dataset_name or "rows of its own"
+    answers = stored.mapping.get("outputs", NO_OUTPUTS[1])
+    is_column = answers != NO_OUTPUTS[1] and not is_template(answers) and stored.target is None
+    if is_column and len(answers) <= _COLUMN_CHARS:
+        rows += f" ({answers})"
     day = f"{job.created_at.day} {job.created_at:%b}"
-    return " · ".join((", ".join([*names[:_NAMED], *more]), job.dataset_name or "rows of its own", day))
+    return " · ".join((", ".join([*names[:_NAMED], *more]), rows, day))
 
 
 def _point(job: Job, one: EvaluatorTally) -> EvaluatorScore:
