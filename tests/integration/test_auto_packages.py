@@ -33,6 +33,9 @@ def index() -> Iterator[Index]:
         index.add("emoji", "def emoji_count(text): return 1\n")
         index.add("cachetools", "")
         index.add("cachetools", "", version="2.0.0", needs="emoji>=3")
+        index.add("mathruler", "import pylatexenc, sympy, tqdm\ndef grade(): return 1\n")
+        for undeclared in ("pylatexenc", "sympy", "tqdm"):
+            index.add(undeclared, "")
         for stranger in ("rewards", "numpyy", "utils", "prompt_helpers"):
             index.add(stranger, "def score(text): return 1\nraise SystemExit('a stranger runs')\n")
         yield index
@@ -78,6 +81,12 @@ async def test_what_the_code_imports_is_pinned_and_installed(service: Service) -
 async def test_a_version_whose_needs_cannot_be_met_is_passed_over(service: Service) -> None:
     code = "import cachetools\n" + EVALUATE.format("1 if cachetools else 0")
     assert (await service.pinned(auto(code))).packages == ("cachetools==1.0.0",)
+
+
+async def test_what_a_package_imports_and_does_not_declare_is_installed(service: Service) -> None:
+    code = "from mathruler import grade\n" + EVALUATE.format("grade()")
+    result = await service.evaluate(auto(code), Row())
+    assert (result.score, pins(result)) == (1, {"mathruler", "pylatexenc", "sympy", "tqdm"})
 
 
 async def test_pins_beside_auto_stay(service: Service) -> None:

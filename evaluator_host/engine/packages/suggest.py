@@ -167,6 +167,11 @@ def range_of(module: str) -> str:
     return str(known_names()["range_of_module"].get(module.partition(".")[0], ""))
 
 
+def undeclared_by(module: str) -> tuple[str, ...]:
+    """Return the modules that a Python module imports and that its package does not declare as dependencies."""
+    return tuple(known_names()["undeclared_modules"].get(module.partition(".")[0], ()))
+
+
 def is_known(package: str, language: Language) -> bool:
     """Return whether a package is well known, so that the host may suggest it for a module without being asked.
 

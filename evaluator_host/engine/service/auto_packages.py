@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from evaluator_host.engine.packages.providers import Provider
-from evaluator_host.engine.packages.suggest import is_known, pin_for
+from evaluator_host.engine.packages.suggest import is_known, pin_for, undeclared_by
 from evaluator_host.engine.service.files import path_of_module
 from evaluator_host.engine.service.missing_imports import asks_models
 from evaluator_host.engine.service.pins import PinLookup
@@ -83,6 +83,8 @@ class AutoPackages:
         """Return pins of packages for the imports that an evaluator lacks."""
         missing = await self._missing_of(evaluator, workspace)
         needed = [replace(one, path=None) for one in missing if _is_needed(one, evaluator)]
+        if evaluator.language is Language.PYTHON:
+            needed += [replace(one, module=name, names=()) for one in needed for name in undeclared_by(one.module)]
         found = await self._lookup.providers(needed, evaluator, workspace)
         for one in needed:
             if (error := found[one].unanswered if one in found else None) is not None:
