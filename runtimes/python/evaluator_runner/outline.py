@@ -71,14 +71,22 @@ class Function:
 
     @property
     def gives_list(self) -> bool:
-        """Return whether the function returns only lists, according to its annotation or its `return` statements."""
+        """Whether the function returns only lists, according to its annotation or its `return` statements."""
+        return self._gives({"list", "List"}, {"List", "ListComp"})
+
+    @property
+    def gives_summary(self) -> bool:
+        """Whether the function returns only dicts or tuples, according to its annotation or `return` statements."""
+        return self._gives({"dict", "Dict", "tuple", "Tuple"}, {"Dict", "Tuple"})
+
+    def _gives(self, types: set[str], nodes: set[str]) -> bool:
         returns = getattr(self.node, "returns", None)
         told = getattr(getattr(returns, "value", returns), "id", "")
-        if told in {"list", "List"}:
+        if told in types:
             return True
         body = getattr(self.node, "body", None)
         values = [one.value for one in walk(self.node) if type(one).__name__ == "Return"] if type(body) is list else []
-        return bool(values) and all(type(one).__name__ in {"List", "ListComp"} for one in values)
+        return bool(values) and all(type(one).__name__ in nodes for one in values)
 
     def reads(self, attribute: str) -> bool:
         """Return whether the function's body reads this attribute of any object."""

@@ -109,6 +109,7 @@ def _functions(namespace: dict[str, Any], name: str | None) -> list[Reward]:
         return [Reward(name, entry.find_function(namespace, name).call)]
     own = {key: one for key, one in namespace.items() if entry.is_function(one) and _is_own(one) and key not in _OWN}
     found = [made for key, one in own.items() if (made := Reward(key, one)).style is not None and made.is_complete]
+    found = _without_summaries(found, candidates.outline_of(namespace))
     names = candidates.meant_in(namespace, [one.name for one in found])
     chosen = _of_one_platform([one for one in found if one.name in names])
     verl = [one for one in chosen if is_verl(one.name, one.names)]
@@ -139,6 +140,14 @@ def _of_one_platform(found: list[Reward]) -> list[Reward]:
     if any(one.name == _VERL for one in verl) or len(verl) > len(trl):
         return found
     return trl or found
+
+
+def _without_summaries(found: list[Reward], outline: Outline) -> list[Reward]:
+    """Leave out functions that sum up many completions in a dict or tuple, beside those that give rewards."""
+    summaries = {
+        one.name for one in outline.functions.values() if one.gives_summary and "completions" in one.parameters
+    }
+    return [one for one in found if one.name not in summaries] or found
 
 
 def _is_own(value: Any) -> bool:
