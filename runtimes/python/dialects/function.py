@@ -32,7 +32,7 @@ _ROLES = {
         _TRUTH: "expected expectedoutput expectedoutputs expectedanswer expectedresponse expectedresult expectedvalue "
         "expectation expectations reference referenceoutput referenceoutputs referenceanswer groundtruth groundtruths "
         "groundtruthanswer truth gold goldanswer golden goldenanswer goldstandard target correctanswer correct label "
-        "ideal gt ytrue truelabel wanted solution",
+        "ideal gt gtanswer ytrue truelabel wanted solution",
         _INPUT: "input inputs",
         _QUESTION: "question query prompt userinput userquery userquestion",
         _TRACE: "trace",

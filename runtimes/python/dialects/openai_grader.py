@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluator_runner import dialects, entry
+from evaluator_runner import candidates, dialects, entry
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.dialects.function import says_what_it_is_given
 
@@ -27,6 +27,8 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     if name is None and outline.has_own_entry:
         return None
     if says_what_it_is_given(found):
+        return None
+    if name is None and found.parameters != [*_PARAMETERS] and _NAME in candidates.helpers(outline):
         return None
     return dialects.NAMED, f"function {_NAME} with 2 parameters"
 

@@ -72,6 +72,7 @@ CASES = [
     case(id="helpers beside it", code="def _norm(text):\n    return text.strip()\n\ndef words(output):\n    return output.split()\n\ndef score(output, expected):\n    return words(_norm(output)) == words(expected)\n", score=1.0),
     case(id="a data class is returned", code="from dataclasses import dataclass\n\n@dataclass\nclass Result:\n    score: float\n    reason: str\n\ndef score(output, expected):\n    return Result(0.5, 'half')\n", score=0.5, reason="half"),
     case(id="a reward", code="def grade_answer(response):\n    return {'format_reward': 1.0, 'reward': 0.25}\n", score=0.25, metrics={"score": 0.25, "format_reward": 1.0, "reward": 0.25}),
+    case(id="a helper called grade", code="def grade(model_answer, key):\n    return model_answer.strip() == key\n\ndef reward_fn(response, ground_truth):\n    return {'reward': 0.5 if grade(response, ground_truth) else 0.0}\n", score=0.5),
     case(id="a score and details", code="def similar(output):\n    return 0.25, {'length': 1}\n", score=0.25, metrics={"score": 0.25, "length": 1}),
     case(id="details and a reward", code="def reward_fn(response, answer):\n    return {'formatted': True}, 0.25\n", score=0.25, metrics={"score": 0.25, "formatted": 1.0}),
     case(id="details and a number that may be anything", code="def describe(output):\n    return {'formatted': True}, 7\n", status="failed", error="invalid_result"),
