@@ -1,6 +1,7 @@
 """Turns what all evaluators in a file returned for a row into one result, with a metric for each evaluator."""
 
 import math
+import re
 from dataclasses import replace
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from evaluator_host.types.warnings import remedy_of
 
 EVERY: Final = "*"
 _TEXT_CHARS: Final = 4096
+_BY_PLACE: Final = re.compile(r"scorer_\d+")
 
 
 def interpret_every(
@@ -20,7 +22,8 @@ def interpret_every(
 ) -> tuple[Scored | EvaluationError, Json]:
     """Return the scores of all evaluators as metrics by their names, and what each one returned.
 
-    Further metrics of an evaluator are named `name.metric`. The score is that of the evaluator that
+    Further metrics of an evaluator are named `name.metric`; one that has only the name of its place in a list takes the
+    name of its score. The score is that of the evaluator that
     `settings.score_output` names, or of the only one in the file; if nobody asked for all of them, it is the mean of
     all scores. An evaluator that failed adds a warning; if all failed, the row fails with the first error.
     """
@@ -46,9 +49,12 @@ def interpret_every(
             continue
         read[name] = scored
         notes += [replace(note, message=f"{name}: {note.message}") for note in scored.notes]
+        own = _name_of_score(scored)
+        label = own if own is not None and _BY_PLACE.fullmatch(name) and own not in (metrics | dict(outcomes)) else name
         if scored.score is not None:
-            metrics[name] = scored.score
-        metrics |= {f"{name}.{one}": value for one, value in scored.metrics.items() if one not in ("score", name)}
+            metrics[label] = scored.score
+        left_out = {"score", name, label}
+        metrics |= {f"{label}.{one}": value for one, value in scored.metrics.items() if one not in left_out}
         shown[name] = {
             "status": "skipped" if scored.skipped else "scored",
             **{field: getattr(scored, field) for field in ("score", "passed", "label", "reason")},
@@ -57,6 +63,12 @@ def interpret_every(
         return errors[0], shown
     whole = _whole(read, settings, of=len(outcomes))
     return replace(whole, metrics=metrics, notes=tuple(notes), native=tuple(native)), shown
+
+
+def _name_of_score(scored: Scored) -> str | None:
+    """Return the name that an evaluator gave its score, if it gave one score."""
+    name = scored.native[0].get("name") if len(scored.native) == 1 else None
+    return name if isinstance(name, str) and name in scored.metrics else None
 
 
 def _whole(read: dict[str, Scored], settings: EvaluatorSettings, *, of: int) -> Scored:
