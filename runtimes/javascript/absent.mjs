@@ -22,6 +22,7 @@ const PLACEHOLDER = `;function ${MADE}(file) { const use = function ${MADE}use()
   + `const it = new Proxy(function () {}, { get: function ${MADE}get(_, key) { `
   + 'if (typeof key === "symbol" && use()) throw new Error("a package that it imports is not pinned"); return key === "then" || key === "__esModule" ? undefined : use(); }, '
   + `apply: use, construct: use, set: () => true }); return it; };${MADE}.loaded = true;`;
+const MODULE = /\n(?=\/\/ \S+\.\w+\n)/; // a package may have other comments at the start of a line
 const PACKAGE = /^\/\/ \S*\bnode_modules\//; // the comment that esbuild puts before a module of a package
 const OWN_FILE = /^(?:[./]|[@~]\/)/;
 const READERS = new Set(['eval', 'Function', 'globalThis']);
@@ -54,7 +55,7 @@ export function withoutPlaceholders(text) {
 
 /** Return whether a program needs, or may need, its placeholders for an entry. @param {string} program @param {string} entry @param {number | null} [at] its place in the lists that the code reports */
 export function needs(program, entry, at = null) {
-  const source = program.split(/\n(?=\/\/ \S)/).filter((one) => !PACKAGE.test(one)).join('\n');
+  const source = program.split(MODULE).filter((one) => !PACKAGE.test(one)).join('\n');
   const tree = source.length > MOST_CHARS ? null : parse(source);
   if (tree === null) return true;
   try {
@@ -105,8 +106,8 @@ function readsPlaceholder(body, entry, at) {
 /** Return whether a name holds the placeholder for a file that the author wrote. @param {Node[]} body @param {string} name */
 function isOfFile(body, name) {
   const one = body.flatMap((node) => (node.type === 'VariableDeclaration' ? node.declarations : [])).find((each) => each.id.name === name);
-  const made = one?.init?.arguments?.[0]?.arguments ?? one?.init?.arguments;
-  return made?.[0]?.type === 'Literal';
+  const call = one?.init?.arguments?.[0]?.type === 'CallExpression' ? one.init.arguments[0] : one?.init;
+  return call?.callee?.name === MADE && call.arguments[0]?.type === 'Literal';
 }
 
 /** Return whether code reads a name while loading, or uses it in another way than by reading a property. @param {Node} node @param {string} name @param {boolean} later @returns {boolean} */

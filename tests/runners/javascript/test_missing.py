@@ -94,6 +94,10 @@ NEEDED = [
     ("var _ = require('lodash');\nfunction self() { return this }\n", "return self()._ ? 1 : 0"),
     ("var _ = require('lodash');\nexports._ = _;\n", "return exports._ ? 1 : 0"),
     ("const _ = require('lodash');\nclass Kept { static one = _ ? 1 : 0 }\n", "return Kept.one"),
+    (
+        "import { z } from 'zod';\nconst made = (name, one) => one;\nconst same = made('same', () => (z ? 1 : 0));\n",
+        "return same()",
+    ),
     ("const _ = require('lodash');\nconst kept = `${1}` + (() => _)();\n", "return 1"),
 ]
 
@@ -165,6 +169,18 @@ def test_a_known_package_that_the_entry_may_reach_stops_it(
     assert loaded.type == "load_failed", loaded
     assert "Cannot find module" in body(loaded)["error"]["message"]
     assert told(body(loaded))
+
+
+def test_comments_in_a_package_hide_nothing(start: Callable[..., RunnerProcess], tmp_path: Path) -> None:
+    package = tmp_path / "node_modules" / "told"
+    package.mkdir(parents=True)
+    (package / "package.json").write_text('{"name": "told", "main": "index.mjs"}')
+    (package / "index.mjs").write_text(
+        "/* @__NO_SIDE_EFFECTS__ */\nexport function one() { return this ?? 1 }\n//! licensed\nexport const two = 2;\n"
+    )
+    code = "import { one } from 'told';\nimport { z } from 'zod';\n" + f"export {ROW % 'return one()'}"
+    loaded = start("--packages", str(tmp_path)).load(code, language="javascript", body={"known": KNOWN})
+    assert (loaded.type, body(loaded)["not_loaded"]) == ("loaded", ["zod"]), loaded
 
 
 PARAMS = "function evaluate(appParams, inputs, output, correctAnswer) { return eval(output) }"
