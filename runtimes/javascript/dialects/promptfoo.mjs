@@ -18,6 +18,8 @@ const ARROW = /^\s*(?:async\s*)?(?:output|\(\s*output\s*(?:,\s*(?:context|\{[^{}
 /** A function at the start of a line: the code is a file of functions, not the body of one. */
 const DEFINES = /^(?:async\s+)?function\b|^(?:const|let|var)\s+[\w$]+\s*=\s*(?:async\s*)?(?:function\b|[\w$]+\s*=>|\([^()]*\)\s*=>)/m;
 const COMMENTS = /^(?:\s|\/\/[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/;
+/** The parameters of an assert that takes the context. */
+const BESIDE = /\(\s*output\b[^(),]{0,100},\s*context\b/;
 const HEAD = `function ${ENTRY}(output, context, process = { ...globalThis.process, mainModule: { require } }) {`;
 
 /** @type {import('./table.mjs').Dialect} */
@@ -32,7 +34,7 @@ export const dialect = {
     const { parameters } = parametersOf(candidate);
     if (candidate.name === 'evaluate' || candidate.name === 'main' || parameters.length < 1 || parameters.length > 2) return null;
     if (readsRow(candidate) || parameters[0].keys !== null || parameters[0].rest || OTHERS.test(parameters[0].name) || TRUTHS.test(parameters[1]?.name ?? '')) return null;
-    return { step: name === 'default' ? SHAPED : isAssert(parameters) ? ANY_NAME : OWN, reason: `${candidate.label} takes (${parameters.map((one) => one.name).join(', ')})` };
+    return { step: name === 'default' ? SHAPED : isAssert(parameters, code) ? ANY_NAME : OWN, reason: `${candidate.label} takes (${parameters.map((one) => one.name).join(', ')})` };
   },
   source(code, isDeclared) {
     if (!isInline(code, isDeclared)) return null;
@@ -41,9 +43,10 @@ export const dialect = {
   },
 };
 
-/** Whether a function of any name has the parameters of an assert. @param {import('../parameters.mjs').Parameter[]} parameters */
-function isAssert([first, second, ...more]) {
-  return more.length === 0 && first?.name === 'output' && second?.name === 'context' && first.keys === null && second.keys === null;
+/** Whether a function of any name has the parameters of an assert; beside one that takes the context others may do without. @param {import('../parameters.mjs').Parameter[]} parameters @param {string} code */
+function isAssert([first, second, ...more], code) {
+  if (more.length > 0 || first?.name !== 'output' || first.keys !== null) return false;
+  return second === undefined ? BESIDE.test(code) : second.name === 'context' && second.keys === null;
 }
 
 /**

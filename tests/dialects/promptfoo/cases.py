@@ -94,6 +94,7 @@ CASES = [
     case(id="a row of ours", row=OURS, code="output == context['vars']['expected'] and context['vars']['topic'] == 'capitals'", **plain(True, 1.0)),
     case(id="variables without an output", row=Row(variables={"context": {}}), code="output == 1", status="failed", error="missing_input", message="'output'"),
     javascript(id="JavaScript: module.exports", code=exports("output === context.vars.expected"), **plain(True, 1.0)),
+    javascript(id="JavaScript: several, one of which takes the context", code="export const wanted = (output, context) => ({ pass: true, score: context.vars.expected === output ? 1 : 0, reason: 'r' });\nexport const short = (output) => ({ pass: false, score: output.length > 9 ? 1 : 0, reason: 'r' });\n", score=0.5, warnings=frozenset({"several_entries"})),
     javascript(id="JavaScript: get_assert", code="function get_assert(output, context) { return output.length / 10 }", **plain(True, 0.5)),
     javascript(id="JavaScript: default export", code="export default async (output, { vars }) => ({ pass: output.includes(vars.expected), score: 0.5, reason: 'found' });", native=[{"pass": True, "score": 0.5, "reason": "found"}]),
     javascript(id="JavaScript: one parameter", code="module.exports = (output) => output.length === 4", **plain(False, 0.0, Language.JAVASCRIPT)),
