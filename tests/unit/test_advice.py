@@ -201,6 +201,7 @@ def test_a_misspelt_method_of_a_text_names_the_nearest(language: Language, messa
         (ErrorCode.INVALID_RESULT, "`reward` returned numpy.ndarray, which is not a number", ".tolist()"),
         (ErrorCode.USER_EXCEPTION, "expected string or bytes-like object, got 'list'", "value[0]['content']"),
         (ErrorCode.USER_EXCEPTION, "`openai.OpenAI` needs the package openai, which is not pinned", "`models`"),
+        (ErrorCode.LOAD_ERROR, "Missing credentials. Please pass an `apiKey`, or set OPENAI_API_KEY.", "`models`"),
     ],
 )
 def test_an_error_that_says_little_gets_a_next_step(code: ErrorCode, message: str, said: str) -> None:

@@ -255,6 +255,11 @@ _TABLE: Final = (
         language=Language.PYTHON,
     ),
     _Advice(
+        r"Missing credentials\. Please pass an `apiKey`|_API_KEY environment variable is missing or empty"
+        r"|Could not resolve authentication method",
+        NO_MODEL,
+    ),
+    _Advice(
         r"needs the package ([\w.-]+), which is not pinned",
         lambda match, _: NO_MODEL if asks_models(match[1]) else f"add an exact pin of {match[1]} to `packages`",
     ),
