@@ -120,6 +120,20 @@ async def test_of_several_evaluators_only_those_fail_that_use_what_is_absent(ser
 
 
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+async def test_a_score_that_was_made_up_without_a_file_does_not_count(service: Service) -> None:
+    code = (
+        "import { ask } from './judge.js';\n"
+        "export const same = ({ output, expected }) => (output === expected ? 1 : 0);\n"
+        "export async function judged({ output, expected }) {\n"
+        "  try { return await ask(output, expected) } catch { return 0 }\n}\n"
+    )
+    row = Row(variables={"output": "4", "expected": "4"})
+    result = await service.evaluate(Evaluator(code, Language.JAVASCRIPT), row)
+    assert (result.score, "judged" in result.metrics) == (1.0, False)
+    assert any(one.code == "entry_failed" and "./judge.js" in one.message for one in result.warnings)
+
+
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 async def test_of_rewards_that_are_added_up_each_is_needed(service: Service) -> None:
     code = (
         "import numpy as np\n\ndef first(completions):\n    return [1.0 for _ in completions]\n\n"

@@ -167,8 +167,10 @@
     let text = '';
     for (let i = 0; i < every.length; i++) {
       let outcome;
+      const lacked = bridge.lackedFiles;
       try {
         const value = await applied(every[i].selector, argsText);
+        if (bridge.lackedFiles !== lacked) throw new p.Error('it goes on without ' + bridge.lackedFiles + ', which was not sent');
         const encoded = values.encodeResult(value, resultLimit);
         outcome = encoded === null ? '"error":{"code":"result_too_large","message":"the returned value is too large"}' : '"result":' + p.quote(encoded);
       } catch (thrown) {

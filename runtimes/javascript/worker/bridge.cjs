@@ -16,6 +16,7 @@ const CONSOLE_METHODS = JSON.stringify(METHODS);
 const MODULE_NAMES = JSON.stringify(builtins.builtinModules);
 const GLOBAL_NAMES = JSON.stringify(builtins.NAMES);
 
+const OWN_FILE = /^(?:[./]|[@~]\/)/;
 const MOST_MISSING = 20;
 const NAME_CHARS = 200;
 const STACK_CHARS = 4096;
@@ -83,6 +84,11 @@ class Bridge {
   lacks(id) {
     const { missing, over } = this.#slot;
     if (!over && missing.length < MOST_MISSING) missing.push({ module: String(id).slice(0, NAME_CHARS), stack: String(new Error('missing').stack).slice(0, STACK_CHARS) });
+  }
+
+  /** The files of the author's that the code asked for in vain. */
+  get lackedFiles() {
+    return this.#slot.missing.map(({ module }) => module).filter((module) => OWN_FILE.test(module)).join(', ');
   }
 
   /** Record that code reads a missing key of `appParams`. @param {string} key */
