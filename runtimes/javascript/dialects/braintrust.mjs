@@ -1,6 +1,10 @@
 // @ts-check
-/** Dialect `braintrust`: `handler({ input, output, expected, metadata, … })`, one object, and the scorers in the `scores` of an `Eval`. */
+/**
+ * Dialect `braintrust`: `handler({ input, output, expected, metadata, … })`, one object, and the scorers in the `scores` of an
+ * `Eval`. Scorers of evalite, vitest-evals and Mastra are called in the same way.
+ */
 import { parametersOf, skipBlank, skipBracket, splitAtCommas } from '../parameters.mjs';
+import { AS_SCORER, DECLARED, withStandIns } from '../stand_ins.mjs';
 import { readsRow } from './function.mjs';
 import { LISTED, NAMED, PARAMETERS } from './steps.mjs';
 
@@ -11,29 +15,32 @@ const TYPED = /\b(?:const|let)\s+([\w$]+)\s*:\s*(?:Eval)?Scorer\b/;
 /** A declaration of such a type in the code itself. */
 const OWN_TYPE = /\b(?:type|interface)\s+(?:Eval)?Scorer\b(?:\s*<[^<>=]*>)?\s*[={]/;
 const OWN_ENTRY = /\bfunction\s+(?:evaluate|main)\b|\b(?:evaluate|main)\s*=/;
-const IMPORTED = /(?:\bfrom|\bimport|\b(?:import|require)\s*\()\s*["'](?:npm:)?(?:braintrust|autoevals)(?:[@/][^"'\n]*)?["']/;
+const IMPORTED = /(?:\bfrom|\bimport|\b(?:import|require)\s*\()\s*["'](?:npm:)?(?:braintrust|autoevals|evalite|vitest-evals|@mastra\/core)(?:[@/][^"'\n]*)?["']/;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
-const EVAL = /(?<![\w$.])(?:[\w$]+\.)?Eval\s*(?:<[^()]{0,500}>\s*)?\(/g;
-const OWN_PROPERTY = /^(["']?)scores\1\s*(?::\s*|$)/;
+const EVAL = /(?<![\w$.])(?:(?:[\w$]+\.)?(Eval)|describeEval|evalite(?:\.(?:only|skip))?)\s*(?:<[^()]{0,500}>\s*)?\(/g;
+const OWN_PROPERTY = /^(["']?)(?:scores|scorers|judges)\1\s*(?::\s*|$)/;
 /** A type that follows a value, or the start of one that a comma divides. */
 const TYPE_AFTER = /\s+(?:as|satisfies)\s+[\w$.<>[\]|&\s]*$/;
 
-/** Return the calls of `Eval`, from the start of their names to their closing brackets. @param {string} code @returns {{at: number, open: number, end: number}[]} */
+/** Return the calls of `Eval` and the like, from the start of their names to their closing brackets. @param {string} code @returns {{at: number, open: number, end: number, isEval: boolean}[]} */
 function callsOf(code) {
   if (!IMPORTED.test(code)) return [];
-  return [...code.matchAll(EVAL)].map(({ 0: head, index }) => ({ at: index, open: index + head.length - 1, end: skipBracket(code, index + head.length - 1) })).filter((one) => one.end > 0);
+  return [...code.matchAll(EVAL)].map(({ 0: head, 1: name, index }) => {
+    const open = index + head.length - 1;
+    return { at: index, open, end: skipBracket(code, open), isEval: name !== undefined };
+  }).filter((one) => one.end > 0);
 }
 
-/** Return the expression for the scores of each `Eval`. @param {string} code @returns {{at: number, text: string, after: string}[]} `after`: what reads them of its value */
+/** Return the expression for the scores of each `Eval`. @param {string} code @returns {{at: number, text: string, after: string, isEval: boolean}[]} `after`: what reads them of its value */
 function scoresIn(code) {
-  return callsOf(code).flatMap(({ open }) => {
+  return callsOf(code).flatMap(({ open, isEval }) => {
     const config = elementsOf(code, open)[1];
     if (config === undefined) return [];
-    if (!config.text.startsWith('{')) return [{ ...withoutType(config), after: '.scores' }];
+    if (!config.text.startsWith('{')) return [{ ...withoutType(config), after: isEval ? '.scores' : '.scorers', isEval }];
     const own = elementsOf(code, config.at).findLast(({ text }) => OWN_PROPERTY.test(text));
     const head = own && /** @type {RegExpExecArray} */ (OWN_PROPERTY.exec(own.text))[0];
     if (own === undefined || head === undefined) return [];
-    return [{ ...withoutType(head === own.text ? own : { at: own.at + head.length, text: own.text.slice(head.length) }), after: '' }];
+    return [{ ...withoutType(head === own.text ? own : { at: own.at + head.length, text: own.text.slice(head.length) }), after: '', isEval }];
   });
 }
 
@@ -71,9 +78,20 @@ function takesScored(candidate) {
   return keys === null ? readsRow(candidate) : keys.includes('output') && keys.every((key) => KEYS.has(key));
 }
 
-/** Return a call that reports scores once they are asked for, as what they name may be declared below. @param {{text: string, after: string}} list */
-function reported({ text, after }) {
-  return `__evaluator_host_list__(${/\bawait\b/.test(text) ? '' : '() => '}(${text})${after})`;
+/** Return a call that reports scores once they are asked for, as what they name may be declared below. @param {string} code @param {{at: number, text: string, after: string, isEval: boolean}} list */
+function reported(code, { at, text, after, isEval }) {
+  const value = isEval ? `(${text})${after}` : asScorers(code, at, text, after);
+  return `__evaluator_host_list__(${/\bawait\b/.test(text) ? '' : '() => '}${value})`;
+}
+
+/** Return a list whose members may be objects that have a scorer, as one of scorers. @param {string} code @param {number} at @param {string} text of the list @param {string} after */
+function asScorers(code, at, text, after) {
+  if (!text.startsWith('[') || skipBracket(text, 0) !== text.length) return `(${text})${after}.map(${AS_SCORER})`;
+  return elementsOf(code, at).reduceRight((list, one) => {
+    const from = one.at - at;
+    const made = one.text.startsWith('...') ? `...(${one.text.slice(3)}).map(${AS_SCORER})` : `${AS_SCORER}(${one.text})`;
+    return `${list.slice(0, from)}${made}${list.slice(from + one.text.length)}`;
+  }, text);
 }
 
 /** Return the lines of a text, empty. @param {string} text */
@@ -88,15 +106,17 @@ export const dialect = {
   takesOneObject: true,
   takesAnyName: new RegExp(`${TYPED.source}|${IMPORTED.source}`),
   listed: listedIn,
-  /** Report the scores of the experiment, and leave the rest of it out. */
+  /** Report the scores of the experiments, and leave the rest of them and of packages that only wrap scorers out. */
   source(code) {
     const lists = scoresIn(code);
     const calls = callsOf(code).filter(({ end }) => !/^\s*\??\./.test(code.slice(end)));
-    return calls.length === 0 ? null : calls.reduceRight((text, { at, end }) => {
+    const text = calls.reduceRight((text, { at, end }) => {
       const list = lists.find((one) => at < one.at && one.at < end);
-      const kept = list ? `${blank(code.slice(at, list.at))}${reported(list)}${blank(code.slice(list.at + list.text.length, end))}` : blank(code.slice(at, end));
+      const kept = list ? `${blank(code.slice(at, list.at))}${reported(code, list)}${blank(code.slice(list.at + list.text.length, end))}` : blank(code.slice(at, end));
       return `${text.slice(0, at)}void [${kept}]${text.slice(end)}`;
     }, code);
+    const own = withStandIns(text);
+    return own === code ? null : `${own}${calls.some((one) => !one.isEval) ? DECLARED : ''}`;
   },
   infer(candidate, name, code) {
     if (candidate.selector.where === 'listed' || listedIn(code).some((one) => one.name === name)) return { step: LISTED, reason: `${candidate.label} is among the scores of an Eval` };

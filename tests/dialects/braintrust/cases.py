@@ -42,6 +42,51 @@ const both = [bug, priority];
 Eval("x", {{ data: () => [{{ input: 1, scores: 2 }}], task: async (input) => input, scores: {} }});
 """
 
+EVALITE = """import {{ openai }} from "@ai-sdk/openai";
+import {{ createScorer, evalite, type Evalite }} from "evalite";
+import {{ wrapAISDKModel }} from "evalite/ai-sdk";
+
+export const model = wrapAISDKModel(openai("gpt-4o-mini"));
+const same = createScorer<string, string>({{
+  name: "Same",
+  scorer: ({{ output, expected }}) => (output === expected ? 1 : 0),
+}});
+const short = {{ name: "Short", scorer: async ({{ output }}) => ({{ score: output.length < 3 ? 0.5 : 0, metadata: {{ low: true }} }}) }};
+evalite<string, string>("sums", {{ data: async () => [], task: async (input) => input, scorers: {} }});
+"""
+
+JUDGES = """import { createJudge, describeEval, createHarness, type JudgeContext } from "vitest-evals";
+
+const harness = createHarness({ run: async () => "4" });
+export const Same = createJudge("Same", ({ output, metadata }: JudgeContext) => ({ score: output === metadata.wanted ? 1 : 0 }));
+export const Half = createJudge("Half", async () => 0.5);
+describeEval("sums", { harness, judges: [Same, Half] }, (it) => it("adds", () => {}));
+"""
+
+MASTRA = """import { createScorer } from "@mastra/core/evals";
+import { getAssistantMessageFromRunOutput as said } from "@mastra/evals/scorers/utils";
+import {
+  createToxicityScorer,
+} from "@mastra/evals/scorers/prebuilt";
+
+export const same = createScorer({ id: "same", description: "as the truth", type: "agent" })
+  .preprocess(({ run }) => ({ text: said(run.output), truth: run.groundTruth }))
+  .analyze(({ results }) => results.preprocessStepResult.text === results.preprocessStepResult.truth)
+  .generateScore(({ results }) => (results.analyzeStepResult ? 1 : 0))
+  .generateReason(({ score }) => `scored ${score}`);
+export const polite = createScorer({ id: "polite", judge: { model: "openai/gpt-4o" } })
+  .analyze({ description: "is it polite?", createPrompt: ({ run }) => run.output })
+  .generateScore(({ results }) => results.analyzeStepResult);
+export const toxic = createToxicityScorer({ model: "openai/gpt-4o" });
+"""
+MESSAGES = Row(
+    variables={
+        "input": "2+2",
+        "output": [{"role": "user", "content": "2+2"}, {"role": "assistant", "content": {"format": 2, "parts": [{"type": "text", "text": "4"}]}}],
+        "groundTruth": "4",
+    }
+)  # fmt: skip
+
 
 def one(score: Any, name: str = "handler", **more: Any) -> dict[str, Any]:
     """Return a score as Braintrust stores it."""
@@ -104,6 +149,11 @@ CASES = [
     typescript(id="Eval: a list that the code makes", code=MADE.format("['bug', 'priority'].map(has)"), native=[one(1, "bug"), one(0, "priority")], score=0.5, metrics={"bug": 1.0, "priority": 0.0}, warnings=frozenset({"several_entries"})),
     typescript(id="Eval: in a function, with options of its own", code=MADE.format("[]").split("Eval(")[0] + "const options = { scores: both };\nasync function run() { await Eval('x', options); }\nvoid run();\n", native=[one(1, "bug"), one(0, "priority")], score=0.5, metrics={"bug": 1.0, "priority": 0.0}, warnings=frozenset({"several_entries"})),
     typescript(id="Eval: a list that is not given while the code loads", code=MADE.format("[]").split("Eval(")[0] + "const half = ({ output }) => 0.5;\nasync function run() { await new Promise((done) => setTimeout(done, 5)); await Eval('x', { scores: [bug].concat(half) }); }\nrun();\n", score=0.5, warnings=frozenset({"entry_left_out"})),
+    typescript(id="evalite: what createScorer makes, and an object", code=EVALITE.format("[same, short]"), native=[one(1, "Same"), one(0.5, "Short", metadata={"low": True})], score=0.75, warnings=frozenset({"several_entries"})),
+    typescript(id="evalite: a list of its own", code=EVALITE.replace("{}", "own", 1).format() + "const own = [short];\n", native=[one(0.5, "Short", metadata={"low": True})], score=0.5),
+    typescript(id="vitest-evals: judges", row=Row(variables={"input": "2+2", "output": "4", "metadata": {"wanted": "4"}}), code=JUDGES, native=[one(1, "Same"), one(0.5, "Half")], score=0.75, warnings=frozenset({"several_entries"})),
+    typescript(id="Mastra: steps of code, and of a model", row=MESSAGES, code=MASTRA, native=[one(1, "same", metadata={"reason": "scored 1"})], score=1, warnings=frozenset({"several_entries", "entry_failed"})),
+    typescript(id="Mastra: a step of a model alone", row=MESSAGES, code=MASTRA, settings=EvaluatorSettings(entry="polite"), status="failed", error="user_exception", message="polite asks a model in analyze"),
     typescript(id="an import of its types", code="import type { Score } from 'autoevals';\nconst plain = (text: string) => text.trim();\nexport function exact({ output, expected }: { output: string; expected?: string }): Score {\n  return { name: 'same', score: plain(output) === expected ? 1 : 0 };\n}\n", native=[one(1, "same")], score=1),
     typescript(id="an import of its types: over 1", code="import type { Score } from 'autoevals';\nexport const exact = ({ output }: { output: string }): Score => ({ name: 'same', score: 2 });\n", status="failed", error="invalid_result"),
     case(id="TypeScript", language=Language.TYPESCRIPT, row=OURS, code="export function handler({ output, expected }: { output: string; expected: string }): { score: number } {\n  return { score: output === expected ? 1 : 0 };\n}", native=[one(1)]),

@@ -1,0 +1,122 @@
+// @ts-check
+/**
+ * Puts functions of its own in place of what code imports from packages that only wrap scorers: they need a database, a
+ * test runner or a framework for agents, and the scorers of the code do not. A row is given to a scorer as the package
+ * gives it, and a step that asks a model is an error.
+ *
+ * Each function below becomes text behind the user's code, so it uses nothing of this file.
+ */
+
+const PREFIX = '__evaluator_host_';
+const IMPORT = /^([ \t]*)import\s+(?!type\b)\{([^{}]*)\}\s*from\s*(["'])(?:npm:)?([^"'\n]+)\3/gm;
+const SPECIFIER = /^([\w$]+)(?:\s+as\s+([\w$]+))?$/;
+const VERSION = /(?<=.)@\d[\w.+-]*/;
+
+const ofEvalite = () => {
+  const scorer = (/** @type {any} */ { name, scorer: score }) => async (/** @type {any} */ { input, output, expected }) => {
+    const result = await score({ input, output, expected });
+    return result !== null && typeof result === 'object' ? { name, ...result } : { name, score: result };
+  };
+  const same = (/** @type {any} */ one) => one;
+  return { createScorer: scorer, scorer, evalite: () => {}, wrapAISDKModel: same, traceAISDKModel: same };
+};
+
+const ofVitestEvals = () => {
+  const createJudge = (/** @type {string} */ name, /** @type {any} */ judge) => async (/** @type {any} */ row) => {
+    const result = await judge({ ...row, output: row.output });
+    return result !== null && typeof result === 'object' ? { name, ...result } : { name, score: result };
+  };
+  const nothing = () => {};
+  return { createJudge, scorer: (/** @type {any} */ one) => one, createHarness: nothing, describeEval: nothing };
+};
+
+const ofMastra = () => {
+  const stepped = (/** @type {any} */ config, /** @type {[string, any][]} */ steps) => {
+    const scorer = async (/** @type {any} */ row) => {
+      const run = { ...row, output: row.output, groundTruth: row.groundTruth ?? row.expected };
+      const results = /** @type {Record<string, any>} */ ({});
+      let score;
+      let reason;
+      for (const [name, step] of steps) {
+        if (name === 'generateReason') {
+          if (typeof step === 'function') reason = await step({ run, results, score });
+          continue;
+        }
+        if (typeof step !== 'function') throw new Error(`${config.id ?? config.name} asks a model in ${name}, which the evaluator cannot do: a step that is a function runs`);
+        const value = await step({ run, results });
+        results[`${name}StepResult`] = value;
+        if (name === 'generateScore') score = value;
+      }
+      return { name: config.name ?? config.id, score, metadata: { reason } };
+    };
+    for (const name of ['preprocess', 'analyze', 'generateScore', 'generateReason']) {
+      Object.defineProperty(scorer, name, { value: (/** @type {any} */ step) => stepped(config, [...steps, [name, step]]) });
+    }
+    return scorer;
+  };
+  return { createScorer: (/** @type {any} */ config) => stepped(config, []) };
+};
+
+const ofMastraUtils = () => {
+  const textOf = (/** @type {any} */ value) => {
+    if (typeof value === 'string') return value;
+    const whole = value?.content ?? value?.text;
+    if (typeof whole === 'string' && whole !== '') return whole;
+    const parts = Array.isArray(value) ? value : value?.parts ?? [];
+    return parts.findLast((/** @type {any} */ one) => one?.type === 'text')?.text ?? '';
+  };
+  const ofRole = (/** @type {any} */ messages, /** @type {string} */ role) => messages
+    .filter((/** @type {any} */ one) => one?.role === role).map((/** @type {any} */ one) => textOf(one.content)).filter(Boolean);
+  return {
+    getAssistantMessageFromRunOutput: (/** @type {any} */ output) => {
+      if (typeof output === 'string') return output;
+      return Array.isArray(output) ? ofRole(output, 'assistant').at(-1) : output?.text ?? (textOf(output) || undefined);
+    },
+    getUserMessageFromRunInput: (/** @type {any} */ input) => (typeof input === 'string' ? input : ofRole(input?.inputMessages ?? input?.messages ?? [], 'user').at(-1)),
+  };
+};
+
+/** What stands in for which module. @type {Record<string, () => Record<string, unknown>>} */
+const MODULES = {
+  evalite: ofEvalite, 'evalite/ai-sdk': ofEvalite, 'vitest-evals': ofVitestEvals,
+  '@mastra/core/evals': ofMastra, '@mastra/core/scores': ofMastra, '@mastra/evals/scorers/utils': ofMastraUtils,
+  '@mastra/evals/scorers/prebuilt': () => ({}),
+};
+
+/** Return code that imports nothing that has a stand-in, on the same lines; the code itself where it imports none. @param {string} code */
+export function withStandIns(code) {
+  const used = /** @type {Set<string>} */ (new Set());
+  const text = code.replace(IMPORT, (all, indent, names, _quote, specifier) => {
+    const module = specifier.replace(VERSION, '');
+    if (!Object.hasOwn(MODULES, module)) return all;
+    used.add(module);
+    const made = MODULES[module]();
+    const taken = specifiers(names).map(([name, own]) => `${name}: ${own}${Object.hasOwn(made, name) ? '' : lacking(name, module)}`).join(', ');
+    return `${indent}var { ${taken} } = ${nameOf(module)}()${all.replace(/[^\n]+/g, '')}`;
+  });
+  return used.size === 0 ? code : text + [...used].map((module) => `\n;function ${nameOf(module)}() { return (${MODULES[module]})(); }`).join('');
+}
+
+/** The name of what makes a scorer of an object that has one. */
+export const AS_SCORER = `${PREFIX}as_scorer__`;
+/** The text that declares it. */
+export const DECLARED = `\n;function ${AS_SCORER}(one) { return typeof one?.scorer === "function" ? (${ofEvalite})().scorer(one) : one; }`;
+
+/** Return the value of a name that has no stand-in, which may be that of a type: what it is called for is an error. @param {string} name @param {string} module */
+function lacking(name, module) {
+  const fails = `() => { throw new Error(${JSON.stringify(`${name} of ${module} cannot be called here: leave it out, or write what it does as a function of your own`)}); }`;
+  return ` = ${/^create[A-Z]/.test(name) ? `() => async ({ output }) => (${fails})()` : fails}`;
+}
+
+/** @param {string} module */
+function nameOf(module) {
+  return `${PREFIX}${module.replace(/\W+/g, '_')}__`;
+}
+
+/** @param {string} names @returns {[string, string][]} the names in an import that are not of types, and the user's names for them */
+function specifiers(names) {
+  return names.split(',').flatMap((part) => {
+    const found = SPECIFIER.exec(part.replace(/\/\/[^\n]*|\/\*[^]*?\*\//g, '').trim());
+    return found ? [/** @type {[string, string]} */ ([found[1], found[2] ?? found[1]])] : [];
+  });
+}
