@@ -12,7 +12,7 @@ const MOST_STEPS = 10;
 export function configOf(files) {
   if (!files) return null;
   for (let folder = posix.dirname(files.path); ; folder = posix.dirname(folder)) {
-    const found = NAMES.map((name) => posix.join(folder, name)).find((path) => path in files.texts);
+    const found = NAMES.map((name) => posix.join(folder, name)).find((path) => Object.hasOwn(files.texts, path));
     if (found !== undefined || folder === posix.dirname(folder)) return found ?? null;
   }
 }
@@ -33,7 +33,7 @@ function optionOf(files, path, name, steps) {
   const named = (bases?.type === 'ArrayExpression' ? bases.elements : [bases]).map((/** @type {any} */ one) => one?.value).filter((/** @type {unknown} */ one) => typeof one === 'string');
   for (const base of named.reverse()) {
     const file = posix.join(posix.dirname(path), base);
-    const found = [file, `${file}.json`].find((one) => one in files.texts);
+    const found = [file, `${file}.json`].find((one) => Object.hasOwn(files.texts, one));
     const value = found === undefined ? undefined : optionOf(files, found, name, steps - 1);
     if (value !== undefined) return value;
   }

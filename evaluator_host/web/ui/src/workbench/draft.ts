@@ -152,14 +152,14 @@ export function withDropped(draft: Draft, added: Record<string, string>): Partia
   const isEmpty = draft.code.trim() === "";
   const own = sources.find((path) => !isEmpty && added[path]?.trim() === draft.code.trim()) ?? (isEmpty && sources.length === 1 ? sources[0] : undefined);
   if (own !== undefined) return withEvaluator({ ...draft, files, code: "" }, own);
-  return { files, path: ownPath(draft) in files ? freePath(draft.language, files) : draft.path, example: null };
+  return { files, path: Object.hasOwn(files, ownPath(draft)) ? freePath(draft.language, files) : draft.path, example: null };
 }
 
 function freePath(language: Language, files: Record<string, string>): string {
   const [stem, end] = OWN[language].split(".");
   for (let number = 1; ; number += 1) {
     const path = number === 1 ? OWN[language] : `${stem}_${number}.${end}`;
-    if (!(path in files)) return path;
+    if (!Object.hasOwn(files, path)) return path;
   }
 }
 

@@ -77,7 +77,7 @@ async function collected(found: readonly Found[], keeps: (folder: string) => boo
       left.push(`${shown(one.path)} is not a path within the folder`);
       continue;
     }
-    if (path in files) throw new Error(`There are two files at ${shown(path)}: rename one of them.`);
+    if (Object.hasOwn(files, path)) throw new Error(`There are two files at ${shown(path)}: rename one of them.`);
     const bytes = await one.read();
     const text = bytes === null ? null : textOf(bytes);
     if (bytes === null) left.push(`${shown(path)} is over ${FILE_BYTES >> 20} MB, or a link`);
