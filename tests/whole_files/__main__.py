@@ -36,7 +36,13 @@ _RAW: Final = "https://raw.githubusercontent.com/{owner}/{name}/{commit}/{path}"
 _ADDRESS: Final = re.compile(
     r"github:(?P<owner>[^/]+)/(?P<name>[^@]+)@(?P<commit>[0-9a-f]{40}):(?P<path>.+\.(?P<suffix>\w+))"
 )
-_LANGUAGES: Final = {"py": Language.PYTHON, "js": Language.JAVASCRIPT, "ts": Language.TYPESCRIPT}
+_LANGUAGES: Final = {
+    "py": Language.PYTHON,
+    "js": Language.JAVASCRIPT,
+    "cjs": Language.JAVASCRIPT,
+    "mjs": Language.JAVASCRIPT,
+    "ts": Language.TYPESCRIPT,
+}
 _SIGNATURES: Final = {
     Language.PYTHON: r"^class \w+\(.*(?:BaseMetric|Scorer)\)|^@(?:scorer|create_evaluator|weave\.op|\w+_metric)\b"
     r"|^(?:async )?def \w+\([^)]*\b(?:outputs?|completions?|response|prediction|run|solution_str)\b|\bEval\(",
@@ -46,8 +52,6 @@ _SIGNATURES: Final = {
 _LINES: Final = re.MULTILINE
 _TEXTS: Final = (
     *(f".{suffix}" for suffix in _LANGUAGES),
-    ".mjs",
-    ".cjs",
     ".tsx",
     ".json",
     ".toml",
