@@ -57,7 +57,8 @@ def backup(
     err.print(plain(f"{file}: {file.stat().st_size / 1e6:.1f} MB. It holds secrets and hashes of keys: keep it safe"))
     if settings.secrets_key is not None:
         err.print(
-            "the backup does not have the key that opens the secrets: keep the value of EVALUATOR_HOST_SECRETS_KEY too"
+            "the backup does not contain the key that opens the secrets; keep the value of "
+            "EVALUATOR_HOST_SECRETS_KEY too"
         )
 
 
@@ -72,7 +73,9 @@ def restore(
     kept = address(revealed(settings.database_url), home)
     taken = [name for name in (*_FOLDERS, _KEYS) if (home / name).exists() and not _is_empty(home / name)]
     if taken:
-        raise Misconfigured(f"{home} already has {', '.join(taken)}. Name an empty --data-dir, or move them away")
+        raise Misconfigured(
+            f"{home} already has {', '.join(taken)}. Choose an empty --data-dir, or move these files away"
+        )
     home.mkdir(parents=True, exist_ok=True)
     try:
         with TemporaryDirectory(dir=home) as folder, tarfile.open(file) as archive:
@@ -80,7 +83,7 @@ def restore(
             manifest = _manifest(Path(folder), file)
             if manifest["database"] != kept.engine:
                 raise Misconfigured(
-                    f"the backup has a database of {manifest['database']}, but this host uses {kept.engine}: "
+                    f"the backup contains a database of {manifest['database']}, but this host uses {kept.engine}: "
                     "set EVALUATOR_HOST_DATABASE_URL to a database of the same kind, then restore again"
                 )
             restore_database(kept, Path(folder) / _DATABASE, manifest["revisions"])

@@ -45,7 +45,9 @@ def check(
     url: options.UrlOption = None,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
-    fix: Annotated[bool, typer.Option("--fix", help="Restore lost indentation in FILE, if only one fits.")] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Restore lost indentation in FILE, if there is only one way to do it.")
+    ] = False,
     as_json: options.JsonOption = False,
 ) -> None:
     """Check syntax, contract, parameters, imports, and the cases beside FILE (NAME.cases.jsonl). Exit 1 on problems."""
@@ -82,7 +84,7 @@ def _write_fix(file: Path, report: CheckReport) -> None:
     fix = next((problem.fix for problem in report.problems if problem.fix is not None), None)
     if fix is None or fix.code is None:
         lost = any(problem.code == "syntax_error" for problem in report.problems)
-        why = "more than one indentation fits, or none; correct it by hand" if lost else "no fault was found"
+        why = "it could be indented in several ways, or in none; correct it by hand" if lost else "no fault was found"
         err.print(plain(f"{file} stays as it is: {why}"))
         return
     with writing(file):

@@ -40,15 +40,16 @@ def run_cases(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Run the rows in NAME.cases.jsonl (.json .csv .xlsx) beside each evaluator, and compare what they `expect`.
+    """Run the rows in NAME.cases.jsonl (.json .csv .xlsx) beside each evaluator, and compare each result with `expect`.
 
-    A row has `expect`: {"score": 1, "tolerance": 0.05}, or a text: 1 ± 0.05, >= 0.5, passed, fails timeout, label good.
+    A row has `expect`: {"score": 1, "tolerance": 0.05}, or a string: 1 ± 0.05, >= 0.5, passed, fails, label good.
     """
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     found = [pair for path in paths for pair in _pairs(path)]
     if not found:
         raise InvalidRequest(
-            "there are no cases: put NAME.cases.jsonl beside NAME.py; each line is a row with `expect`"
+            "there are no test cases: put a file NAME.cases.jsonl beside NAME.py, with a row and its `expect` on "
+            "each line"
         )
     outcomes = run_async(lambda: _tested(found, settings, url))
     bad = [one for one in outcomes if one.problem is not None]
@@ -102,7 +103,7 @@ def watch(
     file: options.FileArgument,
     data: Annotated[Path, typer.Option(help="Rows, as for `run`.")],
 ) -> None:
-    """Run an evaluator over rows now and at each save of a file beside it; takes the options of `run`."""
+    """Run an evaluator over rows now, and again after each save of a file beside it; takes the options of `run`."""
     from watchfiles import watch as changes  # noqa: PLC0415 - of this command alone
 
     options.require_file(file)

@@ -102,7 +102,9 @@ def _checked(name: str, check: Callable[[], str]) -> Finding:
 async def _tools(settings: Settings) -> list[Finding]:
     found = [Finding("python", ok=True, detail=f"{platform.python_version()} at {sys.executable}")]
     others = await asyncio.to_thread(_other_pythons, settings)
-    found.append(Finding("other pythons", ok=True, detail=others or "none; evaluators that require one are refused"))
+    found.append(
+        Finding("other pythons", ok=True, detail=others or "none; evaluators that ask for another version are refused")
+    )
     try:
         tools = await _prepare_tools(settings)
     except HostError as error:
@@ -231,7 +233,7 @@ def install_service(
     ),
     only_print: Annotated[bool, typer.Option("--print", help="Print the unit instead of writing it.")] = False,
 ) -> None:
-    """Write a systemd unit that serves this installation as a user of its own, with as few rights as it needs."""
+    """Write a systemd unit that runs this installation as its own user, with as few rights as it needs."""
     command = f"{sys.executable} -m evaluator_host"
     unit = UNIT_FILE.read_text().replace("@COMMAND@", command)
     if only_print:

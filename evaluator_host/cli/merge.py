@@ -38,17 +38,19 @@ class _Part:
 def merge(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="All shards, as `run --shard --out` or `jobs download` wrote them."),
+        typer.Argument(
+            metavar="FILE...", help="The result files of all shards, from `run --shard --out` or `jobs download`."
+        ),
     ],
     *,
     target: Annotated[
         Path | None, typer.Option("--out", help="Write the results of all rows to this file, in the rows' order.")
     ] = None,
-    fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the mean score is lower.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit 2 if a line of the data was bad.")] = False,
+    fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the mean score is below this.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 2 if a line of the data is bad.")] = False,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Join the results of all shards of a run; the figures and the exit code are those of one run over all rows."""
+    """Join the results of all shards of a run; the results and the exit code are those of one run over all rows."""
     parts = [_read_part(path) for path in files]
     _require_all(parts)
     summary = Summary()
@@ -70,7 +72,7 @@ def merge(
     else:
         out.print(summary.to_table(bad_lines=bad_lines, seconds=0))
     if together:
-        err.print("there are no corpus scores, because each shard had a part of the rows; score them as a job")
+        err.print("corpus scores are missing, because each shard had only a part of the rows; run a job to get them")
     raise typer.Exit(summary.exit_code(bad_lines=bad_lines, fail_under=fail_under, strict=strict))
 
 
@@ -89,14 +91,14 @@ def _read_part(path: Path) -> _Part:
             if "shard" in entry:
                 closing = entry
             elif entry["index"] in places or closing is not None:
-                raise InvalidRequest(f"{path}:{number} is a second result for the same row; run that shard again")
+                raise InvalidRequest(f"{path}:{number} is a second result for one row; run that shard again")
             else:
                 places[entry["index"]] = place
             place += len(line)
     if closing is None:
         raise InvalidRequest(
-            f"the last of the {number} lines of {path} does not name a shard: the run did not end, or had no --shard; "
-            "run that shard again"
+            f"the last of the {number} lines of {path} does not name a shard, so the run did not finish or was "
+            "started without --shard; run that shard again"
         )
     return _Part(path, Shard.parse(closing["shard"]), closing["rows"], closing["bad_lines"], places)
 
@@ -108,7 +110,9 @@ def _entry(path: Path, number: int, line: bytes) -> dict[str, Any]:
             return dict(entry)
     except (InvalidJson, TypeError):
         pass
-    raise InvalidRequest(f"{path}:{number} is not a line of `run --shard … --out`; the file may have been cut off")
+    raise InvalidRequest(
+        f"{path}:{number} is not a line that `run --shard … --out` writes; the file may have been cut off"
+    )
 
 
 def _require_all(parts: list[_Part]) -> None:
@@ -123,7 +127,7 @@ def _require_all(parts: list[_Part]) -> None:
         if (part.shard.of, part.rows) != (first.shard.of, first.rows):
             raise InvalidRequest(
                 f"{part.path} is shard {part.shard} of {part.rows} rows, and {first.path} is shard {first.shard} of "
-                f"{first.rows}: they are of different runs; give the files of one run"
+                f"{first.rows}: these shards belong to different runs; give the files of one run"
             )
         if found[part.shard.number] is not part:
             raise InvalidRequest(
@@ -152,7 +156,7 @@ def _require_same_evaluator(digests: dict[str, int], digest: str, parts: list[_P
         paths = {part.shard.number: part.path for part in parts}
         one, other = (paths[row % len(parts)] for row in digests.values())
         raise InvalidRequest(
-            f"{one} and {other} are of different evaluators or settings, and their mean would be of neither; run the "
+            f"{one} and {other} come from different evaluators or settings, so they cannot have one mean; run the "
             "shards again with the same code"
         )
 

@@ -103,7 +103,7 @@ class SameRows:
             return f"the mean is not compared: no row has a score both here and in {file}"
         change = f"{abs(self.drop):.4g} {'lower' if self.drop > 0 else 'higher'} than" if self.drop else "the same as"
         rows = f", over {counted(len(self.now.rows), 'row')} with a score in both "
-        rows += f"({self.only_now} only now, {self.only_before} only there)"
+        rows += f"({self.only_now} only in this run, {self.only_before} only in that file)"
         return f"the mean is {change} in {file}{'' if self.every else rows}"
 
 
@@ -125,7 +125,7 @@ class ReportFiles:
 
     def __post_init__(self) -> None:
         if self.max_drop is not None and self.baseline is None:
-            raise InvalidRequest("--max-drop needs --baseline: the results of the run to compare with")
+            raise InvalidRequest("--max-drop needs --baseline with the results of an earlier run")
         if self.baseline is not None:
             self._before = read_report(self.baseline, "baseline")
 

@@ -47,7 +47,9 @@ _OTHER_FORMATS: Final = (".csv", ".tsv", ".parquet", ".xlsx")  # suffixes that a
 def run(
     file: options.FileArgument,
     *,
-    data: Annotated[Path | None, typer.Option(help="Rows: .jsonl .ndjson .csv .tsv .json .parquet .xlsx")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="File of rows: .jsonl .ndjson .csv .tsv .json .parquet .xlsx")
+    ] = None,
     inputs: Annotated[str | None, typer.Option(help="Without --data: inputs of the row, a JSON object.")] = None,
     outputs: Annotated[str | None, typer.Option(help="Without --data: its outputs, JSON or plain text.")] = None,
     trace: Annotated[str | None, typer.Option(help="Without --data: its trace, a JSON object.")] = None,
@@ -60,9 +62,11 @@ def run(
     config: options.ConfigOption = None,
     integers: options.IntegersOption = None,
     score_output: Annotated[
-        str | None, typer.Option(help="The output that is the score, if there are several.")
+        str | None, typer.Option(help="Name of the output to use as the score, if there are several.")
     ] = None,
-    repair: Annotated[bool, typer.Option("--repair", help="Run code that lost its indentation, if one fits.")] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Run code that lost its indentation, if it can be restored.")
+    ] = False,
     correct_answer_key: Annotated[
         str | None, typer.Option(help="evaluate-v1: the input passed as correct_answer.")
     ] = None,
@@ -94,25 +98,29 @@ def run(
     ] = Isolation.ROW,
     parallelism: Annotated[int | None, typer.Option(min=1, help="Sandboxes in parallel.", show_default="cores")] = None,
     map_: Annotated[
-        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="Column of a row field. Repeatable.")
+        list[str] | None,
+        typer.Option("--map", metavar="FIELD=COLUMN", help="Column to use for a field of the row. Repeatable."),
     ] = None,
     format_: options.FormatOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of rows to read.")] = None,
     shard: Annotated[
-        str | None, typer.Option(help="Score only a part of the rows: 3/16 are those whose index mod 16 is 3.")
+        str | None, typer.Option(help="Score only part of the rows: 3/16 takes those whose index mod 16 is 3.")
     ] = None,
     by: options.ByOption = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write results in the order of the rows as JSONL; if interrupted, to FILE.part.")
+        Path | None,
+        typer.Option(help="Write the results as JSONL, in the order of the rows. An interrupted run leaves FILE.part."),
     ] = None,
     include_rows: Annotated[bool, typer.Option("--include-rows", help="With --out: write the rows too.")] = False,
-    fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the mean score is lower.")] = None,
+    fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the mean score is below this.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit XML report to this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Add a Markdown report to this file.")] = None,
     baseline: Annotated[
         Path | None, typer.Option(help="Results of an earlier run (--out); reports show the change.")
     ] = None,
-    max_drop: Annotated[float | None, typer.Option(help="Exit 1 if the mean fell by more since --baseline.")] = None,
+    max_drop: Annotated[
+        float | None, typer.Option(help="Exit 1 if the mean is lower than in --baseline by more than this.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 2 if a line of the data is bad.")] = False,
     url: options.UrlOption = None,
     sandbox: options.SandboxOption = None,
@@ -160,12 +168,14 @@ def run(
         row = parse_row(single)
         code = run_async(lambda: _run_one(given, row, settings, terms=terms, url=url, as_json=as_json))
         if code == 1 and all(text is None for text in single.values()):
-            err.print("there is no row to score: give --data FILE, or a row by --inputs, --outputs, …")
+            err.print("there is no row to score: give --data FILE, or describe one row with --inputs, --outputs, …")
         raise typer.Exit(code)
     if described := [f"--{name}" for name, value in single.items() if value is not None]:
-        raise InvalidRequest(f"{', '.join(described)} describe a single row; leave them out, or leave out --data")
+        raise InvalidRequest(
+            f"--data does not go together with {', '.join(described)}, which is for a single row; leave one of them out"
+        )
     if out is not None and out.exists() and out.samefile(data):
-        raise InvalidRequest(f"--out would replace the rows in {data} by their results: name another file")
+        raise InvalidRequest(f"--out would overwrite the rows in {data} with their results; choose another file")
     if out is not None and out.suffix.lower() in _OTHER_FORMATS:
         named = out.with_suffix(".jsonl")
         raise InvalidRequest(f"--out writes JSON Lines, but the name {out} is of another format: write --out {named}")
@@ -398,7 +408,7 @@ class Run:
         if len(self._told) <= _BAD_LINES_SHOWN:
             err.print(plain(f"{self.data}:{line}: {message}; left out"))
         elif len(self._told) == _BAD_LINES_SHOWN + 1:
-            err.print("more bad lines follow; the summary has their number")
+            err.print("there are more bad lines; the summary says how many")
 
     def _print(self, seconds: float) -> None:
         bad, groups = self._rows.bad, self._groups.figures(str(self.data))

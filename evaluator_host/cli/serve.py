@@ -36,7 +36,7 @@ def serve(
     sandbox: options.SandboxOption = None,
     workers: Annotated[
         int | None,
-        typer.Option(help="Processes that answer calls.", show_default="1; more over four cores"),
+        typer.Option(help="Processes that answer calls.", show_default="1; more on a machine with over four cores"),
     ] = None,
 ) -> None:
     """Serve the API and the pages until SIGINT, SIGTERM or SIGHUP. Options override EVALUATOR_HOST_* variables."""
@@ -107,8 +107,8 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         if error.errno == errno.EADDRINUSE:
             raise Misconfigured(
-                f"port {port} of {address} is in use, perhaps by a running host; "
-                "stop that one or choose another port: --port 8711 (PORT=8711 with make run)"
+                f"port {port} of {address} is in use, perhaps by a running host; stop that host, or choose another "
+                "port: --port 8711 (PORT=8711 with make run)"
             ) from error
         raise Misconfigured(f"cannot listen on {address} port {port}: {error.strerror}") from error
     return listener

@@ -174,8 +174,8 @@ def read_answer(call: Call[T], response: httpx.Response) -> T:
         return decode(call.answer, response.content)
     except ValidationError as error:
         raise HostUnreachable(
-            f"{response.url} does not answer as an Evaluator Host: {error}; check the address, and that "
-            "client and host have the same version"
+            f"{response.url} does not answer as an Evaluator Host: {error}; check the address, and whether client "
+            "and host have the same version"
         ) from error
 
 
@@ -187,7 +187,7 @@ def error_of(response: httpx.Response) -> HostError:
         body = None
     if not isinstance(body, dict) or "code" not in body:
         return HostUnreachable(
-            f"{response.url} answered {response.status_code}, and not as an Evaluator Host does; check the address"
+            f"{response.url} answered {response.status_code}, but not as an Evaluator Host does; check the address"
         )
     detail = str(body.get("detail"))
     kind = _error_classes().get(body["code"], HostError)
@@ -275,9 +275,7 @@ def http_options(url: str | None, *, key: str | None, timeout_s: float | None) -
     headers = {"Content-Type": "application/json"}
     if key is not None:
         if not key.strip() or not key.strip().isascii() or not key.strip().isprintable() or " " in key.strip():
-            raise InvalidRequest(
-                "the text is not a key of a host: a key is one word that begins with eh_; copy it again"
-            )
+            raise InvalidRequest("this is not the key of a host: a key is one word that begins with eh_; copy it again")
         headers["Authorization"] = f"Bearer {key.strip()}"
     return {
         "base_url": url,
@@ -293,5 +291,5 @@ def unreachable(error: httpx.HTTPError, url: httpx.URL) -> HostUnreachable:
         other = "give the address of a running host: `--url`, EVALUATOR_HOST_URL or `evaluator-host login URL`"
         return HostUnreachable(f"nothing answers at {url}; start a host with `evaluator-host serve`, or {other}")
     if isinstance(error, httpx.TimeoutException):
-        return HostUnreachable(f"{url} took longer than the client waits; give the client a greater timeout_s")
+        return HostUnreachable(f"{url} took longer than the client waits; give the client a larger timeout_s")
     return HostUnreachable(f"the connection to {url} failed: {str(error) or type(error).__name__}")

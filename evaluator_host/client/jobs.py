@@ -403,8 +403,8 @@ class JobVerbs(Verbs[TransportT]):
                 begun += piece
             if not begun.startswith(kept.header):
                 raise InvalidRequest(
-                    f"the rows of the job have other columns than {part}, so the download cannot "
-                    "go on; remove that file, then download all of it"
+                    f"the rows of the job do not have the same columns as {part}, so the download cannot continue; "
+                    "remove that file, then download everything again"
                 )
             with await blocking(part.open, "r+b" if kept.size else "wb") as written:
                 await blocking(written.truncate, kept.size)

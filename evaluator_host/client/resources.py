@@ -300,7 +300,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
           name: Name of the data set.
           text: A text in a value or a column's name, in any case.
           where: Conditions on columns: `city=Rome`, `answer~paris` (contains), `meta.score>=0.5`.
-          sort: Column to sort by; `-` before it: descending.
+          sort: Column to sort by; put `-` before it for descending order.
           first: Number of matching rows to skip.
           limit: Rows, at most.
 
@@ -347,7 +347,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
           remove: Numbers of rows to remove.
           add: Rows to append.
           add_from: `{"job": id, "rows": [0, 7]}` or `{"evaluator": name, "traces": [12]}`: rows to append.
-          create: Make the data set if it does not exist.
+          create: Create the data set if it does not exist.
           version: Refuse the edit unless this is the newest version: numbers of rows are those of a version.
 
         Raises:

@@ -145,7 +145,7 @@ class DataFiles:
                 _link_or_copy(self._path(workspace, digest), target)
             except (ValueError, FileNotFoundError):
                 problem = f"this host has no data file {digest[:80]} of your workspace"
-                hint = "send the file by POST /v1/data (--file sends it), and name the digest that comes back"
+                hint = "upload the file with POST /v1/data (or --file), and give the digest that it returns"
                 problems.append(Problem(f"evaluator.data.{path}", problem, hint))
         for folder in folders:
             folder.chmod(_FOLDER_FOR_ALL)  # despite the umask

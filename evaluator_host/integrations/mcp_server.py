@@ -64,7 +64,7 @@ which platform's form it is."""
 Code = Annotated[str, Field(description="Source code of the evaluator.")]
 Packages = Annotated[
     list[str] | None,
-    Field(description="Exact pins: numpy==2.1.0, lodash@4.17.21; or auto: those that the code imports."),
+    Field(description="Exact pins: numpy==2.1.0, lodash@4.17.21; or auto: the host finds those that the code imports."),
 ]
 Named = Annotated[str, Field(description="Name of a stored evaluator, with or without a version: exact-match@3.")]
 
@@ -238,7 +238,9 @@ async def run_job(
     mapping: Annotated[
         dict[str, str] | None, Field(description='Fields of a row by column: {"outputs": "answer"}.')
     ] = None,
-    limit: Annotated[int | None, Field(ge=1, description="Rows, from the first on; all by default.")] = None,
+    limit: Annotated[
+        int | None, Field(ge=1, description="Number of rows to score, from the first on. Default: all.")
+    ] = None,
 ) -> dict[str, Any]:
     """Score a data set with stored evaluators, and return the figures. `explain_failures` says why rows failed.
 
@@ -286,7 +288,7 @@ def _hosts(context: Context[_Hosts]) -> _Hosts:
 
 def _client(context: Context[_Hosts]) -> AsyncClient:
     client = _hosts(context).client
-    assert client is not None, "these tools exist only with a URL"  # noqa: S101
+    assert client is not None, "these tools need the URL of a running host"  # noqa: S101
     return client
 
 

@@ -68,7 +68,9 @@ class _EvaluatorMagic:
         self._shell = shell
         self._pool: SandboxPool | None = None
         parser = argparse.ArgumentParser(prog="%%evaluator", exit_on_error=False, add_help=False)
-        parser.add_argument("name", help="the evaluator becomes a variable of this name, its scores NAME_scores")
+        parser.add_argument(
+            "name", help="the evaluator becomes a variable of this name, and its scores become NAME_scores"
+        )
         parser.add_argument("--rows", help="a variable: rows as objects, or a DataFrame")
         parser.add_argument("--map", action="append", default=[], help="FIELD=COLUMN, as in outputs=answer")
         parser.add_argument("--language", default="python")

@@ -159,7 +159,7 @@ def _format_of(document: Any, platform: str | None, path: str) -> Any:
     formats = {name: one.imports.load() for name, one in plugins().items() if one.imports is not None}
     if platform is not None:
         if platform not in formats:
-            raise InvalidRequest(f"there is no import from {platform!r}; there is one from {', '.join(formats)}")
+            raise InvalidRequest(f"the host cannot import from {platform!r}; it can import from {', '.join(formats)}")
         return formats[platform]
     found = next((one for one in formats.values() if one.recognises(document)), None)
     if found is None:
@@ -303,7 +303,7 @@ async def run_import(context: ImportContext, texts: Mapping[str, str], wish: Imp
     taken = await _taken(context, read)
     if taken and not wish.replace and not wish.dry_run:
         raise NameTaken(
-            f"there are already {', '.join(sorted(taken))}; import them under another name, or replace them"
+            f"these names are taken: {', '.join(sorted(taken))}; import under another name, or replace what is there"
         )
     left = [ImportRemark(one.where, one.reason, one.value) for one in found.left_out]
     made: list[ImportedEvaluator] = []

@@ -57,8 +57,8 @@ class Proving:
         alike = proof.rows - proof.differing
         key = pair.old.settings.correct_answer_key
         why = (
-            f"the legacy contract passes inputs[{key!r}], and the code reads the whole row, which early versions of "
-            f"Agenta passed; given the whole row, old and new code agree on {alike} of {proof.rows} rows"
+            f"the legacy contract passes inputs[{key!r}], but the code reads the whole row, which early versions of "
+            f"Agenta passed; with the whole row, old and new code agree on {alike} of {proof.rows} rows"
         )
         return replace(proof, verdict=Verdict.NOT_COMPARABLE, why=why)
 

@@ -227,7 +227,7 @@ class Driver:
     def _fail_all(self) -> None:
         """Tell the host that no node can evaluate the waiting chunks."""
         reasons = "; ".join(f"node {node.name}: {node.reason}" for node in self._nodes.values())
-        detail = f"no node can evaluate: {reasons}" if reasons else f"the cluster has no node with {RESOURCE}"
+        detail = f"no node can evaluate: {reasons}" if reasons else f"no node of the cluster offers {RESOURCE}"
         while self._queue:
             self._say(("failed", self._queue.popleft().number, SandboxUnavailable.code, detail))
 

@@ -89,9 +89,7 @@ def _chosen(groups: Sequence[Group] | None, languages: Sequence[Language] | None
         if attack.safe and attack.group in (groups or Group) and attack.language in (languages or Language)
     ]
     if not chosen:
-        raise InvalidRequest(
-            "no attack of the catalogue is of that group and language; leave out --group or --language"
-        )
+        raise InvalidRequest("the catalogue has no attack of that group and language; leave out --group or --language")
     return chosen
 
 

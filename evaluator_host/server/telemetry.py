@@ -106,9 +106,7 @@ def _exported(signal: str) -> bool:
         return False
     exporter = otel_variable(f"OTEL_{signal}_EXPORTER", "otlp")
     if exporter not in ("otlp", "none"):
-        raise Misconfigured(
-            f"OTEL_{signal}_EXPORTER is {exporter!r}; this host can export only by otlp, or not at all (none)"
-        )
+        raise Misconfigured(f"OTEL_{signal}_EXPORTER is {exporter!r}; set it to otlp, or to none to export nothing")
     general = otel_variable("OTEL_EXPORTER_OTLP_PROTOCOL", _PROTOCOL)
     protocol = otel_variable(f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL", general)
     if exporter == "otlp" and protocol != _PROTOCOL:

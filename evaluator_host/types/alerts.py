@@ -61,8 +61,10 @@ class AlertRule:
     ] = None
     below: Annotated[float | None, Doc("The alert fires when the number is below this value.")] = None
     above: Annotated[float | None, Doc("The alert fires when the number is above this value.")] = None
-    window_minutes: Annotated[int, Doc("Live traces of so many past minutes count.", ge=1, le=10_080)] = 60
-    min_rows: Annotated[int, Doc("The alert fires only for so many rows or traces.", ge=1, le=1_000_000)] = 1
+    window_minutes: Annotated[int, Doc("Live traces of this many past minutes count.", ge=1, le=10_080)] = 60
+    min_rows: Annotated[
+        int, Doc("The alert fires only if there are at least this many rows or traces.", ge=1, le=1_000_000)
+    ] = 1
     secret: Annotated[
         str | None,
         Doc("Name of the secret that signs messages (standardwebhooks.com); None for unsigned ones.", **_NAME),

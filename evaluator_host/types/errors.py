@@ -210,7 +210,7 @@ class StoreUnavailable(HostError, code="store_unavailable", status=503):
     def for_callers(self) -> HostError:
         """Return the error without the detail, which is in the log."""
         return StoreUnavailable(
-            "this host cannot reach what it stores, and nothing was changed: try again in a while. The reason is in "
+            "this host cannot reach its stored data, and nothing was changed: try again in a while. The reason is in "
             "the log of the host; `evaluator-host doctor` on its machine shows it, too"
         )
 

@@ -39,7 +39,7 @@ class Reads:
 class CheckReport:
     """The result of loading an evaluator in a sandbox and running its cases; the answer of `POST /v1/check`."""
 
-    ok: Annotated[bool, Doc("Whether the evaluator loads, no import that it needs is missing, and all cases hold.")]
+    ok: Annotated[bool, Doc("Whether the evaluator loads, no import that it needs is missing, and all cases pass.")]
     contract: Annotated[str | None, Doc("The contract that applies; None when the evaluator does not load.")]
     contract_source: Annotated[str | None, Doc("`declared` or `inferred`; None when the evaluator does not load.")]
     reason: Annotated[str | None, Doc("Why this contract applies.")]
@@ -66,7 +66,7 @@ class CheckReport:
         default_factory=dict
     )
     failing_cases: Annotated[
-        tuple[CaseProblem, ...], Doc("Cases that do not hold; empty for an evaluator that does not load.")
+        tuple[CaseProblem, ...], Doc("Cases that failed; empty for an evaluator that does not load.")
     ] = ()
     rewritten: Annotated[
         str | None,

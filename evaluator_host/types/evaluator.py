@@ -109,7 +109,9 @@ class EvaluatorSettings:
     entry: Annotated[
         str | None, Doc("Name of the function or class to call, if the code has several; `*` for all of them.")
     ] = None
-    config: Annotated[dict[str, Json], Doc("Arguments of a class, or its configuration.")] = field(default_factory=dict)
+    config: Annotated[dict[str, Json], Doc("Arguments of the evaluator's class, or its configuration.")] = field(
+        default_factory=dict
+    )
     score_output: Annotated[
         str | None,
         Doc("The output that is the score, if there are several; with entry `*`, the entry whose score it is."),

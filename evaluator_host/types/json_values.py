@@ -34,7 +34,7 @@ _MOST_DIGITS: Final = b"0" * 309  # as many digits as the largest double has
 
 _CONTAINERS: Final = (dict, list)  # a constant, because a union would be built again for each value
 
-_LONE_SURROGATE: Final = re.compile(  # matches an escaped half of a pair; `re` finds a constant beginning fast
+_LONE_SURROGATE: Final = re.compile(  # an escaped lone surrogate; `re` looks for a fixed prefix fast
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD])[c-fC-F])"
 )
 

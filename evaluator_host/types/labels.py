@@ -37,9 +37,9 @@ class LabelTask:
     min: Annotated[float, Doc("The lowest score.")] = 0.0
     max: Annotated[float, Doc("The highest score.")] = 1.0
     instructions: Annotated[str, Doc("Instructions for the people.")] = ""
-    show_results: Annotated[bool, Doc("Whether a waiting row shows the results of evaluators, which sway people.")] = (
-        False
-    )
+    show_results: Annotated[
+        bool, Doc("Whether a waiting row shows the results of evaluators, which may influence people.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)

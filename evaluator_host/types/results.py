@@ -223,7 +223,7 @@ class Comparison:
     ] = 0
     doubt: Annotated[
         str | None,
-        Doc("Why the figures do not add up with the means of the jobs: failed rows count as 0 in only one; else None."),
+        Doc("Why these results do not match the means of the jobs: failed rows count as 0 in only one; else None."),
     ] = None
 
 

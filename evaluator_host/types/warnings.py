@@ -39,7 +39,7 @@ class WarningKind:
 WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
     {
         "missing_outputs": WarningKind(
-            "the code reads the outputs, and the row has none", doubtful=True, mend=Mend.MAPPING
+            "the code reads the outputs, but the row has none", doubtful=True, mend=Mend.MAPPING
         ),
         "missing_column": WarningKind(
             "the code reads the expected answer under a name that the row does not have",
@@ -47,13 +47,15 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             mend=Mend.MAPPING,
         ),
         "empty_expected": WarningKind(
-            "the code reads the expected answer, and the row's is empty or missing", doubtful=True, mend=Mend.MAPPING
+            "the code reads the expected answer, but it is empty or missing in the row",
+            doubtful=True,
+            mend=Mend.MAPPING,
         ),
         "unused_variables": WarningKind(
-            "`variables` of the row that the contract does not pass", doubtful=True, mend=Mend.MAPPING
+            "the row has `variables` that the contract does not pass", doubtful=True, mend=Mend.MAPPING
         ),
         "unused_config": WarningKind(
-            "keys of `settings.config` that the contract does not read",
+            "`settings.config` has keys that the contract does not read",
             remedy="look for a misspelt key, or give the values in the row",
         ),
         "missing_import": WarningKind(
@@ -67,7 +69,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             remedy="grant it the host (`network`) or a model (`models`), or put what the code needs into the row",
         ),
         "own_time_limit": WarningKind(
-            "a library in the code gave up by a time limit of its own, sooner on a busy machine",
+            "a library in the code stopped at a time limit of its own, which it may reach on a busy machine",
             doubtful=True,
             remedy="turn the library's limit off: `limits.timeout_s` bounds the row",
             mend=Mend.CODE,
@@ -83,7 +85,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             remedy='set `settings.integers` to "bigint" or "text", or send it as text',
         ),
         "suspicious_parameters": WarningKind(
-            "parameters are given what their names contradict, so the score would always be 0",
+            "parameters get values that their names contradict, so the score would always be 0",
             doubtful=True,
             mend=Mend.CODE,
         ),
@@ -94,7 +96,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             remedy="return one of them, or the same in both",
         ),
         "standard_decorators": WarningKind(
-            "decorators ran by the rules of the standard, and may be written for TypeScript's own",
+            "decorators ran by the rules of the JavaScript standard, but may be written for TypeScript's own rules",
             doubtful=True,
             mend=Mend.CODE,
             remedy="send a tsconfig.json in `files` that sets `experimentalDecorators`, or write (value, context)",
@@ -106,7 +108,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             remedy="give decorators the types that they need as arguments, or send compiled JavaScript",
         ),
         "non_finite": WarningKind(
-            "one of several outputs is NaN or infinite, and left out",
+            "one of several outputs is NaN or infinite, so it is left out",
             doubtful=True,
             mend=Mend.CODE,
             remedy="test for an empty list and for a division by zero before this output is computed",
@@ -144,19 +146,21 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         ),
         "coerced": WarningKind("a value was read as another type, as the message says"),
         "bare_score": WarningKind("`main` returned a number and not the object that its contract documents"),
-        "dropped": WarningKind("a part of the result that its platform would not keep"),
-        "too_many_metrics": WarningKind("more numbers than a result may have metrics; the others are in `value`"),
+        "dropped": WarningKind("the result has a part that its platform would not keep"),
+        "too_many_metrics": WarningKind(
+            "the result has too many numbers to keep them all as metrics; the others are in `value`"
+        ),
         "trace_converted": WarningKind("the trace came in another shape, and was converted"),
-        "ignored": WarningKind("a part of the evaluator or of the criteria that is not read"),
+        "ignored": WarningKind("the evaluator or its criteria have a part that is not read"),
         "skipped": WarningKind("the evaluator says that it does not apply to the row"),
         "not_asked": WarningKind("the row has no criteria for the evaluator"),
         "several_entries": WarningKind("the code has several evaluators; the message says which ones are called"),
-        "not_an_entry": WarningKind("a function beside the evaluators that is not called"),
+        "not_an_entry": WarningKind("a function beside the evaluators is not called"),
         "entry_found_inside": WarningKind("the evaluator is inside a text or a function of the code"),
-        "source_cleaned": WarningKind("a fence, line numbers or the like were taken off the code"),
-        "repaired": WarningKind("the code had lost its indentation, and ran with the only indentation that fits"),
-        "magics": WarningKind("lines of a notebook that are not Python were left out"),
-        "prebound": WarningKind("names that the code uses without an import, as its platform allows"),
+        "source_cleaned": WarningKind("a code fence, line numbers or the like were removed from the code"),
+        "repaired": WarningKind("the code had lost its indentation, and ran with the only one that fits"),
+        "magics": WarningKind("lines of a notebook that are not Python were left out of the code"),
+        "prebound": WarningKind("the code uses names without an import, as its platform allows"),
         "packages_chosen": WarningKind(
             "the host chose packages for imports of the code",
             remedy="to keep these versions, give the pins as `packages`",
@@ -257,7 +261,7 @@ def doubt(*, rows: int, failed: int, numbers: int, doubted: int, warnings: Seque
         lacking = next((one for one in warnings if one.code == "entry_failed"), None)
         if lacking is None:
             return None
-        return f"{lacking.count} of {numbers} scores lack an evaluator, which failed: {lacking.message}"
+        return f"{lacking.count} of {numbers} scores do not count an evaluator that failed: {lacking.message}"
     why = next((one.message for one in warnings if one.doubtful), "see the warnings")
     return f"{doubted} of {numbers} scores are doubtful: {why}"
 

@@ -58,7 +58,7 @@ export class Bundler {
     if ('crashed' in ended) return { ok: false, faults: [], crashed: ended.crashed, starved: ended.starved };
     const lost = ended.warnings.filter((one) => one.text.startsWith('Cannot find base config file'));
     if (ended.errors.length === 0 && lost.length === 0) return this.#built(text, ended.output, options, signal);
-    const faults = ended.errors.length > 0 ? faultsOf(ended.errors, options.files?.path) : faultsOf(lost, options.files?.path).map((one) => ({ ...one, hint: 'send that file too, in `files`, and name it by its path; or leave `extends` out' }));
+    const faults = ended.errors.length > 0 ? faultsOf(ended.errors, options.files?.path) : faultsOf(lost, options.files?.path).map((one) => ({ ...one, hint: 'send that file too, in `files`, and refer to it by its path; or leave `extends` out' }));
     if (!options.isAsync && faults.some((one) => one.message.startsWith('Top-level await'))) {
       return this.build(text, { ...options, isAsync: true }, signal);
     }

@@ -75,7 +75,7 @@ export function findEntry(offers, wish) {
 
 /** Return a warning on each list that the code had not given to its platform when it was loaded. @param {{name: string, text: string}[]} listed */
 function unread(listed) {
-  return listed.filter((one) => one.name === '').map(({ text }) => ({ code: 'entry_left_out', message: `the evaluators in ${text.replace(/^\.{3}/, '').slice(0, 80)} are not called: the code does not give them to its platform while it loads` }));
+  return listed.filter((one) => one.name === '').map(({ text }) => ({ code: 'entry_left_out', message: `the evaluators in ${text.replace(/^\.{3}/, '').slice(0, 80)} are not called, because the code does not pass them to its platform while it loads` }));
 }
 
 /** Return what the module offers, with a name for each member of a list: the name in the list, the member's own name, or that of its place. @param {Offer[]} offers @param {string} code @returns {Offer[]} */
@@ -116,7 +116,7 @@ function search(offers, { contract, entry, code, source = code, lineOf = () => n
   const contracts = [...new Set(best.map((one) => one.found.contract))];
   if (step < OWN && contracts.length > 1) {
     const signs = best.map((one) => `${one.found.contract} (${one.found.reason})`);
-    return refuse('entry_ambiguous', `the code may be written for ${signs.join(' or for ')}`, `declare which one is meant: set \`contract\` to ${contracts.join(' or ')}`);
+    return refuse('entry_ambiguous', `the code may be written for ${signs.join(' or for ')}`, `say which one you mean: set \`contract\` to ${contracts.join(' or ')}`);
   }
   if (step === LISTED) return ofList(best.map((one) => one.found), offers, code, lineOf);
   if (step < OWN) {
@@ -133,7 +133,7 @@ function search(offers, { contract, entry, code, source = code, lineOf = () => n
   const only = defaultExport(offers, code);
   if (only) return inferDefault(only, code);
   const scoring = theOnlyThatScores(offers);
-  return scoring ? found(scoring, BY_PARAMETERS, 'inferred', `${scoring.label} is the only export that no other one uses, and its name says that it scores`) : notFound(offers, OWN_NAMES, code);
+  return scoring ? found(scoring, BY_PARAMETERS, 'inferred', `${scoring.label} is the only export that no other export uses, and its name says that it scores`) : notFound(offers, OWN_NAMES, code);
 }
 
 const BY_PARAMETERS = /** @type {import('./dialects/table.mjs').Dialect} */ (DIALECTS.find((one) => one.contract === 'function'));
@@ -192,7 +192,7 @@ function ofList(equal, offers, code, lineOf) {
   if (every.length === 0) return notFound(offers, listed.map((one) => one.text), code);
   if (every.length === 1) return { ...every[0].found, entry: every[0].name, notes };
   const names = every.map((one) => one.name);
-  return together(every, [{ code: 'several_entries', message: `the score is the mean of ${shown(names, functions, lineOf)}; \`settings.entry\` names one` }, ...notes]);
+  return together(every, [{ code: 'several_entries', message: `the score is the mean of ${shown(names, functions, lineOf)}; to use one of them, name it in \`settings.entry\`` }, ...notes]);
 }
 
 /** @param {Offer[]} offers @returns {string[]} */
@@ -246,7 +246,7 @@ function mostCertain(candidate, name, code) {
     if (inferred && 'code' in inferred) refused ??= inferred;
     else if (inferred && (best === null || inferred.step < best.step)) best = { step: inferred.step, found: found(candidate, dialect, 'inferred', inferred.reason) };
   }
-  return best?.found ?? refused ?? refuse('entry_not_found', `${candidate.label} is of no known contract`, 'set `contract`');
+  return best?.found ?? refused ?? refuse('entry_not_found', `${candidate.label} fits no known contract`, 'set `contract`');
 }
 
 /** @param {Candidate} candidate @param {string} contract @returns {Found | Refusal} */
@@ -268,15 +268,15 @@ function theOnly(equal, silent, functions, texts, lineOf) {
   if (left.length === 1 && names.includes(left[0])) return /** @type {Found} */ (equal.find((one) => one.entry === left[0]));
   const unclear = silent.find((one) => left.includes(one));
   if (left.length === 1) {
-    return refuse('entry_ambiguous', `${shown(left, functions, lineOf)} may be the evaluator, but does not say by its parameter what it is given`,
-      'write its parameter as { output, expected }, with what it reads, or name another function in `settings.entry`');
+    return refuse('entry_ambiguous', `${shown(left, functions, lineOf)} may be the evaluator, but its parameter does not show what it needs`,
+      'write its parameter as { output, expected }, with the names that it reads, or name another function in `settings.entry`');
   }
   if (unclear === undefined) {
     const every = left.map((name) => ({ name, found: /** @type {Found} */ (equal.find((one) => one.entry === name)) }));
-    return together(every, [{ code: 'several_entries', message: `the score is the mean of ${shown(left, functions, lineOf)}; \`settings.entry\` names one` }]);
+    return together(every, [{ code: 'several_entries', message: `the score is the mean of ${shown(left, functions, lineOf)}; to use one of them, name it in \`settings.entry\`` }]);
   }
   return refuse('entry_ambiguous', `there are several functions that may be the evaluator: ${shown(left, functions, lineOf)}`,
-    `name one in \`settings.entry\`, for example ${left[0]}, or \`*\` for all of them; ${unclear} does not say by its parameter what it is given: write it as { output, expected }, if it is the one`);
+    `name one in \`settings.entry\`, for example ${left[0]}, or \`*\` for all of them; ${unclear} has a parameter that does not show what it needs: write it as { output, expected }, if it is the evaluator`);
 }
 
 /** The names of this product's own contracts. */
@@ -390,14 +390,14 @@ function infer(candidate, name, code) {
     const inferred = dialect.infer(candidate, name, code);
     if (inferred) return 'code' in inferred ? inferred : found(candidate, dialect, 'inferred', inferred.reason);
   }
-  return refuse('entry_not_found', `${candidate.label} is of no known contract`, 'set `contract`');
+  return refuse('entry_not_found', `${candidate.label} fits no known contract`, 'set `contract`');
 }
 
 /** @param {Candidate} candidate @param {string} code @returns {Found | Refusal} */
 function inferDefault(candidate, code) {
   const { parameters } = parametersOf(candidate);
   if (!OWN_NAMES.includes(candidate.name) && parameters.length === 1 && !parameters[0].rest) {
-    return refuse('entry_ambiguous', 'the default export takes one parameter: evaluate(inputs) or main(variables)', 'write its parameter as { output, expected }, with what it reads, name the function evaluate or main, or set `contract`');
+    return refuse('entry_ambiguous', 'the default export takes one parameter: evaluate(inputs) or main(variables)', 'write its parameter as { output, expected }, with the names that it reads, name the function evaluate or main, or set `contract`');
   }
   return infer(candidate, candidate.name, code);
 }

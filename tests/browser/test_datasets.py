@@ -69,7 +69,7 @@ async def test_a_score_that_fell_leads_to_the_comparison(page: Page, host: Serve
     await expect(table.get_by_role("row", name="trend-lost").get_by_role("link", name="compare")).to_be_visible()
     await expect(table.get_by_role("img", name="2 means, 0 to 1, the last one 0")).to_be_visible()
     await picture(page, "dataset-scores")
-    await page.get_by_role("button", name="Fell in their last job 1").click()
+    await page.get_by_role("button", name="Fell in the last job 1").click()
     await expect(table.get_by_role("row")).to_have_count(2)
     assert await grave_findings(page) == []
     await page.reload()  # the choice is in the address, so it survives a reload

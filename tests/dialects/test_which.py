@@ -165,8 +165,7 @@ async def test_where_it_is_not_clear_all_are_called_and_named_with_their_lines(s
     assert (result.score, result.metrics) == (0.75, {"exact": 1.0, "near": 0.5})
     [note] = [one for one in result.warnings if one.code == "several_entries"]
     assert note.message == (
-        "the score is the mean of exact(output, expected) in line 1, near(output, expected) in line 4; "
-        "`settings.entry` names one"
+        "the score is the mean of exact(output, expected) in line 1, near(output, expected) in line 4; to use one of them, name it in `settings.entry`"
     )
     asked = await service.evaluate(Evaluator(TWO, settings=EvaluatorSettings(entry="*")), ROW)
     assert (asked.score, asked.metrics) == (None, result.metrics)

@@ -26,7 +26,7 @@ SLOWLY = Evaluator(
     "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(0.13)\n    return inputs['n'] / 1000\n"
 )
 
-NOT_READY = "the Evaluator Host there is not ready: this host cannot reach what it stores"
+NOT_READY = "the Evaluator Host there is not ready: this host cannot reach its stored data"
 
 
 @pytest.fixture(scope="module")

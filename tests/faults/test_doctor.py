@@ -403,7 +403,7 @@ def test_doctor_says_that_an_engine_answers_nothing_or_nonsense(answer: bytes | 
 
 
 Noted = tuple[Callable[[Machine], None], str, str, str]
-_CA, _KEY = "correct EVALUATOR_HOST_CA_FILE or SSL_CERT_FILE", "secrets.key of a backup"
+_CA, _KEY = "correct or unset EVALUATOR_HOST_CA_FILE or SSL_CERT_FILE", "secrets.key of a backup"
 # faults with which a host still starts although some calls fail; several are tested at once to save time
 NOTED: list[list[Noted]] = [
     [

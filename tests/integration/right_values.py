@@ -159,16 +159,16 @@ CASES: Final = [
     Case("loop", "import asyncio\nasync def judge():\n    return 0.5\nasync def evaluate(inputs, outputs, trace):\n    with asyncio.Runner() as runner:\n        return runner.run(judge())", said="write `await`"),
     Case("loop", "import asyncio\nasync def judge():\n    return 0.5\n" + PY + "return asyncio.run(judge())", 0.5),
     # arguments of a command line
-    Case("arguments", "import sys\nTEXT = sys.argv[1]\n" + PY + "return 1", said="nothing is passed on a command line"),
-    Case("arguments", "import sys\n_, output, context = sys.argv\n" + PY + "return 1", said="nothing is passed on a command line"),
-    Case("arguments", "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('text')\nARGS = parser.parse_args()\n" + PY + "return 1", said="nothing is passed on a command line"),
-    py("arguments", "import sys; return float(sys.argv[1])", said="nothing is passed on a command line"),
-    Case("arguments", "const text = process.argv[2].trim();\n" + JS + "return 1 }", language="javascript", said="nothing is passed on a command line"),
+    Case("arguments", "import sys\nTEXT = sys.argv[1]\n" + PY + "return 1", said="an evaluator gets no command-line arguments"),
+    Case("arguments", "import sys\n_, output, context = sys.argv\n" + PY + "return 1", said="an evaluator gets no command-line arguments"),
+    Case("arguments", "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('text')\nARGS = parser.parse_args()\n" + PY + "return 1", said="an evaluator gets no command-line arguments"),
+    py("arguments", "import sys; return float(sys.argv[1])", said="an evaluator gets no command-line arguments"),
+    Case("arguments", "const text = process.argv[2].trim();\n" + JS + "return 1 }", language="javascript", said="an evaluator gets no command-line arguments"),
     # caches
     Case("cache", "import functools\n@functools.lru_cache\n" + PY + "return 1", said="a cached function cannot take a dict"),
     Case("cache", "from functools import cache\n@cache\n" + PY + "return 1", said="a cached function cannot take a dict"),
     Case("cache", "import functools\n@functools.lru_cache(maxsize=None)\n" + PY + "return 1", said="a cached function cannot take a dict"),
-    Case("cache", "import functools\n@functools.cache\ndef parts(row):\n    return len(row)\n" + PY + "return parts(inputs)", said="an argument of a function with a cache"),
+    Case("cache", "import functools\n@functools.cache\ndef parts(row):\n    return len(row)\n" + PY + "return parts(inputs)", said="an argument of a cached function"),
     # scores that rounding puts slightly outside 0..1
     py("bound", "return sum([0.1] * 3) + 0.7000000000000002", sum([0.1] * 3) + 0.7000000000000002, unsaid="outside"),
     py("bound", "return -1e-12", -1e-12, unsaid="outside"),

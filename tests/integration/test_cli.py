@@ -115,7 +115,7 @@ def test_results_of_an_earlier_run_stay_until_there_are_new_ones(folder: Path) -
         assert kept.read_text() == "results of an earlier run\n"
     refused = cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--out", "./rows.jsonl")
     assert (refused.returncode, data.read_text()) == (2, rows)
-    assert "name another file" in refused.stderr
+    assert "choose another file" in refused.stderr
     for other in ("out.csv", "out.tsv", "out.parquet", "out.XLSX"):
         named = cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--out", other)
         assert (named.returncode, (folder / other).exists()) == (2, False)

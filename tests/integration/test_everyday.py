@@ -191,7 +191,7 @@ def test_no_file_of_rows_is_a_fault_of_the_host(client: Client, url: str, tmp_pa
     uncalculated = tmp_path / "formula.xlsx"
     uncalculated.write_bytes(packed(parts('<c r="A2"><v>1</v></c><c r="B2"><f>A2</f></c>')))
     [note] = client.datasets.upload("formula", uncalculated).notes
-    assert note.startswith("cell B2 has a formula whose value the file does not hold")
+    assert note.startswith("cell B2 has a formula whose value is not in the file")
     assert note in command(url, "datasets", "show", "formula")
 
 
@@ -403,7 +403,7 @@ def test_cases_are_kept_with_a_version_and_run(client: Client, url: str, tmp_pat
     assert (made.version, list(made.cases), made.failing_cases) == (1, CASES, ())
     assert client.check("kept-cases").ok
     broken = Evaluator("def evaluate(inputs, outputs, trace):\n    return 0.5\n", threshold=0.5)
-    with pytest.raises(InvalidRequest, match="3 of the evaluator's cases do not hold") as refused:
+    with pytest.raises(InvalidRequest, match="3 of the evaluator's cases failed") as refused:
         client.evaluators.update("kept-cases", broken, require_cases=True)
     assert [one.field for one in refused.value.problems] == ["cases.right", "cases.wrong", "cases.none"]
     updated = client.evaluators.update("kept-cases", broken)  # an update keeps the cases, and reports which fail

@@ -102,7 +102,7 @@ def test_a_configuration_is_imported_into_the_data_directory_and_told_apart_from
     assert first.stdout.splitlines()[-1].startswith("data set evals: 4 rows of tests, inputs country, said")
     again = run(project, "evals/promptfooconfig.yaml")
     assert again.returncode == 2
-    assert "there are already evals, evals-contains," in again.stderr
+    assert "these names are taken: evals, evals-contains," in again.stderr
     assert run(project, "evals/promptfooconfig.yaml", "--replace").returncode == 0
 
 

@@ -241,7 +241,7 @@ def test_a_download_goes_on_where_it_broke_off(client: Client, url: str, tmp_pat
         done = forked.run(["jobs", "download", job.id, str(file), "--resume", "--url", url])
         assert (done.returncode, file.read_bytes() == whole) == (0, True), done.stderr
     part.write_bytes(whole.replace(b"row.n", b"row.m"))
-    with pytest.raises(InvalidRequest, match="other columns"):
+    with pytest.raises(InvalidRequest, match="do not have the same columns"):
         client.jobs.download(job.id, file, resume=True)
     assert file.read_bytes() == whole
     with Client(url) as plain:

@@ -41,7 +41,7 @@ FREE = {
 }
 FEW = {"limit_samples": 2}
 """Configuration with few rows, for jobs of which the tests only check whether they are created."""
-SUGGESTED = "no column gives outputs; support has id, question, expected, reply; did you mean outputs=reply?"
+SUGGESTED = "no column is mapped to outputs; support has id, question, expected, reply; did you mean outputs=reply?"
 ENVIRONMENT = {**os.environ, "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
 
 
@@ -139,7 +139,7 @@ def test_a_column_of_outputs_that_is_empty_is_named_with_what_was_noted_of_its_f
     (folder / "empty.jsonl").write_text('{"expected": "a", "output": null}\n' * 2)
     for file, mapping, said in (
         ("formula.xlsx", ("--map", "outputs=b"), "the column b of formula.xlsx is empty in its row"),
-        ("formula.xlsx", ("--map", "outputs=b"), "cell B2 has a formula whose value the file does not hold"),
+        ("formula.xlsx", ("--map", "outputs=b"), "cell B2 has a formula whose value is not in the file"),
         ("empty.jsonl", (), "the column output of empty.jsonl is empty in all 2 rows"),
     ):
         ran = forked.run(("run", "exact.py", "--data", file, *mapping), cwd=folder, env=ENVIRONMENT, timeout=100)
@@ -172,7 +172,7 @@ def test_commands_refuse_and_say_what_to_type(folder: Path, server: Server) -> N
     )  # the score is doubtful
     code, printed = cli("jobs", "create", "-e", "exact", "-d", "support", "--wait", "--url", server.url)
     assert (code, "did you mean outputs=reply?" in printed) == (2, True)
-    assert "map the column, --map outputs=reply; --map outputs=none says that rows have none" in printed
+    assert "add --map outputs=reply, or --map outputs=none if the rows have no outputs" in printed
     mapped = ("--map", "outputs=reply")
     assert cli("jobs", "create", "-e", "exact", "-d", "support", "--wait", "--url", server.url, *mapped)[0] == 0
 
@@ -186,7 +186,7 @@ async def test_tools_of_agents_refuse(folder: Path) -> None:
         assert (await used(client, "evaluate_file", code=READS["python"], path=path, mapping=mapping))["mean"] == 1.0
 
 
-BATCH = "the code reads outputs, and none of 500 rows has any; inputs have id, question, expected, reply; did you mean reply as outputs?"
+BATCH = "the code reads outputs, but none of the 500 rows has outputs; the inputs have id, question, expected, reply; did you mean reply as outputs?"
 ROWS = [{"inputs": one} for one in records()]
 
 
@@ -249,6 +249,7 @@ def test_the_pytest_plugin_fails_the_test(folder: Path) -> None:
     code, printed = run_pytest(folder, test=PYTEST)
     assert code == 1
     assert (
-        "none of 500 rows has any; inputs have id, question, expected, reply; did you mean reply as outputs?" in printed
+        "none of the 500 rows has outputs; the inputs have id, question, expected, reply; did you mean reply as outputs?"
+        in printed
     )
     assert "1 failed, 1 passed" in printed

@@ -127,7 +127,9 @@ async def test_a_set_for_another_machine_is_refused(
 ) -> None:
     name = f"{registry_server.name}/strange:1"
     await pushed(module_set(tmp_path / "set", "said = 1\n", target), name)
-    with pytest.raises(PackagesFailed, match=f"is for Python .*this host has Python {OWN.runtime} .*built here"):
+    with pytest.raises(
+        PackagesFailed, match=f"is for Python .*this host has Python {OWN.runtime} .*install the same pins here"
+    ):
         await service.environments.transfer.pull(name)
     assert nothing_of(host)
 

@@ -112,7 +112,7 @@ def test_only_rows_with_a_score_in_both_are_compared() -> None:
     same = SameRows.of(now, before, "score")
     assert round(same.drop, 9) == round((0.3 + 0.4 + 0.1) / 3, 9)
     assert same.told(Path("b.jsonl")) == (
-        "the mean is 0.2667 lower than in b.jsonl, over 3 rows with a score in both (1 only now, 1 only there)"
+        "the mean is 0.2667 lower than in b.jsonl, over 3 rows with a score in both (1 only in this run, 1 only in that file)"
     )
     lines = markdown(now, before).splitlines()
     assert "| mean | 0.5 | 0.725 |  |" in lines

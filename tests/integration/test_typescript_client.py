@@ -130,7 +130,7 @@ console.log((await host.jobs.wait(job.id)).scores[0].mean);
 
 @pytest.mark.long
 def test_a_job_without_the_outputs_that_its_code_reads_is_refused(project: Path, server: Server) -> None:
-    told = "no column gives outputs; support has id, question, expected, reply; did you mean outputs=reply?"
+    told = "no column is mapped to outputs; support has id, question, expected, reply; did you mean outputs=reply?"
     assert run(project, OUTPUTS, server.port) == f"422 {told}\n422\ntrue\n0.5\n"
 
 

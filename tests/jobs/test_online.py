@@ -222,7 +222,7 @@ async def test_more_failures_than_allowed_end_the_job_before_all_rows_are_asked(
     ("changes", "error", "match"),
     [
         ({"base_url": "file:///etc/passwd"}, InvalidRequest, "http"),
-        ({"base_url": "https://user:secret-word@models.test/v1"}, InvalidRequest, "user or password"),
+        ({"base_url": "https://user:secret-word@models.test/v1"}, InvalidRequest, "user or a password"),
         ({"base_url": "https://models.test/v1?key=1"}, InvalidRequest, "query"),
         ({"base_url": "https://models.test\\@elsewhere.test/v1"}, InvalidRequest, "is not valid"),
         ({"base_url": "https://models.te\tst/v1"}, InvalidRequest, "is not valid"),

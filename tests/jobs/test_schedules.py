@@ -240,7 +240,7 @@ async def test_an_alert_tells_of_each_run_of_its_schedule_that_made_no_job(desk:
         found = await alerts.get_alert(WORKSPACE, "low")
         texts.append((found.firing, [one.text for one in found.deliveries]))
     (job,) = await desk.board.list_jobs(WORKSPACE)
-    told = f"alert low: schedule often made no job: the previous job, {job.id}, had not ended"
+    told = f"alert low: schedule often did not create a job: the previous job, {job.id}, had not ended"
     assert texts == [(False, []), (True, [told]), (True, [told, told])]
     last = await alerts.get_alert(WORKSPACE, "low")
     assert {one.job for one in last.deliveries} == {None}
@@ -386,7 +386,7 @@ async def test_webhooks_whose_name_server_is_silent_delay_no_other_alert(
         ({"url": "http://[::1]:1/"}, "may not call ::1"),
         ({"url": "http://2130706433/"}, "may not call 2130706433"),
         ({"url": "file:///etc/passwd"}, "http:// or https://"),
-        ({"url": "http://user:password@example.com"}, "user or password"),
+        ({"url": "http://user:password@example.com"}, "user or a password"),
         ({"url": f"https://{'a' * 70}.com/hook"}, "is not an address"),
         ({"url": "https://..../hook"}, "is not an address"),
         ({"url": "https://[::1/hook"}, "is not an address"),

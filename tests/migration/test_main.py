@@ -152,7 +152,7 @@ REFUSED = [
         5,
         "the code itself uses main",
     ),
-    ("evaluate", "class main:\n    pass\n", 1, "main is not one plain function"),
+    ("evaluate", "class main:\n    pass\n", 1, "main is not a plain function"),
     ("main", "def evaluate(inputs, outputs, trace):\n    return bool(trace)\n", 2, "main gets no trace"),
     ("main", "def evaluate(inputs, outputs, trace):\n    return len(inputs)\n", 2, "main gets columns"),
     ("main", "def evaluate(i, o, t):\n    a = 1\n    return i['a'] + a\n", 2, "the code itself uses the name a"),

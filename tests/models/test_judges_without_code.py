@@ -102,7 +102,7 @@ class TestOnAHost:
             options = {"mapping": {"outputs": "answer"}, "replay": Replay.PREFER}
             estimate = client.jobs.estimate(["polite"], ROWS, budget=ModelBudget(requests=2), rows=2, **options)
             assert (estimate.rows, estimate.sampled, estimate.failed, estimate.usage.requests) == (5, 2, 0, 5)
-            assert estimate.over == ("the job may ask models 2 times, and would ask about 5 times",)
+            assert estimate.over == ("the job may ask models 2 times, but would ask about 5 times",)
             part = client.jobs.estimate(["polite"], ROWS, rows=2, shard="1/2", **options)
             assert (part.rows, part.sampled) == (2, 2)  # the sample is taken from all rows, the total from the shard
             assert client.jobs.all() == []

@@ -143,7 +143,7 @@ async def _sends(one: Doors, provider: ModelServer) -> None:
 
 async def _speaks(one: Doors, provider: ModelServer) -> None:
     for door in (one.ask("beta"), one.nemo.resolve(one.ids["beta"], "research", "judge")):
-        with pytest.raises(HostError, match="has the API of anthropic"):
+        with pytest.raises(HostError, match="has an API of kind anthropic"):
             await door
 
 

@@ -72,7 +72,7 @@ def test_shards_merge_into_the_figures_of_one_run(folder: Path) -> None:
     (folder / "seventh.py").write_text(CODE.replace("/ 7", "/ 8"))
     run(folder, "other.jsonl", "--shard", "2/3")
     told = cli(folder, "merge", *parts[1:], "other.jsonl", "--out", "mixed.jsonl", code=2)
-    assert "part-0.jsonl and other.jsonl are of different evaluators" in told
+    assert "part-0.jsonl and other.jsonl come from different evaluators" in told
     assert not (folder / "mixed.jsonl").exists()
 
     assert "1 of 3 shards are missing: 1/3" in cli(folder, "merge", *parts[:2], code=2)

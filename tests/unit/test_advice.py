@@ -145,15 +145,15 @@ UNDEFINED = "Cannot read properties of undefined (reading 'trim')"
 @pytest.mark.parametrize(
     ("row", "code", "kind", "message", "hint"),
     [
-        (Row({}, {"answer": 1}), "user_exception", "TypeError", UNDEFINED, "`said` has no `anser`: is `answer` meant?"),
-        (Row({"length": 1}), "user_exception", "TypeError", UNDEFINED, "`row` has no `lenght`: is `length` meant?"),
-        (Row({"length": 1}), "non_finite", None, "the returned value is NaN", "`row` has no `lenght`: is `length` meant?"),
-        (Row({"length": 1}), "invalid_result", None, "the evaluator returned nothing (undefined)", "`row` has no `lenght`: is `length` meant?"),
-        (Row({}, {"answer": 1}), "user_exception", "KeyError", "'anser'", "`said` has no `anser`: is `answer` meant?"),
-        (Row({}, {"answer": 1}), "user_exception", "AttributeError", "'NoneType' object has no attribute 'lower'", "`said` has no `anser`: is `answer` meant?"),
-        (Row({"meta": {"language": "en"}}), "user_exception", "KeyError", "'lang'", "`inputs['meta']` has no `lang`: is `language` meant?"),
-        (Row({}, {"calls": [{"name": "f"}]}), "user_exception", "KeyError", "'nam'", "`outputs['calls'][0]` has no `nam`: is `name` meant?"),
-        (Row({"length": 1, "id": 2}), "user_exception", "TypeError", UNDEFINED, "`row` has no `lenght`: is `length` meant? It also has id"),
+        (Row({}, {"answer": 1}), "user_exception", "TypeError", UNDEFINED, "`said` has no `anser`: did you mean `answer`?"),
+        (Row({"length": 1}), "user_exception", "TypeError", UNDEFINED, "`row` has no `lenght`: did you mean `length`?"),
+        (Row({"length": 1}), "non_finite", None, "the returned value is NaN", "`row` has no `lenght`: did you mean `length`?"),
+        (Row({"length": 1}), "invalid_result", None, "the evaluator returned nothing (undefined)", "`row` has no `lenght`: did you mean `length`?"),
+        (Row({}, {"answer": 1}), "user_exception", "KeyError", "'anser'", "`said` has no `anser`: did you mean `answer`?"),
+        (Row({}, {"answer": 1}), "user_exception", "AttributeError", "'NoneType' object has no attribute 'lower'", "`said` has no `anser`: did you mean `answer`?"),
+        (Row({"meta": {"language": "en"}}), "user_exception", "KeyError", "'lang'", "`inputs['meta']` has no `lang`: did you mean `language`?"),
+        (Row({}, {"calls": [{"name": "f"}]}), "user_exception", "KeyError", "'nam'", "`outputs['calls'][0]` has no `nam`: did you mean `name`?"),
+        (Row({"length": 1, "id": 2}), "user_exception", "TypeError", UNDEFINED, "`row` has no `lenght`: did you mean `length`? It also has id"),
         (Row({"lenght": 1}, {"anser": 1}), "user_exception", "TypeError", UNDEFINED, None),
         (Row({"width": 1}, {"text": 1}), "user_exception", "TypeError", UNDEFINED, None),
         (Row({"length": 1}, {"answer": 1}), "user_exception", "ZeroDivisionError", "division by zero", None),
@@ -186,7 +186,7 @@ def test_a_misspelt_method_of_a_text_names_the_nearest(language: Language, messa
     failed = result_of(status=Status.FAILED, score=None, error=error)
     found = with_row_keys(failed, Row({}, "Paris"), Evaluator("", language=language), loaded).error
     assert found is not None
-    assert found.hint == f"`outputs` has no `{read}`: is `{meant}` meant?"
+    assert found.hint == f"`outputs` has no `{read}`: did you mean `{meant}`?"
 
 
 @pytest.mark.parametrize(

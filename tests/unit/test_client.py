@@ -298,7 +298,7 @@ def test_a_model_without_a_key_is_not_registered_for_an_empty_one(monkeypatch: p
     assert (sent["key"], sent["secret"]) == ("", "")
     assert "model" not in sent
     monkeypatch.setenv("EVALUATOR_HOST_KEY", "eh_of_the_environment")
-    with pytest.raises(InvalidRequest, match="not a key of a host"):
+    with pytest.raises(InvalidRequest, match="not the key of a host"):
         Client(key="")
 
 

@@ -110,7 +110,7 @@ def test_nan_in_json_is_null_with_a_note(text: str) -> None:
     ],
 )
 def test_a_key_twice_is_noted(text: str, path: str) -> None:
-    assert noted(text.encode(), Format.JSONL)[1] == [f"line 1 has the key {path} twice; the last one counts"]
+    assert noted(text.encode(), Format.JSONL)[1] == [f"line 1 has the key {path} twice; the last value counts"]
 
 
 @pytest.mark.parametrize("text", ['{"a": "\\":", "b" : "x\\u0022:", "c": {"b": 1}}', '{"a": [{"b": 1}, {"b": 2}]}'])
@@ -329,7 +329,7 @@ def test_what_cannot_be_read_says_what_to_do(content: bytes, format_: Format, me
 
 def test_empty_cells_are_told_for_each_column() -> None:
     found, notes = noted(b'a,b,c\n1,,x\n,,y\n2,"",z\n', Format.CSV)
-    assert notes == ["some cells are empty, and were read as empty texts: 3 in 'b', 1 in 'a'"]
+    assert notes == ["some cells are empty, and were read as empty strings: 3 in 'b', 1 in 'a'"]
     assert found[1] == {"a": "", "b": "", "c": "y"}
 
 

@@ -80,7 +80,7 @@ def test_a_disk_that_is_nearly_full_is_not_the_packages_fault(tmp_path: Path, mo
     monkeypatch.setattr(command, "_RESERVE_MB", 1 << 40)
     reached = DiskWatch(tmp_path, limit_mb=1)._look(os.getpid())
     assert isinstance(reached, MachineExhausted)
-    assert re.search(r"has \d+ MB left, and an installation leaves \d+ MB", reached.detail)
+    assert re.search(r"has \d+ MB left, and an installation must leave \d+ MB", reached.detail)
 
 
 async def test_a_resolver_that_cannot_be_started_now_is_not_missing(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_only_the_command_asks_for_it() -> None:
     ("options", "said"),
     [
         (("--url", "http://127.0.0.1:9"), "leave out --url"),
-        (("--executions", "executions.json"), "leave out one of the two"),
+        (("--executions", "executions.json"), "leave out one of them"),
     ],
 )
 def test_where_no_agent_runs_here_the_option_is_refused(tmp_path: Path, options: tuple[str, ...], said: str) -> None:

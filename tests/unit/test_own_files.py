@@ -343,7 +343,7 @@ def test_a_folder_goes_along_without_what_must_stay(root: Path) -> None:
             texts_below(other, Project(root))
     for number in range(501):
         write(root / "data" / f"{number}.txt", "x")
-    with pytest.raises(InvalidRequest, match="more than 500 files; name a smaller one"):
+    with pytest.raises(InvalidRequest, match="more than 500 files; name a smaller folder"):
         texts_below(root / "data", Project(root))
 
 

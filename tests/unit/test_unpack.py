@@ -86,7 +86,7 @@ def layer_of(size: int) -> bytes:
 
 
 def room(max_bytes: int) -> Room:
-    return Room(max_bytes, "the layers of the image unfold to more than", "")
+    return Room(max_bytes, "the layers of the image unpack to more than", "")
 
 
 def test_layers_that_unfold_beside_the_set_are_refused() -> None:
@@ -95,7 +95,7 @@ def test_layers_that_unfold_beside_the_set_are_refused() -> None:
     assert list(_below(iter([layer]), "opt/packages", room(100_000))) == []
     both = room(199_999)
     assert list(_below(iter([layer]), "opt/packages", both)) == []
-    with pytest.raises(PackagesFailed, match="the layers of the image unfold to more than 199999 bytes"):
+    with pytest.raises(PackagesFailed, match="the layers of the image unpack to more than 199999 bytes"):
         list(_below(iter([layer]), "opt/packages", both))
 
 
@@ -105,7 +105,7 @@ def test_long_headers_count_as_bytes() -> None:
         long = member("other/empty")
         long.pax_headers = {"comment": "x" * 100_000}
         tar.addfile(long)
-    with pytest.raises(PackagesFailed, match="unfold to more than 90000 bytes"):
+    with pytest.raises(PackagesFailed, match="unpack to more than 90000 bytes"):
         list(_below(iter([gzip.compress(whole.getvalue())]), "opt/packages", room(90_000)))
 
 

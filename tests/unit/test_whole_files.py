@@ -13,7 +13,7 @@ def test_each_file_has_an_address_a_digest_and_one_right_end() -> None:
     files = corpus()
     assert len({one.sha256 for one in files}) == len({one.address for one in files}) == len(files) >= 60
     for one in files:
-        assert one.parts["suffix"] in {"py", "js", "ts"}
+        assert one.parts["suffix"] in {"py", "js", "cjs", "mjs", "ts"}
         assert len(bytes.fromhex(one.sha256)) == 32
         for each in (one, one.lying()):
             assert [each.score, each.passed, each.stops].count(None) == 2, one.address

@@ -97,8 +97,8 @@ def text(inner: str) -> str:
         ('<c r="A2" t="d"><v>2024-01-01T00:00:00</v></c>', "2024-01-01"),
         ('<c r="A2" t="d"><v>2024-01-01T12:30:00</v></c>', "2024-01-01T12:30:00"),
         ('<c r="A2" t="d"><v>9999999-99</v></c>', "cell A2 should hold a date, but holds '9999999-99'"),
-        ('<c r="A2" t="s"><v>99</v></c>', "cell A2 refers to a text that the workbook does not hold"),
-        ('<c r="A2" t="s"><v>-1</v></c>', "cell A2 refers to a text that the workbook does not hold"),
+        ('<c r="A2" t="s"><v>99</v></c>', "cell A2 refers to a string that is not in the workbook"),
+        ('<c r="A2" t="s"><v>-1</v></c>', "cell A2 refers to a string that is not in the workbook"),
         ('<c r="A2"><v>abc</v></c>', "cell A2 should hold a number, but holds 'abc'"),
         ('<c r="A2"><v>1_000</v></c>', "cell A2 should hold a number, but holds '1_000'"),
         (f'<c r="A2"><v>{"9" * 200_000}</v></c>', f"cell A2 should hold a number, but holds '{'9' * 40}'"),
@@ -190,8 +190,8 @@ def test_any_format_code_is_understood_in_a_moment(code: str) -> None:
 @pytest.mark.parametrize(
     ("cells", "settings", "note"),
     [
-        ('<c r="A2"><f>1+1</f></c>', "", "cell A2 has a formula whose value the file does not hold"),
-        ('<c r="A2"><f>1+1</f><v/></c>', "", "cell A2 has a formula whose value the file does not hold"),
+        ('<c r="A2"><f>1+1</f></c>', "", "cell A2 has a formula whose value is not in the file"),
+        ('<c r="A2"><f>1+1</f><v/></c>', "", "cell A2 has a formula whose value is not in the file"),
         ('<c r="A2"><v>1</v></c><c r="B2" t="s"><f>A1</f></c>', "", "cell B2 has a formula"),
         (
             '<c r="A2"><f>1+1</f><v>0</v></c>',

@@ -48,7 +48,7 @@ def test_input_of_any_kind(client: httpx.Client) -> None:
 
 def test_refusals(client: httpx.Client, keyed: Keyed) -> None:
     assert client.post(PATH, json={"definition": {}}).json() == {
-        "error": "definition.function_code is missing, or is not a text"
+        "error": "definition.function_code is missing, or is not a string"
     }
     assert client.post(PATH, content=b"x" * (9 << 20)).status_code == 413
     body = {"definition": {"function_code": f"def main(output):\n    {ENDLESS}\n"}, "input": 1}

@@ -178,7 +178,7 @@ def test_other_routes_go_upstream_without_the_key(client: httpx.Client, upstream
     assert (
         client.get(path)
         .json()["error"]
-        .startswith("404 Not Found: /v1/private/evaluators/common-metrics is not served")
+        .startswith("404 Not Found: /v1/private/evaluators/common-metrics is not a path of this host")
     )
     with wired(tmp_path, "opik", opik={"upstream": upstream}) as server:
         answer = server.client.get(f"{path}?all=1", headers=bearer("mine"))

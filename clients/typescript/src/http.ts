@@ -117,7 +117,7 @@ export class Http {
     } catch (error) {
       const name = error instanceof Error ? error.name : "";
       if (name === "AbortError") throw error;
-      if (name === "TimeoutError") throw new HostUnreachable(`${this.url} took longer than the client waits; give it a greater timeoutMs`);
+      if (name === "TimeoutError") throw new HostUnreachable(`${this.url} took longer than the client waits; give the client a larger timeoutMs`);
       throw new HostUnreachable(`nothing answers at ${this.url}; start a host with \`evaluator-host serve\`, or give its URL (${String(cause(error))})`);
     }
   }

@@ -237,25 +237,31 @@ class Settings(BaseSettings):
     )
     database_url: SecretStr | None = Field(
         default_factory=plain_database_url,
-        description="PostgreSQL for keys and records; default DATABASE_URL, otherwise SQLite in the data directory.",
+        description="PostgreSQL database for keys and records.",
     )
     key: SecretStr | None = Field(None, description="Key that commands with --url send to the host.")
     replicas: int = Field(
-        1, ge=1, description="Hosts behind one load balancer; rate limits and event streams are divided by this number."
+        1,
+        ge=1,
+        description="Number of hosts behind one load balancer; each gets its share of rate limits and event streams.",
     )
-    rate_limit_per_s: float | None = Field(None, gt=0, description="Requests per second for each key; more get 429.")
+    rate_limit_per_s: float | None = Field(
+        None, gt=0, description="Requests per second for each key; further requests get 429."
+    )
     rate_limit_burst: int = Field(
         100, ge=1, description="Requests that each key may make in one burst, above its rate."
     )
     open_metrics: bool = Field(default=False, description="Serve /metrics without a key.")
     otel: bool = Field(
-        default=False, description="Export traces and metrics by OTLP, as OTEL_* say; needs the extra [otel]."
+        default=False,
+        description="Export traces and metrics by OTLP, as the variables OTEL_* say; needs the extra [otel].",
     )
     audit_days: int = Field(90, ge=0, description="Days to keep the audit log; 0 keeps it forever.")
 
     secrets_key: SecretStr | None = Field(
         None,
-        description="Keys of the secrets, newest first: 32 bytes as base64 each; default: file secrets.key.",
+        description="Keys that encrypt the secrets, newest first, each 32 bytes in base64; default: the file "
+        "secrets.key.",
     )
     judge_hosts: tuple[str, ...] | None = Field(
         None,
@@ -272,15 +278,19 @@ class Settings(BaseSettings):
     )
     models: Annotated[dict[str, ModelEndpoint], NoDecode] = Field(
         default_factory=dict,
-        description='Models that evaluators may be granted: JSON {"name": {"base_url", …}}, or a file of it.',
+        description='Models that evaluators may be granted: JSON {"name": {"base_url", …}}, or a file that contains '
+        "it.",
     )
-    max_model_requests: int = Field(64, ge=0, description="Largest budget.requests of an evaluator, and its default.")
-    model_wait_s: float = Field(120.0, gt=0, description="How long one row may wait for granted models in all.")
+    max_model_requests: int = Field(
+        64, ge=0, description="Largest budget.requests that an evaluator may set; it is also the default."
+    )
+    model_wait_s: float = Field(120.0, gt=0, description="How long one row may wait for granted models in total.")
     model_day: ModelBudget | None = Field(
         None,
-        description='Limit of a workspace for models per day, on all hosts: JSON {"requests", "tokens", "cost"}.',
+        description='What a workspace may use of models per day, on all hosts together: JSON {"requests", "tokens", '
+        '"cost"}.',
     )
-    model_answers_mb: int = Field(256, ge=1, description="Recorded answers of models that a workspace may keep.")
+    model_answers_mb: int = Field(256, ge=1, description="Space for the recorded answers of models in a workspace.")
     network_hosts: tuple[str, ...] = Field(
         (),
         description="Hosts that evaluators may be granted: [WORKSPACE/]api.example.com:443, *.example.com.",
@@ -293,13 +303,16 @@ class Settings(BaseSettings):
         (), description="Secrets that evaluators' code may be granted: [WORKSPACE/]NAME or *; default none."
     )
     wires: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="Other platforms whose evaluators' code this host runs: names of wires, comma-separated."
+        (), description="Wires to turn on, comma-separated; each runs the evaluators of another platform."
     )
     wire_options: dict[str, WireOptions] = Field(
-        default_factory=dict, description="Secrets, tenants, packages and limits of wires, as JSON by name."
+        default_factory=dict,
+        description="Secrets, tenants, packages and limits of wires, as JSON keyed by the name of the wire.",
     )
-    event_streams: int = Field(16, ge=1, description="Event streams (of jobs and builds) that one key may have open.")
-    jobs_at_once: int = Field(4, ge=1, description="Jobs that this host runs in parallel; more wait.")
+    event_streams: int = Field(
+        16, ge=1, description="How many event streams (of jobs and builds) one key may have open."
+    )
+    jobs_at_once: int = Field(4, ge=1, description="How many jobs this host runs in parallel; further jobs wait.")
     ray_address: str | None = Field(None, description="Ray cluster for jobs with executor ray: 10.0.0.1:6379, or auto.")
     jobs_days: int = Field(0, ge=0, description="Days to keep ended jobs and their results; 0 keeps them forever.")
     traces_mb: int = Field(4, ge=1, description="Largest export of spans, once decompressed; exporters send 512 spans.")
@@ -309,10 +322,12 @@ class Settings(BaseSettings):
     )
     free_disk_mb: int = Field(256, ge=0, description="Disk that has to stay free in the data directory.")
     datasets_mb: int = Field(4096, ge=1, description="Largest data set and largest upload.")
-    data_mb: int = Field(1024, ge=1, description="Data files of evaluators, of a workspace together.")
+    data_mb: int = Field(1024, ge=1, description="Total size of the data files for the evaluators of a workspace.")
 
     packages_from: str | None = Field(
-        None, description="Registry repository to look for locked package sets in, before the index."
+        None,
+        description="Repository of a container registry in which the host looks for package sets before it asks the "
+        "index.",
     )
     pythons: tuple[Path, ...] = Field(
         (),
@@ -321,7 +336,7 @@ class Settings(BaseSettings):
 
     python_with_node: bool = Field(
         default=False,
-        description="Give Python evaluators the command node too, for those that run JavaScript.",
+        description="Give Python evaluators the command node too, in case they run JavaScript.",
     )
 
     docker_host: str | None = Field(
@@ -331,18 +346,18 @@ class Settings(BaseSettings):
     docker_image: str = Field("evaluator-host/runtime:1", description="Runtime image, built by `images build`.")
 
     max_sandboxes: int = Field(
-        default_factory=sandboxes_of_machine, ge=1, description="Largest number of sandboxes, busy or idle."
+        default_factory=sandboxes_of_machine, ge=1, description="Maximum number of sandboxes, busy or idle."
     )
     max_running_sandboxes: int | None = Field(
-        None, ge=1, description="Largest number of sandboxes that start or run at the same time."
+        None, ge=1, description="Maximum number of sandboxes that start or run at the same time."
     )
     max_sandboxes_per_evaluator: int = Field(
         default_factory=lambda: max(2, os.cpu_count() or 1),
         ge=1,
-        description="Largest number of sandboxes for one evaluator.",
+        description="Maximum number of sandboxes for one evaluator.",
     )
     waiting_rows: int = Field(
-        200, ge=1, description="Largest number of rows of one evaluator that wait for models or hosts at once."
+        200, ge=1, description="Maximum number of rows of one evaluator that wait for models or hosts at once."
     )
     sandbox_memory_mb: int = Field(
         default_factory=half_of_memory_mb,
@@ -350,12 +365,12 @@ class Settings(BaseSettings):
         description="Memory of all sandboxes; busy ones count with their limit, idle and waiting ones with their use.",
     )
     idle_sandboxes: int = Field(
-        1, ge=0, description="Sandboxes that start in advance, for each recently used environment."
+        1, ge=0, description="How many sandboxes start in advance for each recently used environment."
     )
     idle_ttl_s: float = Field(300.0, gt=0, description="An evaluator that is unused for this long loses its sandbox.")
-    sandbox_max_rows: int = Field(100_000, ge=1, description="Rows after which a sandbox is replaced.")
+    sandbox_max_rows: int = Field(100_000, ge=1, description="Number of rows after which a sandbox is replaced.")
     sandbox_max_age_s: float = Field(3600.0, gt=0, description="Age after which a sandbox is replaced.")
-    queue_limit: int = Field(1000, ge=1, description="Calls that may wait for a sandbox; more get 429.")
+    queue_limit: int = Field(1000, ge=1, description="How many calls may wait for a sandbox; further calls get 429.")
     grace_s: float = Field(
         1.0, gt=0, description="How long a runner may take, after a row's time limit, to report the time-out."
     )
@@ -368,21 +383,19 @@ class Settings(BaseSettings):
     memory_mb: int = Field(
         default_factory=memory_for_requests_mb,
         ge=64,
-        description="Memory for the bodies and results of all requests under way; more get 429.",
+        description="Memory for the bodies and results of all requests under way; further requests get 429.",
     )
     body_timeout_s: float = Field(30.0, gt=0, description="Time limit for a request body to arrive.")
     code_kb: int = Field(1024, ge=1, description="Largest evaluator source.")
     max_rows_per_batch: int = Field(
-        10_000, ge=1, description="Rows that one batch request, or the request that creates a job, may contain."
+        10_000, ge=1, description="How many rows a batch request, or a request that creates a job, may contain."
     )
-    max_timeout_s: float = Field(120.0, gt=0, description="Largest limits.timeout_s that an evaluator may set.")
-    max_memory_mb: int = Field(2048, ge=64, description="Largest limits.memory_mb that an evaluator may set.")
-    max_processes: int = Field(256, ge=1, description="Largest limits.processes that an evaluator may set.")
-    max_disk_mb: int = Field(1024, ge=1, description="Largest limits.disk_mb that an evaluator may set.")
-    max_log_kb: int = Field(256, ge=1, le=256, description="Largest limits.log_kb that an evaluator may set.")
-    max_result_kb: int = Field(
-        16_384, ge=1, le=32_768, description="Largest limits.result_kb that an evaluator may set."
-    )
+    max_timeout_s: float = Field(120.0, gt=0, description="Ceiling for limits.timeout_s.")
+    max_memory_mb: int = Field(2048, ge=64, description="Ceiling for limits.memory_mb.")
+    max_processes: int = Field(256, ge=1, description="Ceiling for limits.processes.")
+    max_disk_mb: int = Field(1024, ge=1, description="Ceiling for limits.disk_mb.")
+    max_log_kb: int = Field(256, ge=1, le=256, description="Ceiling for limits.log_kb.")
+    max_result_kb: int = Field(16_384, ge=1, le=32_768, description="Ceiling for limits.result_kb.")
 
     pip_index_url: SecretStr | None = Field(
         None, description="PEP 503 index of Python packages; may contain user:password."
@@ -391,7 +404,7 @@ class Settings(BaseSettings):
     npm_token: SecretStr | None = Field(None, description="Bearer token for the npm registry.")
     ca_file: Path | None = Field(
         default_factory=system_ca_file,
-        description="PEM file of additional certificate authorities for indexes; default SSL_CERT_FILE.",
+        description="PEM file of additional certificate authorities for indexes.",
     )
     proxy: SecretStr | None = Field(None, description="Proxy for indexes and models; may contain user:password.")
     no_proxy: str = Field("", description="Hosts to reach without the proxy, comma-separated.")
@@ -433,7 +446,7 @@ class Settings(BaseSettings):
 
     @property
     def running_sandboxes(self) -> int:
-        """Largest number of sandboxes that start or run at the same time: as set, otherwise by processors."""
+        """Maximum number of sandboxes that start or run at the same time: as set, otherwise by processors."""
         if self.max_running_sandboxes is not None or "max_sandboxes" in self.model_fields_set:
             return self.max_running_sandboxes or self.max_sandboxes
         return max(FEWEST_SANDBOXES, _RUNNING_PER_PROCESSOR * (os.cpu_count() or 1))

@@ -155,7 +155,7 @@ def labelled(text: str) -> Scored:
     remedy = (
         "return the object itself, not its JSON as text" if text.lstrip().startswith("{") else remedy_of("no_score")
     )
-    note = Note("no_score", "the evaluator returned text, kept as label; score is null", remedy)
+    note = Note("no_score", "the evaluator returned text, which is kept as the label; score is null", remedy)
     return Scored(None, None, {}, label=text, notes=(note,))
 
 

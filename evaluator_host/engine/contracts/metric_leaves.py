@@ -117,7 +117,8 @@ def too_many_metrics(left_out: int) -> Note:
     """Return the note that this many numbers are only in `value`, because a result has no room for more metrics."""
     return Note(
         "too_many_metrics",
-        f"{left_out} numbers are in value only: a result has at most {MOST_METRICS} metrics, with names of at most "
+        f"{left_out} numbers are kept only in value: a result has at most {MOST_METRICS} metrics, with names of at "
+        "most "
         f"{NAME_CHARS} characters",
     )
 

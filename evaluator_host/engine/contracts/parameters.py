@@ -71,7 +71,7 @@ def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
 def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
     """Return warnings on a row: variables that the contract does not pass, no outputs, a misplaced answer."""
     if unread := _unread_variables(loaded.contract, row):
-        message = f"contract {loaded.contract} does not pass `variables`: {_quoted(unread)} are not read"
+        message = f"contract {loaded.contract} does not pass `variables`, so the code does not get {_quoted(unread)}"
         return (Note("unused_variables", message, "put them into `inputs`"),)
     unasked = None if row.outputs is not None else _unasked(loaded)
     if unasked and not has_outputs(row, loaded.contract, evaluator.language, output_names(loaded)):

@@ -41,9 +41,13 @@ def empty_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, .
     if any(_is_tested(loaded, name) for name in read):
         return ()
     empty = ", ".join(f"`{name[:80]}`" for name in names if name in given)
-    message = f"the code reads the expected answer, and {empty} of the row is empty"
+    message = f"the code reads the expected answer, but {empty} of the row is empty"
     return (
-        Note("empty_expected", message, "fill it in, or leave the row out; code that tests for it gets no warning"),
+        Note(
+            "empty_expected",
+            message,
+            "fill it in, or leave the row out; if the code checks for an empty value, there is no warning",
+        ),
     )
 
 
@@ -64,7 +68,7 @@ def _is_read(loaded: Loaded, name: str) -> bool:
 
 
 def _is_given(loaded: Loaded, name: str, row: Row) -> bool:
-    """Return whether the code gets a column that it reads under the column's own name."""
+    """Return whether the row has a column that the code reads by its own name."""
     if all(row.inputs.get(one) is None for one in (name, name.removesuffix("s"))):
         return False
     if any(one.key == name and one.of is not None and _has_columns(one.of) for one in loaded.reads):

@@ -56,7 +56,9 @@ def settle(root: Path) -> None:
         with closing(walk(root)) as entries:
             for count, entry in enumerate(entries, start=1):
                 if count > _ENTRIES:
-                    raise PackagesFailed(f"The set has more than {_ENTRIES:,} files: pin fewer or other packages.")
+                    raise PackagesFailed(
+                        f"The package set has more than {_ENTRIES:,} files: pin fewer packages, or others."
+                    )
                 _settle_one(entry, home)
     except PermissionError as error:
         raise PackagesFailed(f"A package contains a folder that cannot be read ({error.filename!r}).") from error

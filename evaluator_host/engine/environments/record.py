@@ -163,7 +163,7 @@ def require_fit(lock: Lock, own: LockTarget) -> None:
         return
     raise PackagesFailed(
         f"the package set is for {_described(lock.language, lock.target)}, and this host has "
-        f"{_described(lock.language, own)}: take it from a host like this one, or have the same pins built here anew"
+        f"{_described(lock.language, own)}; pull a set from a host like this one, or install the same pins here"
     )
 
 

@@ -201,7 +201,7 @@ def require_authorities(ca_file: Path, context: ssl.SSLContext | None = None) ->
       Misconfigured: the file cannot be read, or has no certificate.
       MachineExhausted: too many files are open to read the file now.
     """
-    named = "correct EVALUATOR_HOST_CA_FILE or SSL_CERT_FILE, or unset it"
+    named = "correct or unset EVALUATOR_HOST_CA_FILE or SSL_CERT_FILE, whichever names it"
     try:
         (context or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)).load_verify_locations(ca_file)
     except ssl.SSLError as error:

@@ -123,7 +123,7 @@ def texts_below(folder: Path, project: Project) -> tuple[list[Path], list[Path]]
             continue
         (texts if _is_sendable(path, top) else others).append(path)
         if len(texts) > MOST_FILES or len(others) > _MOST_OTHERS:
-            raise InvalidRequest(f"{folder} has more than {MOST_FILES} files; name a smaller one")
+            raise InvalidRequest(f"{folder} has more than {MOST_FILES} files; name a smaller folder")
     return sorted(texts), sorted(others)
 
 
@@ -205,7 +205,7 @@ def over_size(root: Path, what: str, size: int, files: dict[str, int]) -> str:
     """
     largest = sorted(files, key=lambda name: files[name], reverse=True)[:3]
     return (
-        f"the project {root} has {size >> 10} KB for {what}, over the ceiling of {MOST_BYTES >> 10} KB; "
+        f"the project {root} has {size >> 10} KB for {what}, over the limit of {MOST_BYTES >> 10} KB; "
         f"its largest files are {', '.join(largest)}"
     )
 
@@ -528,7 +528,7 @@ def _text(path: Path, shown: str) -> str:
         raw = opened.read(_FILE_BYTES + 1)
     if len(raw) > _FILE_BYTES:
         raise InvalidRequest(
-            f"{shown} is over {_FILE_BYTES >> 20} MB; an evaluator with its files has at most {MOST_BYTES >> 10} KB"
+            f"{shown} is over {_FILE_BYTES >> 20} MB; an evaluator and its files may have at most {MOST_BYTES >> 10} KB"
         )
     raw = raw.removeprefix(b"\xef\xbb\xbf")
     try:

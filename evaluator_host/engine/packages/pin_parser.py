@@ -60,21 +60,21 @@ def spelled(item: object, language: Language) -> str | Refusal:
     elif isinstance(item, str):
         joined = item
     else:
-        return Refusal("a pin must be a text, or an object with name and version")
+        return Refusal("a pin must be a string, or an object with name and version")
     if isinstance(joined, Refusal):
         return joined
     if len(joined) > MAX_PIN_LENGTH:
-        return Refusal(f"longer than {MAX_PIN_LENGTH} characters")
+        return Refusal(f"is longer than {MAX_PIN_LENGTH} characters")
     if any(unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"} for char in joined):
         return Refusal("has a line break or another invisible character; give one pin per item")
     stripped = joined.strip()
-    return stripped or Refusal("empty")
+    return stripped or Refusal("is empty")
 
 
 def _joined(item: Mapping[Any, Any], language: Language) -> str | Refusal:
     name, version = item.get("name"), item.get("version")
     if set(item) != {"name", "version"} or not isinstance(name, str) or not isinstance(version, str):
-        return Refusal('an object must have exactly "name" and "version", both texts')
+        return Refusal('an object must have exactly "name" and "version", both of them strings')
     if not name.strip() or not version.strip():
         return Refusal("name and version must not be empty")
     if language is not Language.PYTHON:

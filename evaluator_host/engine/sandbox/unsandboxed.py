@@ -44,7 +44,9 @@ class UnsandboxedBackend(LocalBackend):
     async def findings(self) -> list[Finding]:
         """Return the findings of `doctor` for this backend."""
         detail = "user code runs as this user, with this user's files and network"
-        return [Finding("none", ok=False, detail=detail, fix="use sandbox = bubblewrap or docker for others' code")]
+        return [
+            Finding("none", ok=False, detail=detail, fix="use the sandbox bubblewrap or docker for other people's code")
+        ]
 
     async def sweep(self) -> int:
         """Remove temporary folders of dead hosts; return how many."""

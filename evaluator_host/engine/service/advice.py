@@ -30,12 +30,11 @@ _TYPED: Final = re.compile(
     r"|^[ \t]*(export )?(interface|enum|type) \w+|\bas (any|const|string|number)\b",
     re.MULTILINE,
 )
-_NO_VARIABLES: Final = "evaluators see none of the host's environment variables; put what the code needs into the row"
-_NOT_SET: Final = (
-    "evaluators see none of the host's environment variables: give the code a value of its own, or a secret "
-    "(`secrets`: the secret's name, by the variable in which the code gets it)"
+_NO_VARIABLES: Final = (
+    "an evaluator does not see the host's environment variables; put what the code needs into the row"
 )
-_NO_COMMAND_LINE: Final = "nothing is passed on a command line: write `function evaluate(inputs, outputs, trace)`, whose arguments are the row"
+_NOT_SET: Final = 'an evaluator does not see the host\'s environment variables: write the value into the code, or grant it a secret (`secrets`: {"VARIABLE": "name of the secret"})'
+_NO_COMMAND_LINE: Final = "an evaluator gets no command-line arguments: write `function evaluate(inputs, outputs, trace)`, whose arguments are the row"
 _ROW: Final = (
     "the arguments are inputs, outputs and trace; the expected value is in inputs, as in inputs['correct_answer']"
 )
@@ -250,7 +249,7 @@ _TABLE: Final = (
     ),
     _Advice(
         r"SDK is not correctly initialized",
-        "the client of Langfuse has neither its keys nor its server here: write what it would fetch, such as a prompt, "
+        "the client of a platform has neither its keys nor its server here: write what it would fetch, such as a prompt, "
         "into the code",
         language=Language.PYTHON,
     ),
@@ -270,8 +269,7 @@ _TABLE: Final = (
     _Advice(
         r"expected string or bytes-like object, got '(list|dict|tuple)'",
         lambda match, _: (
-            f"the value is a {match[1]}, not text: take the text in it, as value[0]['content'] of chat messages, or "
-            "send text in the row"
+            f"the value is a {match[1]}, not text: take the text from it, such as value[0]['content'] for chat messages, or send text in the row"
         ),
     ),
     _Advice(r"(returned|is) a value of type (\S+), which cannot be written as JSON", _no_form),
@@ -285,8 +283,7 @@ _TABLE: Final = (
     ),
     _Advice(
         r"NLTK Downloader|Can't find model '|couldn't connect to 'https://huggingface|LocalEntryNotFoundError",
-        "an evaluator has no network, so data that a package downloads is not there: send it in `data`, or use a "
-        "package that brings its data",
+        "an evaluator has no network, so a package cannot download data: send it in `data`, or use a package that includes it",
     ),
     _Advice(
         r"^cannot import name '(\w+)' from '([\w.]+)' \(/opt/python/lib/python([\d.]+)/(?!site-packages)",
@@ -307,8 +304,7 @@ _TABLE: Final = (
     _Advice(
         r"^unhashable type: '(\w+)'$",
         lambda match, _: (
-            f"a {match[1]} can be neither a key, nor in a set, nor an argument of a function with a cache: use its text, "
-            "json.dumps(…, sort_keys=True)"
+            f"a {match[1]} cannot be a key of a dict, an element of a set or an argument of a cached function: use its text, json.dumps(…, sort_keys=True)"
         ),
     ),
     _Advice(

@@ -154,8 +154,8 @@ async def answered(
     """Return the row with the answers to its model requests added, or the error that it fails with."""
     if models is None:
         return _failed(
-            "this evaluator asks a model, and only a running host asks models",
-            "name one with --url, or start one with `evaluator-host serve`",
+            "this evaluator asks a model, and only a running host can do that",
+            "give the address of a host with --url, or start one with `evaluator-host serve`",
         )
     if len(row.answers) + len(asks) > _ANSWERS:
         return _failed(

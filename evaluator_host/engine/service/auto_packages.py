@@ -23,7 +23,7 @@ from evaluator_host.types.outcome import MissingImport
 
 _KEPT: Final = 512  # maximum number of evaluators whose pins are cached
 _NEWEST_S: Final = 3600.0  # how long chosen versions count as the newest, in seconds
-_FORBIDDEN: Final = "this host does not choose packages: pin them exactly; POST /v1/check says which"
+_FORBIDDEN: Final = "this host does not choose packages: pin them exactly (POST /v1/check lists them)"
 
 MissingOf = Callable[[Evaluator, str], Awaitable[tuple[MissingImport, ...]]]
 """Takes an evaluator and a workspace; loads the code in a sandbox and returns the imports that nothing provides."""

@@ -42,7 +42,7 @@ def file_problems(evaluator: Evaluator) -> Iterator[Problem]:
         yield Problem(
             "evaluator.files",
             "code under the restricted policy cannot have further files",
-            "use policy none, or one file",
+            "set `policy` to none, or send only one file",
         )
     folders = {above for path in (*evaluator.files, own) for above in _above(path)}
     for path, text in evaluator.files.items():
@@ -69,7 +69,7 @@ def _data_problems(evaluator: Evaluator) -> Iterator[Problem]:
         if any(above in evaluator.files or above in evaluator.data for above in _above(path)):
             yield Problem(field, "this path lies below another file", "rename one of them")
         if _DIGEST.fullmatch(digest) is None:
-            hint = "send the file by POST /v1/data, and name the digest that comes back: sha256:9f86d0…"
+            hint = "upload the file with POST /v1/data, and give the digest that it returns: sha256:9f86d0…"
             yield Problem(field, f"{digest[:80]!r} is not a digest", hint)
 
 

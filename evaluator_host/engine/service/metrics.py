@@ -15,8 +15,8 @@ from evaluator_host.types.outcome import EvaluationResult
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
 
 _USED = {  # fields of `ModelUsage` that are counted
-    "requests": "Requests of rows to granted models.",
-    "replayed": "Requests of rows that recorded answers answered.",
+    "requests": "Requests that rows sent to granted models.",
+    "replayed": "Requests of rows that were served from recorded answers.",
     "input_tokens": "Tokens of rows' requests to granted models.",
     "output_tokens": "Tokens of granted models' answers to rows.",
     "connections": "Connections of rows to other hosts.",

@@ -85,4 +85,4 @@ def _meant(place: str, read: str, meant: str, value: Json) -> str:
     others = [one for one in value if one != meant] if isinstance(value, dict) else []
     more = ", …" if len(others) > _SHOWN else ""
     listed = f" It also has {', '.join(map(str, others[:_SHOWN]))}{more}" if others else ""
-    return f"`{place}` has no `{read}`: is `{meant}` meant?{listed}"
+    return f"`{place}` has no `{read}`: did you mean `{meant}`?{listed}"

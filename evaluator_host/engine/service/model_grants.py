@@ -72,14 +72,14 @@ class Meter:
         if budget.requests is not None and self.requests >= budget.requests:
             return self.too_many(budget.requests)
         if budget.tokens is not None and tokens >= budget.tokens:
-            return f"{self.whose} may use at most {budget.tokens} tokens of models, and has used {tokens}"
+            return f"{self.whose} may use at most {budget.tokens} tokens of models, but has used {tokens}"
         if budget.cost is not None and not priced:
             return (
-                f"{self.whose} may cost at most {budget.cost:g}, and the model has no price, so that its cost "
-                "cannot be counted"
+                f"{self.whose} may cost at most {budget.cost:g}, but the model has no price, so its cost cannot be "
+                "counted"
             )
         if budget.cost is not None and (self.cost or 0.0) >= budget.cost:
-            return f"{self.whose} may cost at most {budget.cost:g}, and has cost {self.cost:g}"
+            return f"{self.whose} may cost at most {budget.cost:g}, but has cost {self.cost:g}"
         return None
 
     def too_many(self, most: int) -> str:

@@ -120,7 +120,7 @@ def _without_fence(lines: _Lines, notes: list[Note]) -> _Lines:
     start, end = span
     outside = [line for line in (*lines[:start], *lines[end + 1 :]) if line.strip()]
     what = "a Markdown fence and the text around it were" if outside else "a Markdown fence was"
-    notes.append(Note("source_cleaned", f"{what} taken off the code"))
+    notes.append(Note("source_cleaned", f"{what} removed from the code"))
     inside = range(start + 1, end)
     return [line if i in inside else "" for i, line in enumerate(lines)]
 
@@ -152,7 +152,7 @@ def _without_gutter(lines: _Lines, notes: list[Note]) -> _Lines:
     numbered = _numbered(lines)
     if numbered is None:
         return lines
-    notes.append(Note("source_cleaned", "line numbers were taken off the start of every line"))
+    notes.append(Note("source_cleaned", "line numbers were removed from the start of every line"))
     rest = {i: lines[i][end:] for i, end in numbered.items()}
     filled = [text for text in rest.values() if text.strip()]
     if all(_SEPARATOR.match(text) for text in filled):

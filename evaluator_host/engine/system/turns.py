@@ -87,7 +87,8 @@ class Turns:
         waiting = len(self._waiting.get(workspace, ()))
         if self._queue_limit is not None and waiting >= self._queue_limit:
             raise Busy(
-                f"{waiting} such calls of this workspace are waiting already; send fewer at once", retry_after_s=2
+                f"{waiting} calls of this kind are waiting already for this workspace; send fewer at once",
+                retry_after_s=2,
             )
         self._known.add(workspace)
         waiter = asyncio.get_running_loop().create_future()

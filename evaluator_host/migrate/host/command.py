@@ -62,9 +62,12 @@ class MigratePlan:
 def migrate(
     path: _PathArgument,
     *,
-    data: Annotated[Path | None, typer.Option(help="Rows to prove on. Default: generated rows.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Rows on which to compare old and new code. Default: generated rows.")
+    ] = None,
     map_: Annotated[
-        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="Column of a row field. Repeatable.")
+        list[str] | None,
+        typer.Option("--map", metavar="FIELD=COLUMN", help="Column to use for a field of the row. Repeatable."),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of rows to read.")] = 1000,
     write: Annotated[bool, typer.Option("--write", help="Write proven code to its file.")] = False,
@@ -91,7 +94,9 @@ def migrate(
     if to not in (Contract.EVALUATE, Contract.MAIN):
         raise InvalidRequest(f"cannot rewrite to {to}; --to must be evaluate or main")
     if adapt and to is Contract.MAIN:
-        raise InvalidRequest("--adapt adds a function evaluate; leave out --to main")
+        raise InvalidRequest(
+            "--adapt adds a function named evaluate, so it does not work with --to main; leave one of them out"
+        )
     if force and not write:
         raise InvalidRequest("--force works only with --write; add --write, or leave out --force")
     fields: dict[str, Any] = {

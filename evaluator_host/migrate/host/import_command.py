@@ -40,7 +40,7 @@ def import_(
     ],
     *,
     name: Annotated[
-        str | None, typer.Option(help="First part of each stored name.", show_default="the file's or folder's")
+        str | None, typer.Option(help="First part of each stored name.", show_default="the name of the file or folder")
     ] = None,
     platform: Annotated[
         str | None, typer.Option("--from", help="Platform that the file is from.", show_default="recognised")

@@ -32,8 +32,8 @@ LEGACY: Final = (
     "def evaluate(app_params, inputs, output, correct_answer):\n    return 1.0 if output == correct_answer else 0.0\n"
 )
 _ADAPT: Final = (
-    "Where the code cannot be rewritten, or scores differently afterwards: keep it as it is and add a function "
-    "`evaluate(inputs, outputs, trace)` that calls it. Only to `evaluate`."
+    "If the code cannot be rewritten, or scores differently afterwards, keep it as it is and add a function "
+    "`evaluate(inputs, outputs, trace)` that calls it. Only with `to: evaluate`."
 )
 _FILES: Final = 2000  # maximum number of files in an import
 _TAKEN: Final = describe_error(409, "A name is in use, and `replace` is not set; nothing was stored.")
@@ -47,8 +47,10 @@ class ProofIn(Wire):
         default_factory=list,
         description="Rows to prove the migration on. Default: generated from the names that the code reads.",
     )
-    dataset: str | None = Field(None, description="Or a data set: its first 1,000 rows.")
-    job: str | None = Field(None, description="Or a job: its first 1,000 rows, as its evaluators received them.")
+    dataset: str | None = Field(None, description="A data set in place of `rows`; its first 1,000 rows are used.")
+    job: str | None = Field(
+        None, description="A job in place of `rows`; its first 1,000 rows are used, as its evaluators received them."
+    )
     mapping: dict[str, str] = Field(
         default_factory=dict, description="The column or template of the data set for each row field."
     )
@@ -70,7 +72,10 @@ class ProofIn(Wire):
         if self.job is not None:
             found = await jobs.given(workspace, self.job, limit=_STORED_ROWS)
             if not found:
-                raise InvalidRequest("the job has no row to prove on", problems=(Problem("job", "no row can be used"),))
+                raise InvalidRequest(
+                    "the job has no row on which to prove the migration",
+                    problems=(Problem("job", "no row can be used"),),
+                )
             return found
         if self.dataset is None:
             return [row.to_row() for row in self.rows] or None
@@ -117,15 +122,15 @@ class ImportIn(Wire):
     )
 
     files: dict[str, str] = Field(
-        max_length=_FILES, description="Texts of the file to import and of all that it refers to, by path."
+        max_length=_FILES, description="Text of the file to import and of every file that it refers to, keyed by path."
     )
     path: str = Field(description="Which of the files to import: .yaml .json .jsonl .py .js .mjs .cjs .ts .mts")
     name: str | None = Field(
         None,
         max_length=50,
-        description="First part of the evaluators' names, name of the data set. Default: the file's.",
+        description="First part of the evaluators' names, and name of the data set. Default: the file's name.",
     )
-    platform: str | None = Field(None, description="Platform that the file is from. Default: recognised.")
+    platform: str | None = Field(None, description="Platform that the file is from. Default: the host recognises it.")
     contract: Contract = Field(Contract.AUTO, description="Contract of the evaluators in a module.")
     packages: list[str] = Field(
         default_factory=list,

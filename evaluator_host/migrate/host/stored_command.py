@@ -21,11 +21,16 @@ def migrate(
     adapt: Annotated[
         bool, typer.Option("--adapt", help="Keep code that cannot be rewritten; add a function that calls it.")
     ] = False,
-    dataset: Annotated[str | None, typer.Option(help="Prove on this data set. Default: generated rows.")] = None,
-    map_: Annotated[
-        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="Column of a row field. Repeatable.")
+    dataset: Annotated[
+        str | None, typer.Option(help="Compare old and new code on this data set. Default: generated rows.")
     ] = None,
-    job: Annotated[str | None, typer.Option(help="Prove on the rows of this job: its id, or `last`.")] = None,
+    map_: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="FIELD=COLUMN", help="Column to use for a field of the row. Repeatable."),
+    ] = None,
+    job: Annotated[
+        str | None, typer.Option(help="Compare old and new code on the rows of this job: its id, or `last`.")
+    ] = None,
     client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:

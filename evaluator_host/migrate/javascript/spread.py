@@ -55,7 +55,7 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
     listing = child(node, "parameters")
     if listing is not None:
         draft.edits.replace_node(listing, f"({', '.join(shown)})")
-    draft.did(node, f"the parameters became ({', '.join(names)}); the old are set at the start")
+    draft.did(node, f"the parameters became ({', '.join(names)}); the old ones are set at the start")
     draft.parameters = guessed_parameters(draft.source.decode())
     convert_returned_text(draft, replace(function, parameters=()))
     insert_first(draft, node, lines)

@@ -100,7 +100,7 @@ def _function(draft: Draft, name: str) -> Legacy:
         raise refuse(writes[-1].node, f"the code defines {other} too; rename or remove one of them")
     node = writes[-1].node.parent
     if len(writes) > 1 or node is None or node.type != "function_definition":
-        raise refuse(writes[-1].node, f"{name} is not one plain function; rewrite it by hand")
+        raise refuse(writes[-1].node, f"{name} is not a plain function; rewrite it by hand")
     if node.parent is not None and node.parent.type == "decorated_definition":
         raise refuse(node, f"{name} is decorated; rewrite it by hand")
     for use in uses:

@@ -47,7 +47,7 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
     if options and not options[0].startswith("**"):
         options.insert(0, "*")
     draft.edits.replace_node(listing, f"({', '.join((inputs, outputs, trace, *options))})")
-    draft.did(function.node, f"the parameters became ({inputs}, {outputs}, {trace}); the old are set at the start")
+    draft.did(function.node, f"the parameters became ({inputs}, {outputs}, {trace}); the old ones are set at the start")
     draft.parameters = guessed_parameters(draft.source.decode())
     convert_returned_text(draft, replace(function, parameters=()))
     insert_first(draft, function.node, lines)

@@ -23,16 +23,16 @@ def create_alert(
     job: Annotated[str | None, typer.Option(help="Watch one job: its id, or `last`.")] = None,
     live: Annotated[str | None, typer.Option(help="Watch the live traces of this evaluator.")] = None,
     evaluator: Annotated[str | None, typer.Option(help="Watch only this evaluator of the job.")] = None,
-    metric: Annotated[Metric, typer.Option(help="The figure to watch.")] = Metric.MEAN,
-    below: Annotated[float | None, typer.Option(help="Fire when the figure is below this.")] = None,
-    above: Annotated[float | None, typer.Option(help="Fire when the figure is above this.")] = None,
+    metric: Annotated[Metric, typer.Option(help="The metric to watch.")] = Metric.MEAN,
+    below: Annotated[float | None, typer.Option(help="Fire when the metric is below this.")] = None,
+    above: Annotated[float | None, typer.Option(help="Fire when the metric is above this.")] = None,
     window_minutes: Annotated[int, typer.Option(min=1, help="With --live: minutes of traces to look back on.")] = 60,
-    min_rows: Annotated[int, typer.Option(min=1, help="Fire only if there are at least so many rows.")] = 1,
+    min_rows: Annotated[int, typer.Option(min=1, help="Fire only if there are at least this many rows.")] = 1,
     secret: Annotated[str | None, typer.Option(help="Name of the secret that signs the messages.")] = None,
     client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
-    """Alert the pages, and a webhook, when a figure of a job, a schedule or live traces goes out of bounds."""
+    """Alert the pages, and a webhook, when a metric of a job, a schedule or live traces goes out of bounds."""
     rule = AlertRule(
         metric,
         webhook,

@@ -20,7 +20,7 @@ _REFUSED = {
 }
 
 _Name: TypeAlias = Annotated[
-    str, Field(min_length=1, max_length=63, description="Letters, digits, dots, dashes and underscores.")
+    str, Field(min_length=1, max_length=63, description="Use letters, digits, dots, dashes and underscores.")
 ]
 
 

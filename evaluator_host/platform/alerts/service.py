@@ -324,7 +324,7 @@ class Alerts:
         with suppress(NotFound):  # the schedule was deleted
             run = await schedules.missed_run(stored.workspace_id, rule.schedule)
             if run is not None and run[0] != kept.missed_at and run[0] > kept.since - _RUN_OVERLAP:
-                text = f"alert {stored.name}: schedule {rule.schedule} made no job: {run[1]}"
+                text = f"alert {stored.name}: schedule {rule.schedule} did not create a job: {run[1]}"
                 sample = _Sample(out=True, value=None, about={"schedule": rule.schedule, "text": text})
                 return _told(replace(kept, missed_at=run[0]), stored.name, sample, each=True)
         return kept

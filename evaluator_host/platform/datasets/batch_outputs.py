@@ -45,7 +45,7 @@ def no_outputs(inputs: Sequence[dict[str, Json]], count: int, reads: OutputsRead
     read, taken = ((), ()) if reads is None else (reads.names, reads.others)
     found = output_column(columns, inputs, read=read, taken=taken)
     meant = "" if found is None else f"; did you mean {found} as outputs?"
-    return f"the code reads outputs, and none of {count} rows has any; inputs have {listed(columns)}{meant}"
+    return f"the code reads outputs, but none of the {count} rows has outputs; the inputs have {listed(columns)}{meant}"
 
 
 def _gives_any(row: Row | EncodedRow) -> bool:

@@ -33,7 +33,9 @@ _NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the 
 
 @app.command()
 def upload(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows: .jsonl .ndjson .csv .tsv .json .parquet .xlsx")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="File of rows: .jsonl .ndjson .csv .tsv .json .parquet .xlsx")
+    ],
     *,
     name: Annotated[str | None, typer.Option(help="Name of the data set.", show_default="the file's")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace a data set of this name.")] = False,
@@ -53,7 +55,7 @@ def upload(
     for bad in made.bad_rows:
         err.print(plain(f"{file}:{bad.line}: {bad.message}; left out"))
     if made.bad_row_count > len(made.bad_rows):
-        err.print(f"more bad lines that were left out: {made.bad_row_count - len(made.bad_rows)}")
+        err.print(f"further bad lines that were left out: {made.bad_row_count - len(made.bad_rows)}")
 
 
 @app.command(name="list")
@@ -98,13 +100,13 @@ def rows(
 @app.command()
 def search(
     name: _NameArgument,
-    text: Annotated[str, typer.Argument(help="Only rows with this text, in any case.")] = "",
+    text: Annotated[str, typer.Argument(help="Only rows that contain this text, in upper or lower case.")] = "",
     *,
     where: Annotated[
         list[str] | None,
         typer.Option(metavar="CONDITION", help="A condition: city=Rome, answer~paris, score>=0.5. Repeatable."),
     ] = None,
-    sort: Annotated[str | None, typer.Option(help="Column to sort by; `-` before it: descending.")] = None,
+    sort: Annotated[str | None, typer.Option(help="Column to sort by; put `-` before it for descending order.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of rows.")] = 20,
     client: ClientOption,
 ) -> None:
@@ -142,9 +144,9 @@ def scores(
 @app.command()
 def compare(
     name: _NameArgument,
-    to: Annotated[str, typer.Argument(metavar="OTHER", help="A later version, qa@3, or another data set.")],
+    to: Annotated[str, typer.Argument(metavar="OTHER", help="A later version, such as qa@3, or another data set.")],
     *,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Differing rows to print.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of changed rows to print.")] = 100,
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -181,9 +183,10 @@ def edit(
     add: Annotated[list[str] | None, typer.Option(metavar="ROW", help="Append a row, as JSON. Repeatable.")] = None,
     from_job: Annotated[str | None, typer.Option(help="Append rows of this job: its id, or `last`.")] = None,
     row: Annotated[
-        list[int] | None, typer.Option(metavar="NUMBER", help="With --from-job: a number of a row. Repeatable.")
+        list[int] | None,
+        typer.Option(metavar="NUMBER", help="With --from-job: the number of a row to append. Repeatable."),
     ] = None,
-    create: Annotated[bool, typer.Option("--create", help="Make the data set if there is none.")] = False,
+    create: Annotated[bool, typer.Option("--create", help="Create the data set if it does not exist.")] = False,
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:

@@ -127,14 +127,17 @@ class FirstRows:
         read = () if report is None else report.reads.outputs
         taken = () if report is None else (one for one in report.parameters if one not in read)
         output = output_column(self.columns, self.records, read=read, taken=taken)
-        message = f"no column gives outputs; {self.has}"
+        message = f"no column is mapped to outputs; {self.has}"
         if self.for_command:
-            message += f"; did you mean --map outputs={output}?" if output else "; give --map outputs=COLUMN"
-            hint = "--map outputs=none says that rows have none"
+            message += f"; did you mean --map outputs={output}?" if output else "; add --map outputs=COLUMN"
+            hint = "add --map outputs=none if the rows have no outputs"
         else:
             message += f"; did you mean outputs={output}?" if output else ""
             shown = output or "COLUMN"
-            hint = f'map the column, "mapping": {{"outputs": "{shown}"}}; "none" in its place says that rows have none'
+            hint = (
+                f'map a column, "mapping": {{"outputs": "{shown}"}}, or write "none" in its place if the rows '
+                "have no outputs"
+            )
         return InvalidRequest(
             message, problems=(Problem(self._field("mapping.outputs"), f"{name} reads outputs", hint),)
         )

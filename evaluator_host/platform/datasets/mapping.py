@@ -286,6 +286,6 @@ def given_to(row: Row, record: dict[str, Any], names: AbstractSet[str], *, outpu
         return EvaluationError(
             ErrorCode.MISSING_INPUT,
             "the row has no output of the agent",
-            hint="send the eval set together with its executions, or give the job a target or a mapping of outputs",
+            hint="send the eval set together with its executions, give the job a target, or map a column to outputs",
         )
     return replace(row, criteria=criteria[known[0]])

@@ -60,8 +60,8 @@ class OrphanFiles:
             return Finding(
                 _FINDING,
                 ok=False,
-                detail=f"the rows of {len(missing)} data sets of {address} are not in {self._data_dir}: jobs over them "
-                "wait for the host that took them",
+                detail=f"the rows of {len(missing)} data sets of {address} are not in {self._data_dir}: jobs "
+                "over them wait for the host that has them",
                 fix="let all hosts of the database share their data directory or EVALUATOR_HOST_STORAGE_URL; after a "
                 "restore, put back the folders of the same backup",
             )

@@ -51,7 +51,7 @@ class Condition:
         """
         found = _CONDITION.fullmatch(text)
         if found is None:
-            hint = "write COLUMN, one of = != ~ > < >= <=, and a value: city=Rome, answer~paris, meta.score>=0.5"
+            hint = "write a column, one of = != ~ > < >= <=, and a value: city=Rome, answer~paris, meta.score>=0.5"
             raise InvalidRequest(
                 f"{text[:80]!r} is not a condition", problems=(Problem("where", "is not a condition", hint),)
             )

@@ -89,7 +89,10 @@ def _fields(line: int, record: dict[str, Any], notes: Notes) -> dict[str, Any] |
                 f"`{name}` in line {line} may have NaN or Infinity, which JSON does not have; it was read as null",
             )
     if isinstance(record.get("trace"), str):
-        notes.once("trace", f"`trace` in line {line} is text, not JSON: it is a column, and not the trace of its row")
+        notes.once(
+            "trace",
+            f"`trace` in line {line} is text, not JSON, so it was read as an ordinary column, not as the row's trace",
+        )
     return record
 
 
@@ -200,7 +203,7 @@ def _json(file: io.BufferedReader, max_row_bytes: int, note: Notes) -> Iterator[
             yield number, _decoded(text, f"item {number}", note)
     except NotAnArray as error:
         raise InvalidRequest(
-            f"a .json data file must be an array of rows, but {error}; if the file has one row a line, name it .jsonl"
+            f"a .json data file must be an array of rows, but {error}; if the file has one row per line, name it .jsonl"
         ) from error
     except ItemTooLong as error:
         raise InvalidRequest(f"item {number + 1} is longer than {max_row_bytes >> 20} MB") from error
@@ -249,7 +252,7 @@ def _csv(file: io.BufferedReader, max_row_bytes: int, note: Notes, *, delimiter:
                 note(_empty_cells(empty))
         except csv.Error as error:
             line = reader.line_num + lines_before
-            message = f"the header in line {line} is not CSV: {error}; double the quotes within a name"
+            message = f"the header in line {line} is not CSV: {error}; write a quote inside a name twice"
             raise InvalidRequest(message) from error
         except UnicodeDecodeError as error:
             line = reader.line_num + lines_before + 1
@@ -260,7 +263,7 @@ def _csv(file: io.BufferedReader, max_row_bytes: int, note: Notes, *, delimiter:
 def _empty_cells(empty: Counter[str]) -> str:
     columns = ", ".join(f"{count} in {name!r}" for name, count in empty.most_common(_SHOWN))
     more = f", and more in {len(empty) - _SHOWN} other columns" if len(empty) > _SHOWN else ""
-    return f"some cells are empty, and were read as empty texts: {columns}{more}"
+    return f"some cells are empty, and were read as empty strings: {columns}{more}"
 
 
 def _delimiter(head: bytes, given: str) -> str:
@@ -349,7 +352,7 @@ def _decoded(text: bytes, where: str, note: Notes) -> Any:
             return BadRow(f"it nests deeper than {ROW_DEPTH} levels")
         again = encode_json(value)
     if (path := repeated_key(text, again)) is not None:
-        note.once("repeated", f"{where} has the key {path} twice; the last one counts")
+        note.once("repeated", f"{where} has the key {path} twice; the last value counts")
     return value
 
 

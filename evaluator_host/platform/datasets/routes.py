@@ -22,7 +22,7 @@ from evaluator_host.types.stored import ColumnFacts, DatasetReport, FoundRows, R
 _MISSING = describe_error(404, "No such data set.")
 _QUERIED = {**_MISSING, **describe_error(422, "A condition is invalid, or the data set is too large to be searched.")}
 _REFUSED = {
-    **describe_error(409, "There is already a data set of that name."),
+    **describe_error(409, "There is already a data set with that name."),
     **describe_error(413, "The file is too large."),
     **describe_error(422, "The file does not match its format, or has no rows."),
 }
@@ -70,7 +70,7 @@ class EditIn(Wire):
     remove: _Numbers = Field(default_factory=list, max_length=100_000, description="Numbers of rows to remove.")
     add: list[dict[str, Any]] = Field(default_factory=list, max_length=10_000, description="Rows to append.")
     add_from: JobRowsIn | TraceRowsIn | None = Field(None, description="Rows of a job, or live traces, to append.")
-    create: bool = Field(False, description="Make the data set if it does not exist.")  # noqa: FBT003
+    create: bool = Field(False, description="Create the data set if it does not exist.")  # noqa: FBT003
     version: WholeNumber | None = Field(
         None, ge=1, description="Only if this is the newest version; otherwise 409 `in_use`."
     )
@@ -174,12 +174,14 @@ def _queries(shelf: DatasetService) -> APIRouter:
     async def search(
         name: str,
         workspace: WorkspaceOf,
-        text: Annotated[str, Query(max_length=200, description="Only rows with this text, in any case.")] = "",
+        text: Annotated[
+            str, Query(max_length=200, description="Only rows that contain this text, in upper or lower case.")
+        ] = "",
         where: Annotated[
             list[str] | None, Query(max_length=20, description="Conditions: city=Rome, answer~paris, score>=0.5.")
         ] = None,
         sort: Annotated[
-            str | None, Query(max_length=200, description="Column to sort by; `-` before it: descending.")
+            str | None, Query(max_length=200, description="Column to sort by; put `-` before it for descending order.")
         ] = None,
         first: Annotated[WholeNumber, Query(ge=0, description="Number of matching rows to skip.")] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
@@ -194,7 +196,9 @@ def _queries(shelf: DatasetService) -> APIRouter:
     async def changes(
         name: str,
         workspace: WorkspaceOf,
-        to: Annotated[str, Query(max_length=100, description="A later version, `qa@3`, or any other data set.")],
+        to: Annotated[
+            str, Query(max_length=100, description="A later version, such as `qa@3`, or any other data set.")
+        ],
         first: Annotated[WholeNumber, Query(ge=0, description="Number of changes to skip.")] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:

@@ -379,20 +379,20 @@ class _SheetReading:
         if value is None:
             self._note.once(
                 f"formula {self._column}",
-                f"cell {self._cell} has a formula whose value the file does not hold, and is read as empty; open the "
-                "workbook in Excel and save it, so that it holds the values",
+                f"cell {self._cell} has a formula whose value is not in the file, so it is read as empty; open the "
+                "workbook in Excel and save it, so that the values are stored",
             )
         elif value == 0 and self._book.is_uncalculated:
             self._note.once(
                 f"uncalculated {self._column}",
                 f"cell {self._cell} has a formula that the program that wrote the file may not have calculated: its "
-                "value there is 0; open the workbook in Excel and save it, so that it holds the values",
+                "value there is 0; open the workbook in Excel and save it, so that the values are stored",
             )
 
     def _shared(self, text: str) -> str:
         number = int(text) if text.isdecimal() and len(text) < len(str(UNPACKED_BYTES)) else len(self._strings)
         if number >= len(self._strings):
-            raise BadRow(f"cell {self._cell} refers to a text that the workbook does not hold")
+            raise BadRow(f"cell {self._cell} refers to a string that is not in the workbook")
         return self._strings[number]
 
     def _number(self, text: str) -> Any:

@@ -56,7 +56,7 @@ class SettingsIn(Wire):
     """Settings that say how the code is called."""
 
     config: Annotated[dict[str, Any], BeforeValidator(require_small)] = Field(
-        default_factory=dict, description="Arguments of a class, or its configuration."
+        default_factory=dict, description="Arguments of the evaluator's class, or its configuration."
     )
 
 
@@ -88,7 +88,8 @@ class EvaluatorIn(Wire):
     contract: Contract = Field(Contract.AUTO, description="How the code is called. auto: inferred from the code.")
     packages: AutoPinsIn = Field(
         default_factory=list,
-        description="Exact pins of pip or npm packages: numpy==2.1.0, lodash@4.17.21; or auto: those the code imports.",
+        description="Exact pins of pip or npm packages: numpy==2.1.0, lodash@4.17.21; or auto: the host finds those "
+        "that the code imports.",
     )
     threshold: float | None = Field(None, allow_inf_nan=False, description="A row passes if score >= threshold.")
     settings: SettingsIn = SettingsIn()
@@ -100,7 +101,7 @@ class EvaluatorIn(Wire):
     files: dict[str, str] = Field(
         default_factory=dict,
         max_length=_FILES,
-        description="Further files that the code imports or reads, by path: helpers/text.py. Part of the code.",
+        description="Further files that the code imports or reads, by path: helpers/text.py. They count as code.",
     )
     path: str | None = Field(
         None, description="Path of the code among its files: evals/score.py. Default: evaluator.py in their root."
@@ -108,12 +109,14 @@ class EvaluatorIn(Wire):
     data: dict[str, str] = Field(
         default_factory=dict,
         max_length=_DATA_FILES,
-        description="Files that the code reads, by path from its folder: digests that POST /v1/data returned.",
+        description="Data files that the code reads: the digest that POST /v1/data returned, by path from the code's "
+        "folder.",
     )
     models: list[GrantName] = Field(
         default_factory=list,
         max_length=32,
-        description="Registered models that the code may ask: judge-small, or gpt-4o=judge-small for its own name.",
+        description="Registered models that the code may ask: judge-small, or gpt-4o=judge-small if the code calls "
+        "it gpt-4o.",
     )
     budget: BudgetIn = Field(BudgetIn(), description="Limits for one row's use of these models.")
     network: list[GrantName] = Field(
@@ -184,11 +187,14 @@ class RowIn(Wire):
         None,
         description="Trace of the application: the documented shape, OTLP/JSON, a list of spans, or a stored trace.",
     )
-    variables: dict[str, Any] | None = Field(None, description="Arguments of main(), or more fields of an execution.")
+    variables: dict[str, Any] | None = Field(
+        None, description="Arguments of main(), or further fields that the evaluator's platform passes."
+    )
     criteria: Any = Field(None, description="Evaluation criteria of this test case, for dialects that have them.")
     messages: list[dict[str, Any]] | None = Field(
         None,
-        description="A conversation: role, content, tool_calls. Also `inputs.messages`; its last answer is `outputs`.",
+        description="A conversation of {role, content, tool_calls}. Also passed as `inputs.messages`; its last "
+        "answer is `outputs`.",
     )
 
     _encoded: EncodedRow | None = PrivateAttr(None)
@@ -284,13 +290,14 @@ def case_dicts(cases: list[CaseIn]) -> list[dict[str, Any]]:
     found = [one.to_case() for one in cases]
     if len(encode_json(found)) > MOST_BYTES:
         raise InvalidRequest(
-            f"the cases of an evaluator have at most {MOST_BYTES >> 20} MB; put more rows into a data set"
+            f"the cases of an evaluator may take at most {MOST_BYTES >> 20} MB; put further rows into a data set"
         )
     return found
 
 
 CasesIn: TypeAlias = Annotated[
-    list[CaseIn] | None, Field(max_length=MOST_CASES, description="Rows with the result that the evaluator must give.")
+    list[CaseIn] | None,
+    Field(max_length=MOST_CASES, description="Rows with the result that the evaluator must return for each."),
 ]
 
 

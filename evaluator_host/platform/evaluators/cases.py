@@ -52,7 +52,7 @@ def read_expect(given: Json) -> dict[str, Any]:
     else:
         found = given if isinstance(given, dict) else {}
     if not found or not found.keys() <= set(_NAMES):
-        raise ValueError(f"`expect` must be an object with some of {', '.join(_NAMES)}, or a text: {_HELP}")
+        raise ValueError(f"`expect` must be an object with some of {', '.join(_NAMES)}, or a string: {_HELP}")
     for name, value in found.items():
         if name in _NUMBERS and value is not None and not _is_number(value):
             raise ValueError(f"`expect.{name}` must be a number, not {str(value)[:40]!r}")
@@ -160,6 +160,6 @@ async def check_cases(
 def failing_request(failing: Sequence[CaseProblem]) -> InvalidRequest:
     """Return the error for an evaluator that is not stored because cases fail."""
     return InvalidRequest(
-        f"{len(failing)} of the evaluator's cases do not hold: {failing[0].case}: {failing[0].problem}",
+        f"{len(failing)} of the evaluator's cases failed: {failing[0].case}: {failing[0].problem}",
         problems=tuple(Problem(f"cases.{one.case}", one.problem, "change the code or the case") for one in failing),
     )

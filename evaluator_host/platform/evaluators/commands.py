@@ -30,7 +30,9 @@ _SamplingOption = Annotated[float | None, typer.Option(min=0, max=1, help="Fract
 _TagOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--tag", metavar="TAG", help="Tag to find the evaluator by. Repeatable; replaces the tags that it has."
+        "--tag",
+        metavar="TAG",
+        help="Tag by which people find the evaluator. Repeatable; replaces the tags that it has.",
     ),
 ]
 _ReferenceArgument = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="Default: the newest version.")]
@@ -66,10 +68,10 @@ def store(
     budget_tokens: options.TokensOption = None,
     budget_cost: options.CostOption = None,
     judge: Annotated[
-        bool, typer.Option("--judge", help="FILE is the form of a judge without code: JSON or YAML.")
+        bool, typer.Option("--judge", help="FILE is the form of a judge without code, in JSON or YAML.")
     ] = False,
     require_cases: Annotated[
-        bool, typer.Option("--require-cases", help="Store it only if the cases beside FILE (NAME.cases.jsonl) hold.")
+        bool, typer.Option("--require-cases", help="Store it only if the cases beside FILE (NAME.cases.jsonl) pass.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Store it even if it does not load.")] = False,
     fresh: Annotated[
@@ -115,7 +117,7 @@ def store(
 def judges(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Print the form of this judge.")] = None,
     *,
-    model: Annotated[str, typer.Option(help="The registered model that judges.")] = "judge",
+    model: Annotated[str, typer.Option(help="The registered model that the judge asks.")] = "judge",
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -266,7 +268,7 @@ def _say(made: EvaluatorReport, *, as_json: bool) -> None:
     if made.problem is not None:
         err.print(plain(f"it does not load: {made.problem.message}"))
     for one in made.failing_cases or ():
-        err.print(plain(f"the case {one.case} does not hold: {one.problem}"))
+        err.print(plain(f"the case {one.case} failed: {one.problem}"))
 
 
 def _trace_row(one: TraceReport) -> tuple[object, ...]:

@@ -47,7 +47,7 @@ class JudgeIn(_Part):
     model: str = Field(min_length=1, max_length=300, description="A registered model.")
     prompt: _Text = Field(description="Template: {{ inputs.question }}, {{ outputs }} and columns by name.")
     system: str | None = Field(
-        None, max_length=65_536, description="System message; the host adds the form that the answer must have."
+        None, max_length=65_536, description="System message; the host adds the form in which the model must answer."
     )
     name: str = Field("score", pattern=r"^[a-z0-9_]{1,60}$", description="Name of the score.")
     scale: ScaleIn | None = Field(None, description="Range of the score. Default without labels: 0 to 1.")

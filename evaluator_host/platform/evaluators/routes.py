@@ -35,7 +35,7 @@ TagsIn = Annotated[
 ]
 
 _Force = Annotated[bool, Query(description="Store it even if it does not load.")]
-_Require = Annotated[bool, Query(description="Store it only if all its cases hold.")]
+_Require = Annotated[bool, Query(description="Store it only if all its cases pass.")]
 
 
 class NewVersionIn(EvaluatorIn):
@@ -43,13 +43,15 @@ class NewVersionIn(EvaluatorIn):
 
     model_config = example(code=EXACT_MATCH, threshold=0.5)
 
-    description: str | None = Field(None, max_length=4000, description="Text for people. Default: unchanged.")
+    description: str | None = Field(None, max_length=4000, description="Description for people. Default: unchanged.")
     sampling: float | None = Field(
         None, ge=0, le=1, description="Fraction of live traces to score. Default: unchanged, 1 for a new evaluator."
     )
     tags: TagsIn = Field(None, description="Tags to find the evaluator by. Default: unchanged.")
     message: str = Field("", max_length=1000, description="Reason for this version, for people.")
-    cases: CasesIn = Field(None, description="Rows with the result that the evaluator must give. Default: unchanged.")
+    cases: CasesIn = Field(
+        None, description="Rows with the result that the evaluator must return for each. Default: unchanged."
+    )
 
     def more(self) -> dict[str, Any]:
         """Return further arguments for the evaluator registry: `about`, `message`, and `cases` if they were sent."""
@@ -70,7 +72,7 @@ class EvaluatorFactsIn(Wire):
 
     model_config = example(tags=["regression", "tone"])
 
-    description: str | None = Field(None, max_length=4000, description="Text for people. Default: unchanged.")
+    description: str | None = Field(None, max_length=4000, description="Description for people. Default: unchanged.")
     sampling: float | None = Field(
         None, ge=0, le=1, description="Fraction of live traces to score. Default: unchanged."
     )

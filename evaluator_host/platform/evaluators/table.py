@@ -151,7 +151,7 @@ class Evaluators(Repository):
         except IntegrityError as error:
             raise NameTaken(
                 f"there is an evaluator named {name}; make its next version (PUT, `evaluators update`), "
-                "or take another name"
+                "or choose another name"
             ) from error
         return await self.get_version(workspace_id, name, 1)
 
@@ -218,7 +218,7 @@ class Evaluators(Repository):
         """Return the error for an evaluator, or a version, that does not exist."""
         if "\n" in name or "(" in name:
             return InvalidRequest(
-                "the evaluator is a text, which would be the name of a stored one, but the text is code",
+                "the evaluator is a string, which is read as the name of a stored evaluator, but this string is code",
                 problems=(Problem("evaluator", "is code", 'put the code into an object: {"code": "…"}'),),
             )
         names = select(EvaluatorTable.name).where(EvaluatorTable.workspace_id == workspace_id)

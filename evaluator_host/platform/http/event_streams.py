@@ -49,8 +49,8 @@ class EventStreams:
         """
         if self._open[key_id] >= self._most:
             raise Busy(
-                f"this key has {self._most} event streams open, as many as it may have "
-                "(EVALUATOR_HOST_EVENT_STREAMS); close one, or poll the state instead",
+                f"this key has {self._most} event streams open, which is the maximum (EVALUATOR_HOST_EVENT_STREAMS); "
+                "close one, or poll the state instead",
                 retry_after_s=2,
             )
 

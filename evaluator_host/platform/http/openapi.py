@@ -58,7 +58,7 @@ _SCHEMA: Final = re.compile(r'"#/components/schemas/([^"]+)"')
 _KEYS: Final = {
     "type": "http",
     "scheme": "bearer",
-    "description": "A key of `evaluator-host keys create`. A host without keys needs none.",
+    "description": "A key that `evaluator-host keys create` made. A host without keys needs none.",
 }
 
 

@@ -124,7 +124,7 @@ def create(
     ] = False,
     sample: Annotated[int, typer.Option(min=1, max=100, help="Rows to score for --dry-run.")] = 3,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Show the progress until the job ends, then its figures.")
+        bool, typer.Option("--wait", help="Show the progress until the job ends, then its results.")
     ] = False,
     client: ClientOption,
     as_json: options.JsonOption = False,
@@ -241,7 +241,7 @@ def rename(
 
 @app.command()
 def watch(job: _JobArgument, *, client: ClientOption, as_json: options.JsonOption = False) -> None:
-    """Show the progress of a job until it ends, then its figures. Exit codes as for `create --wait`."""
+    """Show the progress of a job until it ends, then its results. Exit codes as for `create --wait`."""
     _follow(client, named_job(client, job), as_json=as_json)
 
 
@@ -253,7 +253,7 @@ def results(
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show the figures of a job, for each evaluator and metric."""
+    """Show the results of a job, for each evaluator and metric."""
     of = named_job(client, job).id
     if by is None:
         print_found(client.jobs.results(of), figures_table, as_json=as_json)
@@ -272,7 +272,7 @@ def rows(
     ] = None,
     min_score: Annotated[float | None, typer.Option(help="Only rows with at least this score.")] = None,
     max_score: Annotated[float | None, typer.Option(help="Only rows with at most this score.")] = None,
-    text: Annotated[str | None, typer.Option(help="Only rows with this text in a value.")] = None,
+    text: Annotated[str | None, typer.Option(help="Only rows in which a value contains this text.")] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(metavar="CONDITION", help="A condition: city=Rome, answer~paris, score>=0.5. Repeatable."),
@@ -335,13 +335,13 @@ def failures(
 def agreement(
     job: _JobArgument,
     *,
-    label: Annotated[str | None, typer.Option(help="Column of the data set with the labels of people.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the data set with the labels that people gave.")] = None,
     queue: Annotated[str | None, typer.Option(help="Label queue. Default: all queues that apply to the job.")] = None,
     evaluator: _EvaluatorOption = None,
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Compare each evaluator with labels of people: accuracy, Cohen's kappa, confusion matrix, 95 % intervals."""
+    """Compare each evaluator with the labels that people gave: accuracy, kappa, confusion matrix, 95 % intervals."""
     found = client.jobs.agreement(named_job(client, job).id, label=label, queue=queue, evaluator=evaluator)
     print_found(found, agreement_tables, as_json=as_json)
 
@@ -355,7 +355,7 @@ def download(
     *,
     evaluator: _EvaluatorOption = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with FILE.part, which an interrupted download has left.")
+        bool, typer.Option("--resume", help="Continue FILE.part, which an interrupted download has left.")
     ] = False,
     client: ClientOption,
 ) -> None:
@@ -372,11 +372,14 @@ def download(
 @app.command()
 def compare(
     job: Annotated[str, typer.Argument(metavar="JOB", help="The earlier job, such as `last-1`.")],
-    other: Annotated[str, typer.Argument(metavar="OTHER", help="The later one, or `last`.")],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The later job, or `last`.")],
     *,
     evaluator: _EvaluatorOption = None,
     by_place: Annotated[
-        bool, typer.Option("--by-place", help="Without an evaluator in common, compare evaluators at the same place.")
+        bool,
+        typer.Option(
+            "--by-place", help="If the jobs have no evaluator in common, compare evaluators at the same place."
+        ),
     ] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Print how outputs and reasons of these rows differ.")] = False,
     client: ClientOption,

@@ -62,7 +62,7 @@ class RowFailures:
         failed = max(self._unanswered, failed)
         if self._most is None or failed <= self._most:
             return
-        allowed = f"{_rows(failed)} failed, and the job allows at most {self._most}"
+        allowed = f"{_rows(failed)} failed, but the job allows at most {self._most}"
         if self._first is None:
             raise TooManyFailures(allowed)
         row, message = self._first

@@ -62,7 +62,8 @@ class EvalSetIn(Wire):
 
     eval_set: dict[str, Any] = Field(description="The eval set, as its platform documents it or its tools write it.")
     executions: list[dict[str, Any]] | None = Field(
-        None, description='Per test case {"id", "output", "spans", "error"}; without them a target makes the outputs.'
+        None,
+        description='Per test case {"id", "output", "spans", "error"}; without executions, a target makes the outputs.',
     )
 
 
@@ -267,11 +268,13 @@ def scores_api(service: JobService) -> APIRouter:
     @router.get(
         "/datasets/{name}/scores",
         response_model=ScoreHistory,
-        responses=describe_error(404, "There is no such data set, nor a job over one of that name."),
+        responses=describe_error(404, "There is no data set of that name, and no job has used one."),
         tags=["datasets"],
     )
     async def history(
-        name: str, workspace: WorkspaceOf, limit: Annotated[int, Query(ge=1, le=200, description="Jobs, at most.")] = 20
+        name: str,
+        workspace: WorkspaceOf,
+        limit: Annotated[int, Query(ge=1, le=200, description="Maximum number of jobs.")] = 20,
     ) -> Response:
         """Show the scores of each stored evaluator in the newest completed jobs over a data set."""
         return json_response(await service.history_of(workspace, name, limit=limit))

@@ -236,7 +236,7 @@ class JobRun:
                 retries.add_done(scored)
         if unscored:
             raise HostBusy(
-                f"the sandboxes of {unscored} rows were lost, or got no processor time; the job tries them again"
+                f"the sandboxes of {unscored} rows were lost, or got no processor time; the job tries these rows again"
             )
 
     async def _score_together(self, kept: JobEvaluator, evaluator: Evaluator, _: Retries) -> None:

@@ -19,7 +19,7 @@ _RowArgument = Annotated[int, typer.Argument(metavar="ROW", min=0, help="Number 
 _ByOption = Annotated[
     str | None, typer.Option("--by", envvar="EVALUATOR_HOST_PERSON", help="Person who labels, on a host without keys.")
 ]
-_NoteOption = Annotated[str, typer.Option(help="Text for people.")]
+_NoteOption = Annotated[str, typer.Option(help="Description for people.")]
 _YES: Final = ("yes", "y", "true", "passed")
 _NO: Final = ("no", "n", "false", "failed")
 
@@ -78,7 +78,7 @@ def rows(
     name: _NameArgument,
     *,
     state: Annotated[str | None, typer.Option(help="waiting, labelled or skipped.")] = None,
-    after: Annotated[int, typer.Option(help="Begin after the row of this number.")] = -1,
+    after: Annotated[int, typer.Option(help="Begin after the row with this number.")] = -1,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of rows.")] = 100,
     client: ClientOption,
     as_json: JsonOption = False,

@@ -38,7 +38,7 @@ class LabelIn(PersonIn):
         None, description="A label of the queue's kind; null removes the label."
     )
     skip: bool = Field(default=False, description="Leave the row out.")
-    note: str = Field("", max_length=10_000, description="Text for people.")
+    note: str = Field("", max_length=10_000, description="Description for people.")
 
 
 class LabelQueueIn(Wire):

@@ -134,7 +134,9 @@ class Labels(Repository):
                 await connection.execute(insert(LabelQueueTable).values(**row_values(made)))
                 await insert_many(connection, LabelTable, waiting, queue_id=made.id)
         except IntegrityError as error:
-            raise NameTaken(f"there is a label queue {name} already; delete it first, or take another name") from error
+            raise NameTaken(
+                f"there is a label queue {name} already; delete it first, or choose another name"
+            ) from error
         return made
 
     async def list_queues(self, workspace_id: str, dataset_id: str | None = None) -> list[StoredQueue]:

@@ -110,9 +110,9 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
     if not whole:
         raise refused("it must be an http:// or https:// address", example)
     if "@" in parts.netloc:
-        raise refused("it may not hold a user or password", example)
+        raise refused("it must not contain a user or a password", example)
     if path_only and (parts.query or parts.fragment or "?" in base_url or "#" in base_url):
-        raise refused("it may not have a query or a fragment", example)
+        raise refused("it must not have a query or a fragment", example)
     if path_only and parts.path.rstrip("/").endswith("/chat/completions"):
         raise refused("leave out /chat/completions, which the host adds", example)
     if not base_url.isascii() or not base_url.isprintable() or " " in base_url or "\\" in base_url:

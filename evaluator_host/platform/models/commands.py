@@ -25,7 +25,7 @@ from evaluator_host.types.models import DayUsage, RegisteredModel
 
 app = typer.Typer(name="models", no_args_is_help=True)
 
-_NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the model, as evaluators are granted it.")]
+_NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name by which evaluators are granted the model.")]
 
 _Url = typer.Option("--model-url", help="Base URL of its API: https://api.openai.com/v1")
 _Kind = Annotated[ModelKind | None, typer.Option(help="Kind of API: openai (default) also for compatible ones.")]
@@ -83,7 +83,7 @@ def update(
     allow_host: _AllowHost = False,
     unset: Annotated[
         list[str] | None,
-        typer.Option(metavar="FIELD", help="Field that gets its default back: secret, input-price, … Repeatable."),
+        typer.Option(metavar="FIELD", help="Field to reset to its default: secret, input-price, … Repeatable."),
     ] = None,
     client: ClientOption,
     as_json: JsonOption = False,
@@ -186,7 +186,7 @@ def import_answers(
         with reading(file), file.open("rb") as lines:
             kept = client.models.import_answers(decode_json(line) for line in lines if line.strip())
     except InvalidJson as error:
-        raise InvalidRequest(f"{file} has a line that is {error}; import what export printed") from error
+        raise InvalidRequest(f"{file} has a line that is {error}; import a file that `models export` wrote") from error
     if as_json:
         print_json(kept)
     else:

@@ -85,7 +85,7 @@ class Judges:
                 raise InvalidRequest.of("evaluator.secrets", f"code may not see the secret {secret!r}", hint)
             found[variable] = str(await self._key(secret, workspace))
             if len(found[variable]) < SHORTEST:
-                hint = f"set one of at least {SHORTEST} characters"
+                hint = f"set a secret of at least {SHORTEST} characters"
                 raise InvalidRequest.of("evaluator.secrets", f"the secret {secret!r} is too short to be masked", hint)
         return found
 
@@ -149,7 +149,7 @@ class Judges:
             return None
         name = secret.rpartition("/")[2]
         if self._store is None:
-            raise NotFound(f"{name} is a secret, and only a running host keeps secrets; name one with --url")
+            raise NotFound(f"{name} is a secret, and only a running host keeps secrets; give its URL with --url")
         return await self._store.secrets.reveal(workspace, name)
 
 
@@ -166,9 +166,9 @@ def _for_judge(model: GrantedModel, ask: Ask) -> GrantedModel:
     """Return an operator's model for a judge, with at most the time limit and the retries that the operator set."""
     known = model.registered
     if known.kind is not ModelKind.OPENAI:
-        hint = "choose a model with the API of openai, or write code that asks this one by its `models`"
+        hint = "choose a model with an API of kind openai, or write code that asks this model through `models`"
         raise InvalidRequest.of(
-            "model", f"{known.name} has the API of {known.kind}, and a judge of this kind needs that of openai", hint
+            "model", f"{known.name} has an API of kind {known.kind}, but a judge needs one of kind openai", hint
         )
     timeout_s, retries = min(known.timeout_s, ask.timeout_s), min(known.retries, ask.retries)
     return replace(model, registered=replace(known, url=_base_url(known.url), timeout_s=timeout_s, retries=retries))

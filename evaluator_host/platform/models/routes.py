@@ -91,7 +91,7 @@ class ModelIn(ModelChangeIn):
         output_price=0.6,
     )
 
-    name: str = Field(min_length=1, max_length=63, description="Letters, digits, dots, dashes and underscores.")
+    name: str = Field(min_length=1, max_length=63, description="Use letters, digits, dots, dashes and underscores.")
     url: str = Field(min_length=1, max_length=2000, description="Base URL of the API: https://api.openai.com/v1")
     key: SecretStr | None = Field(
         None, description="API key, in place of `secret`; stored as a secret of the model's name. No route returns it."

@@ -29,7 +29,9 @@ _DigestArgument = Annotated[str, typer.Argument(metavar="DIGEST", help="The set'
 def build(
     pins: Annotated[list[str], typer.Argument(metavar="PIN...", help="numpy==2.1.0, lodash@4.17.21")],
     *,
-    language: Annotated[Language, typer.Option(help="python: pip packages; else npm packages.")] = Language.PYTHON,
+    language: Annotated[
+        Language, typer.Option(help="python for pip packages, otherwise npm packages.")
+    ] = Language.PYTHON,
     python: Annotated[str | None, typer.Option(help="Minor version of Python: 3.13.")] = None,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
@@ -49,7 +51,9 @@ def build(
 def versions(
     name: Annotated[str, typer.Argument(metavar="NAME", help="numpy, lodash, @types/node", show_default=False)],
     *,
-    language: Annotated[Language, typer.Option(help="python: pip packages; else npm packages.")] = Language.PYTHON,
+    language: Annotated[
+        Language, typer.Option(help="python for pip packages, otherwise npm packages.")
+    ] = Language.PYTHON,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of versions.")] = 20,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
@@ -138,7 +142,10 @@ def delete(
 def push(
     digest: _DigestArgument,
     reference: Annotated[
-        str, typer.Argument(metavar="IMAGE", help="Where to: registry.example:5000/team/scoring:1", show_default=False)
+        str,
+        typer.Argument(
+            metavar="IMAGE", help="Image to push to: registry.example:5000/team/scoring:1", show_default=False
+        ),
     ],
     *,
     sandbox: options.SandboxOption = None,
@@ -160,7 +167,7 @@ def push(
 def pull(
     reference: Annotated[
         str,
-        typer.Argument(metavar="IMAGE", help="The name that `packages push` printed, or a tag.", show_default=False),
+        typer.Argument(metavar="IMAGE", help="Image name that `packages push` printed, or a tag.", show_default=False),
     ],
     *,
     digest: Annotated[str | None, typer.Option(help="Digest that the set must have.", show_default="any set")] = None,

@@ -32,7 +32,7 @@ _Cron: TypeAlias = Annotated[
 ]
 _Zone: TypeAlias = Annotated[str, Field(max_length=100, description="Time zone of cron: Europe/Berlin.")]
 _Name: TypeAlias = Annotated[
-    str, Field(min_length=1, max_length=63, description="Letters, digits, dots, dashes and underscores.")
+    str, Field(min_length=1, max_length=63, description="Use letters, digits, dots, dashes and underscores.")
 ]
 
 
@@ -50,7 +50,8 @@ class ScheduleIn(Wire):
     cron: _Cron
     timezone: _Zone = "UTC"
     job: JobIn = Field(
-        description="The job, as in `POST /v1/jobs`; a stored evaluator without a version is the newest one each time."
+        description="The job, as in `POST /v1/jobs`; for a stored evaluator without a version, each run takes the "
+        "newest version."
     )
 
 

@@ -112,7 +112,7 @@ class Keys(Repository):
                 )
         except IntegrityError as error:
             raise NameTaken(
-                f"workspace {workspace} has a key named {name}; take another name, or revoke that one first"
+                f"workspace {workspace} has a key named {name}; choose another name, or revoke that key first"
             ) from error
         return ApiKey(token.id, name, owner.name, now, expires_at, None, None), token.text
 

@@ -60,7 +60,9 @@ class Objects(Repository):
         try:
             await self._database.change_rows(insert(EntityTable).values(**values))
         except IntegrityError as error:
-            raise NameTaken(f"there is a {_noun(kind)} named {name}; remove it first, or take another name") from error
+            raise NameTaken(
+                f"there is a {_noun(kind)} named {name}; remove it first, or choose another name"
+            ) from error
         return made
 
     async def list_objects(self, kind: str, workspace_id: str | None = None) -> list[StoredObject]:

@@ -70,8 +70,8 @@ def require_name(name: str, what: str) -> None:
         article = "an" if what[0] in "aeiou" else "a"
         near = _near_name(name)
         raise InvalidRequest(
-            f"{name[:80]!r} is not a name for {article} {what}: take letters, digits, dots, dashes and underscores, at "
-            f"most 63, a letter or digit first{f', such as {near}' if near else ''}"
+            f"{name[:80]!r} is not a name for {article} {what}: use at most 63 letters, digits, dots, dashes and "
+            f"underscores, and begin with a letter or digit{f', such as {near}' if near else ''}"
         )
 
 

@@ -32,7 +32,10 @@ IntegersOption = Annotated[
     typer.Option(help="JavaScript, TypeScript: how integers beyond 2^53 arrive; as numbers they are rounded."),
 ]
 ConfigOption = Annotated[
-    str | None, typer.Option(help="Arguments of a class, or its configuration: a JSON object, or a file with one.")
+    str | None,
+    typer.Option(
+        help="Arguments of the evaluator's class, or its configuration: a JSON object, or a file that contains one."
+    ),
 ]
 PackageOption = Annotated[
     list[str] | None,
@@ -40,7 +43,8 @@ PackageOption = Annotated[
         "--package",
         "--packages",
         metavar="PIN",
-        help="An exact pin: numpy==2.1.0, lodash@4.17.21; or auto: those the code imports. Repeatable.",
+        help="An exact pin: numpy==2.1.0, lodash@4.17.21; or auto: the host finds those that the code "
+        "imports. Repeatable.",
     ),
 ]
 FileOption = Annotated[
@@ -71,7 +75,7 @@ ModelOption = Annotated[
 ]
 FormatOption = Annotated[
     Format | None,
-    typer.Option("--format", help="Format of the data. Default: by the file's suffix.", show_default=False),
+    typer.Option("--format", help="Format of the data. Default: taken from the file's suffix.", show_default=False),
 ]
 NetworkOption = Annotated[
     list[str] | None,

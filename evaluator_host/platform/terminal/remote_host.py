@@ -34,7 +34,7 @@ ClientOption = Annotated[
     typer.Option(
         "--url",
         envvar="EVALUATOR_HOST_URL",
-        help="URL of the host. EVALUATOR_HOST_KEY is sent as its key.",
+        help="URL of the host. The key is taken from EVALUATOR_HOST_KEY.",
         metavar="URL",
         parser=str,
         callback=_opened,

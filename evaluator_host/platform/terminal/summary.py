@@ -116,8 +116,12 @@ class Summary:
             return 3
         under = fail_under is not None and (self.mean is None or exceeds(fail_under, self.mean))
         if under:
-            mean = "there is no mean score, which" if self.mean is None else f"the mean score {self.mean:.4g}"
-            err.print(f"{mean} is under --fail-under {fail_under:g}")
+            mean = (
+                "there is no mean score to compare with"
+                if self.mean is None
+                else (f"the mean score {self.mean:.4g} is under")
+            )
+            err.print(f"{mean} --fail-under {fail_under:g}")
         elif self.errors:
             err.print(f"{counted(self.statuses[Status.FAILED], 'row')} failed, so the exit code is 1")
         return 1 if under or self.errors or self.doubt else 0

@@ -21,7 +21,10 @@ _WORDS: Final = (
     (r"in `files`(?: \(texts\) or `data`)?|in `data`", "with --file"),
     (r"`format`", "--format"),
     (r"^mapping\.", "--map "),
-    (r'"mapping": \{"outputs": "([^"]+)"\}; "none" in its place', r"--map outputs=\1; --map outputs=none"),
+    (
+        r'map a column, "mapping": \{"outputs": "([^"]+)"\}, or write "none" in its place',
+        r"add --map outputs=\1, or --map outputs=none",
+    ),
     (r"\bwith force\b", "with --force"),
 )
 _READ: Final = tuple((re.compile(api), option) for api, option in _WORDS)

@@ -76,7 +76,7 @@ def read_request(
         groups[trace_id].append(encode_json(group))
         left -= len(groups[trace_id][-1])
         if left < 0:
-            raise TooLarge("the request's resources are too large to be repeated for each of its traces")
+            raise TooLarge("the resources of the request are too large to store them with each of its traces")
         spans[trace_id] += len(found)
         if any(identifier(first_of(span, "parentSpanId", "parent_span_id")) is None for span in found):
             rooted.add(trace_id)
@@ -119,7 +119,8 @@ def _inflated(body: bytes, encoding: str, ceiling: int) -> bytes:
                 inflated, rest = reader.decompress(body, ceiling + 1), reader.unconsumed_tail
             except zlib.error as error:
                 raise InvalidRequest(
-                    f"the body is not {encoding}, as Content-Encoding says; send it so, or without this header"
+                    f"the body is not {encoding}, although Content-Encoding says so; encode it, or leave out this "
+                    "header"
                 ) from error
         case other:
             raise InvalidRequest(f"Content-Encoding {other[:40]!r} is not accepted; send gzip, deflate or identity")

@@ -74,7 +74,7 @@ class WireCalls:
         group = tenant.partition("/")[0]
         name = tenants.get(tenant) or tenants.get(f"{group}/{_ANY}") or tenants.get(_ANY)
         if name is None:
-            raise Refused(f"no workspace belongs to {tenant[:200]!r}; the operator names them in `tenants`")
+            raise Refused(f"the tenant {tenant[:200]!r} has no workspace; the operator can add it to `tenants`")
         set_caller(request.scope, replace(caller_of(request.scope), workspace=await self.workspace_id(name)))
 
     async def evaluate(

@@ -40,7 +40,7 @@ def check(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the wire; `wires list` shows them.")],
     *,
     url: Annotated[
-        str, typer.Option(help="Address of the host, or of the wire on it. EVALUATOR_HOST_KEY is sent as its key.")
+        str, typer.Option(help="Address of the host, or of the wire on it. The key is taken from EVALUATOR_HOST_KEY.")
     ] = "http://127.0.0.1:8710",
     as_json: options.JsonOption = False,
 ) -> None:

@@ -25,7 +25,10 @@ async def forward(calls: WireCalls, request: Request) -> Response:
     """
     below = wire_request(request.scope).below
     if calls.options.upstream is None:
-        raise NotFound(f"{below[:200]} is not served here, and it cannot be passed on, because no `upstream` is set")
+        raise NotFound(
+            f"{below[:200]} is not a path of this host, and the request cannot be forwarded, because no "
+            "`upstream` is set"
+        )
     body = await request.body()
     wire_request(request.scope).require_signature(body)
     headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
@@ -47,5 +50,5 @@ async def _bounded(answer: httpx.Response) -> Response:
     async for part in answer.aiter_bytes():
         content += part
         if len(content) > _ANSWER_BYTES:
-            raise TooLarge(f"the server at `upstream` answers with over {_ANSWER_BYTES >> 20} MB")
+            raise TooLarge(f"the server at `upstream` sent an answer of over {_ANSWER_BYTES >> 20} MB")
     return Response(bytes(content), answer.status_code, media_type=answer.headers.get("content-type"))

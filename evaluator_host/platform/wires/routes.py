@@ -51,7 +51,7 @@ def wire_findings(settings: Settings) -> list[Finding]:
     for wire, options in wires:
         packages = ", ".join(pin for pins in options.packages.values() for pin in pins) or "no packages"
         proof = "its secret or a key" if options.secret is not None else "a key, if this host has keys"
-        detail = f"at {wire.path}, called with {proof}; at most {wire.limit_s(options):g} s a row; {packages}"
+        detail = f"at {wire.path}, called with {proof}; at most {wire.limit_s(options):g} s per row; {packages}"
         found.append(Finding(f"wire {wire.name}", ok=True, detail=detail))
     return found
 

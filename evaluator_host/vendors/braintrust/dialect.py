@@ -23,7 +23,9 @@ from evaluator_host.engine.contracts.native import (
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
 from evaluator_host.types.outcome import EvaluationError, Kind, Note, Returned
 
-_HINT: Final = "return a number from 0 to 1, a bool, None, an object with `score`, or a list of such objects with names"
+_HINT: Final = (
+    "return a number from 0 to 1, a bool, None, an object with `score`, or a list of objects with `name` and `score`"
+)
 _TRUTH: Final = frozenset({"expected"})
 _OTHERS: Final = frozenset({"trace", "id", "tags"})
 _SKIPPED: Final = Note("skipped", "the scorer returned no score, so it does not apply to this row")

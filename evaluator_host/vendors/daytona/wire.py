@@ -85,7 +85,7 @@ class _Verbs:
         record = await self._records.lease(self._workspace(request), request.path_params["id"])
         code = body.get("code")
         if not isinstance(code, str):
-            raise InvalidRequest("code is missing, or is not a text")
+            raise InvalidRequest("code is missing, or is not a string")
         language = _language(body.get("language") or record.labels.get(LANGUAGE) or "python")
         runner, timeout_s = language.runner, body.get("timeout")
         timeout_s = float(timeout_s) if isinstance(timeout_s, int | float) and timeout_s > 0 else _TIMEOUT_S
@@ -110,7 +110,7 @@ class _Verbs:
         argv, envs = body.get("argv") or [], body.get("envs") or {}
         texts = isinstance(argv, list) and isinstance(envs, dict)
         if not texts or not all(isinstance(one, str) for one in (*argv, *envs.values())):
-            raise InvalidRequest("argv must be a list of texts, and envs an object with texts as values")
+            raise InvalidRequest("argv must be a list of strings, and envs an object whose values are strings")
         return Script(
             code,
             language=language,

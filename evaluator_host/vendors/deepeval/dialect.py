@@ -111,7 +111,7 @@ def interpret(
     if found.get("skipped") is True:
         return Scored(None, None, {}, skipped=True, native=native)
     passed = success if isinstance(success, bool) and number is not None else None
-    note = Note("no_score", "the metric did not set `self.score`; the value that `measure` returns does not count")
+    note = Note("no_score", "the metric did not set `self.score`; DeepEval ignores the value that `measure` returns")
     named = NamedScore(str(metric.get("name")), number, reason if isinstance(reason, str) else None, passed)
     read = scored([named], native, notes=(note,) if number is None else ())
     return replace(read, passed=passed) if isinstance(read, Scored) else read

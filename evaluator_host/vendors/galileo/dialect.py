@@ -23,8 +23,8 @@ from evaluator_host.engine.contracts.native import (
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
 from evaluator_host.types.outcome import EvaluationError, Note, Returned
 
-_STORED: Final = Note("no_score", "Galileo stores this value; it is not a number, bool or text, so score is null")
-_HINT: Final = "return a number, a bool, a text, or a pair of one of these and a dict"
+_STORED: Final = Note("no_score", "Galileo stores this value; it is not a number, bool or string, so score is null")
+_HINT: Final = "return a number, a bool, a string, or a pair of one of these and a dict"
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:

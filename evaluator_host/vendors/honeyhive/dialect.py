@@ -43,7 +43,7 @@ def interpret(
         native["score"] = value
     elif value is not None or returned.unsupported is not None:
         dropped.append("the returned value")
-    notes = [Note("dropped", f"HoneyHive drops {one}, which is not a number, bool or text") for one in dropped[:10]]
+    notes = [Note("dropped", f"HoneyHive drops {one}, which is not a number, bool or string") for one in dropped[:10]]
     if native["score"] is None and not notes:
         notes.append(Note("no_score", "the evaluator returned no score; HoneyHive stores none"))
     extras = [NamedScore(key, one) for key, one in native["extras"].items() if not isinstance(one, str)]

@@ -51,7 +51,7 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
         definition = body.get("definition")
         code = definition.get("function_code") if isinstance(definition, dict) else None
         if not isinstance(code, str):
-            raise InvalidRequest("definition.function_code is missing, or is not a text")
+            raise InvalidRequest("definition.function_code is missing, or is not a string")
         evaluator = Evaluator(code + _CALLER, contract=Contract.EVALUATE, settings=EvaluatorSettings(entry=_ENTRY))
         return json_response(_told(await calls.evaluate(request, evaluator, Row(outputs=body.get("input")))))
 

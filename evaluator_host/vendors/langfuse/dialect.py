@@ -85,10 +85,10 @@ def _score(raw: Json, path: str) -> dict[str, Json]:
     if not isinstance(raw, dict):
         raise _Refused(f"{path} is {shown(raw)}, not an object")
     if not isinstance(raw.get("name"), str) or not raw["name"]:
-        raise _Refused(f"{path}.name is {shown(raw.get('name'))}, not a text")
+        raise _Refused(f"{path}.name is {shown(raw.get('name'))}, not a string")
     for name in _TEXTS:
         if not isinstance(raw.get(name), str | None):
-            raise _Refused(f"{path}.{name} is {shown(raw[name])}, not a text")
+            raise _Refused(f"{path}.{name} is {shown(raw[name])}, not a string")
     kind, value = raw.get("dataType"), raw.get("value")
     if not isinstance(kind, str | None) or kind not in _VALUES:
         raise _Refused(f"{path}.dataType is {shown(kind)}; it must be one of {', '.join(filter(None, _VALUES))}")

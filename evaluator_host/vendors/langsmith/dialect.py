@@ -31,7 +31,7 @@ _REFERENCES: Final = ("reference_outputs", "referenceOutputs")
 _ARGUMENTS: Final = frozenset(("inputs", "outputs", "attachments", *_REFERENCES))
 _PAGES: Final = ("perform_eval", "performEval")
 _BESIDE: Final = ("comment", "reasoning", "reason", "explanation")
-_HINT: Final = "return a number, a bool, a text, or an object with `score`, `value` or `comment`"
+_HINT: Final = "return a number, a bool, a string, or an object with `score`, `value` or `comment`"
 
 
 class _Refused(Exception):
@@ -173,7 +173,7 @@ def _by_name(value: dict[str, Json]) -> list[dict[str, Json]]:
         elif isinstance(one, str) and key not in _BESIDE:
             found.append(_stored({"key": key, "value": one}))
     if not found:
-        raise _Refused(f"{shown(value)} has no key with a number, bool or text; a feedback needs one")
+        raise _Refused(f"{shown(value)} has no key with a number, bool or string; a feedback needs one")
     return found
 
 
@@ -183,7 +183,7 @@ def _feedback(value: Json, name: str | None, language: Language) -> dict[str, Js
         raise _Refused(f"LangSmith does not take {shown(value)} as a result")
     key = value.get("key") or name
     if not isinstance(key, str):
-        raise _Refused(f"{shown(value)} has no `key`, which every result needs if there are several")
+        raise _Refused(f"{shown(value)} has no `key`, which every result needs when there are several")
     if language is Language.PYTHON:
         unknown = [one for one in value if one not in _FIELDS and one not in _MORE]
         if all(one not in value for one in _FIELDS[1:]):
@@ -193,7 +193,7 @@ def _feedback(value: Json, name: str | None, language: Language) -> dict[str, Js
     if not isinstance(value.get("score"), bool | int | float | None):
         raise _Refused(f"the score {shown(value['score'])} is neither a number nor a bool")
     if not isinstance(value.get("comment"), str | None):
-        raise _Refused(f"the comment {shown(value['comment'])} is not text")
+        raise _Refused(f"the comment {shown(value['comment'])} is not a string")
     return _stored({**value, "key": key})
 
 

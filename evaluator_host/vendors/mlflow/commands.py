@@ -35,7 +35,9 @@ def score(
         typer.Option(metavar="NAME|FILE", help="Registered scorer to run, or a file with one. Repeatable."),
     ] = None,
     package: options.PackageOption = None,
-    limit: Annotated[int, typer.Option(min=1, max=100_000, help="Score only this many traces, the newest.")] = 1000,
+    limit: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Score only this many traces, beginning with the newest.")
+    ] = 1000,
     again: Annotated[bool, typer.Option("--again", help="Also score traces that have the scorer's feedback.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write no feedback.")] = False,
     token: Annotated[

@@ -57,7 +57,7 @@ def interpret(
         )
     usable = [one for one in native if isinstance(one.get("value"), bool | int | float | str)]
     if not usable:
-        unusable = "no feedback has a number, bool or text as its value"
+        unusable = "no feedback has a number, bool or string as its value"
         why = next((str(one["error"]) for one in native if one.get("error")), unusable)
         return Scored(None, None, {}, native=tuple(native), error=invalid(why[:200]))
     read = scored(map(_named, usable), native)

@@ -107,8 +107,8 @@ class Models:
         if configured is not None:
             if configured.kind is not ModelKind.OPENAI:
                 raise InvalidRequest(
-                    f"{namespace}/{name} has the API of {configured.kind}; these jobs can call only models with the "
-                    "API of openai"
+                    f"{namespace}/{name} has an API of kind {configured.kind}, but these jobs can call only models "
+                    "with an API of kind openai"
                 )
             return ModelPlace(configured.base_url, configured.model or name, configured.secret)
         kept = await _find(self._entities, workspace_id, namespace, name)

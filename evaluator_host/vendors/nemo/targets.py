@@ -150,7 +150,9 @@ def _prompt(template: str | dict[str, Any] | None) -> tuple[str | None, tuple[di
     if isinstance(template, str):
         return template, (), {}
     if template is None or not isinstance(template.get("messages"), list) or not template["messages"]:
-        hint = 'write a text, "{{item.question}}", or {"messages": [{"role": "user", "content": "{{item.question}}"}]}'
+        hint = (
+            'write a string, "{{item.question}}", or {"messages": [{"role": "user", "content": "{{item.question}}"}]}'
+        )
         raise _refused("prompt_template", "there is no prompt for the model", hint)
     messages = tuple(template["messages"])
     if not all(isinstance(one, dict) for one in messages):

@@ -95,7 +95,7 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
         body = await calls.read(request)
         grader = _grader(body.get("grader"), "grader")
         if not isinstance(body.get("model_sample"), str):
-            raise _invalid("model_sample", "is missing, or is not a text")
+            raise _invalid("model_sample", "is missing, or is not a string")
         item = body.get("item") or {}
         if not isinstance(item, dict):
             raise _invalid("item", "is not an object")
@@ -127,11 +127,11 @@ def _grader(given: Any, path: str, *, inner: bool = False) -> dict[str, Any]:
         why = _NEEDS_MORE.get(str(kind), "the type must be one of " + ", ".join(_FIELDS))
         raise _invalid(f"{path}.type", f"graders of type {str(kind)[:40]!r} do not run here: {why}")
     if not isinstance(given.get("name"), str):
-        raise _invalid(f"{path}.name", "is missing, or is not a text")
+        raise _invalid(f"{path}.name", "is missing, or is not a string")
     for name, wanted in _FIELDS[kind].items():
         value = given.get(name)
         if wanted is str and not isinstance(value, str):
-            raise _invalid(f"{path}.{name}", "is missing, or is not a text")
+            raise _invalid(f"{path}.{name}", "is missing, or is not a string")
         if isinstance(wanted, tuple) and value not in wanted:
             why = _NEEDS_MORE.get(str(value), "it must be one of " + ", ".join(wanted))
             raise _invalid(f"{path}.{name}", f"{str(value)[:40]!r} does not run here: {why}")

@@ -35,7 +35,7 @@ def interpret(
     if isinstance(value, EvaluationError):
         return value
     if "returned" in value:
-        hint = "return an EvaluationResult, a number, a bool or a text"
+        hint = "return an EvaluationResult, a number, a bool or a string"
         return invalid(f"the evaluator returned {str(value['returned'])[:100]}, which Patronus refuses", hint)
     result = value.get("result")
     if result is None:

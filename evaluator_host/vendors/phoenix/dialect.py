@@ -147,7 +147,7 @@ def _coerce(value: Json, config: dict[str, Json]) -> dict[str, Json]:
         return {"label": str(value), "score": None, "explanation": None}
     if is_number(value):
         return {"label": None, "score": float(value), "explanation": None}
-    raise _Refused(f"Phoenix takes a number, a bool, a text or a dict, not {shown(value)}")
+    raise _Refused(f"Phoenix takes a number, a bool, a string or a dict, not {shown(value)}")
 
 
 def _from_dict(value: dict[str, Json], config: dict[str, Json]) -> dict[str, Json]:
@@ -156,7 +156,7 @@ def _from_dict(value: dict[str, Json], config: dict[str, Json]) -> dict[str, Jso
         raise _Refused(f"the dict has the keys {shown(unknown)}; Phoenix takes only label, score and explanation")
     label, score, explanation = (value.get(name) for name in ("label", "score", "explanation"))
     if explanation is not None and not isinstance(explanation, str):
-        raise _Refused(f"explanation is {shown(explanation)}, not a text")
+        raise _Refused(f"explanation is {shown(explanation)}, not a string")
     if config["type"] == "continuous":
         return {"label": label, "score": _bounded(score, config), "explanation": explanation}
     if config["type"] == "categorical":
@@ -167,7 +167,7 @@ def _from_dict(value: dict[str, Json], config: dict[str, Json]) -> dict[str, Jso
     if score is not None and not is_number(score):
         raise _Refused(f"score is {shown(score)}, not a number")
     if label is not None and not isinstance(label, str):
-        raise _Refused(f"label is {shown(label)}, not a text")
+        raise _Refused(f"label is {shown(label)}, not a string")
     return {"label": label, "score": None if score is None else float(score), "explanation": explanation}
 
 

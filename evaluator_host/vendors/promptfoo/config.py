@@ -126,7 +126,7 @@ class _Reader:
     def _tests(self, given: Json, where: str, depth: int = 0) -> Iterator[tuple[str, dict[str, Json]]]:
         """Yield each test with its path in the configuration."""
         if depth > _DEEPEST:
-            raise InvalidRequest(f"the files that {where} names refer to each other in a circle")
+            raise InvalidRequest(f"the files that {where} names refer to one another in a circle")
         for index, one in enumerate(_list(given)):
             place = f"{where}[{index}]" if isinstance(given, list) else where
             if isinstance(one, dict):
@@ -150,7 +150,11 @@ class _Reader:
             if suffix not in (".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml"):
                 reason = "the host does not run programs that make tests: run it yourself, and import the rows"
                 self._found.leave_out(
-                    place, reason if suffix in SUFFIXES else f"tests cannot be in {suffix or 'such'} files", one
+                    place,
+                    reason
+                    if suffix in SUFFIXES
+                    else f"tests cannot be in files {f'with the suffix {suffix}' if suffix else 'without a suffix'}",
+                    one,
                 )
                 continue
             text = self._files.text(one)
@@ -288,7 +292,7 @@ class _Reader:
     def _with_code(self, one: dict[str, Json], place: str) -> FoundEvaluator | str:
         value, threshold = one.get("value"), one.get("threshold")
         if not isinstance(value, str) or not value.strip():
-            return "the assert has no code: its value must be a text"
+            return "the assert has no code: its value must be a string"
         if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, int | float)):
             return "the threshold is not a number"
         language, code, file, entry = _CODE[one["type"]], value, None, None
@@ -296,7 +300,9 @@ class _Reader:
             path, colon, entry = value.removeprefix(_FILE).strip().partition(":")
             suffix = posixpath.splitext(path)[1].lower()
             if suffix not in SUFFIXES:
-                return f"code in {suffix or 'such'} files does not run here"
+                return (
+                    f"code in files {f'with the suffix {suffix}' if suffix else 'without a suffix'} does not run here"
+                )
             text, file, language = self._files.text(path), self._files.path(path), SUFFIXES[suffix]
             if text is None:
                 missing = f"the import does not contain the file {path}"
@@ -320,7 +326,7 @@ class _Reader:
                 return value
             text = re.sub(r"\{\{\s*([\w.-]+)\s*\}\}", lambda match: _text(_at(variables, match[1])), value)
             if re.search(r"\{\{|\{%|\{#", text):
-                reason = "the host fills in only the names of variables, and the template has more"
+                reason = "the host can fill in variables only, but the template contains more than that"
                 self._found.leave_out(f"{place}.value", reason, value)
             return text
 

@@ -117,7 +117,7 @@ def _grouped(found: dict[str, Any]) -> Note:
 
 
 def _nan(one: dict[str, Any]) -> Note:
-    message = f"`{one['name']}` returned NaN, which TRL takes for None: this reward is left out"
+    message = f"`{one['name']}` returned NaN, which TRL treats as None, so this reward is left out"
     return Note("non_finite", message, remedy_of("non_finite"))
 
 
@@ -160,7 +160,7 @@ def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...
         given = {**given, "ground_truth": model.get("ground_truth")}
     if read and not known and all(_is_absent(given.get(name), row) for name in read):
         names = ", ".join(f"`{name}`" for name in read)
-        message = f"the code reads {names}, and the row has no such value, or an empty one"
+        message = f"the code reads {names}, but the row does not have this value, or it is empty"
         notes.append(Note("empty_expected", message, "add the column, map one to it, or leave the row out"))
     return tuple(notes)
 
@@ -184,11 +184,11 @@ DIALECT: Final = Dialect(
     row_notes=row_notes,
     warnings={
         "rewards_of_group": WarningKind(
-            "a row has another reward alone than among all rows",
+            "a row has one reward alone and another among all rows",
             remedy="read the rewards in `together`, or give each group in `variables` of one row",
         ),
         "no_data_source": WarningKind(
-            "the code reads `data_source`, and the row has none",
+            "the code reads `data_source`, but the row does not have it",
             remedy="add the column `data_source`, or map one to it",
         ),
     },

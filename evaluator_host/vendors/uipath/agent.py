@@ -63,7 +63,7 @@ def find_entry_point(root: Path, name: str | None) -> EntryPoint:
             "executions with --executions FILE"
         )
     if name is None and len(functions) > 1:
-        raise InvalidRequest(f"{file} names several functions; say which with --entrypoint: {', '.join(functions)}")
+        raise InvalidRequest(f"{file} names several functions; choose one with --entrypoint: {', '.join(functions)}")
     name = name or next(iter(functions))
     if name not in functions:
         meant = nearest_name(name, list(functions))

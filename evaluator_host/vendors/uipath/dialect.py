@@ -30,7 +30,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     """Return a row's input, output, spans and criteria, from which the runner makes UiPath's execution object."""
     output = {} if row.outputs is None else row.outputs
     if not isinstance(output, dict | str):
-        return _unfit(f"outputs is {output!r:.60}; the output of an agent must be an object or a text")
+        return _unfit(f"outputs is {output!r:.60}; the output of an agent must be an object or a string")
     try:
         spans = read_spans(row.trace)
     except NotATrace as problem:
@@ -40,7 +40,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
         if name not in _MORE:
             return _unfit(f"variables.{name} is not a part of an execution", f"variables may have {', '.join(_MORE)}")
         if not isinstance(value, str | None):
-            return _unfit(f"variables.{name} is {value!r:.60}, not a text")
+            return _unfit(f"variables.{name} is {value!r:.60}, not a string")
         if value is not None:
             more[_MORE[name]] = value
     return Binding({"args": [row.inputs, output, spans, row.criteria, more]})

@@ -290,7 +290,7 @@ class _Reading:
         if value is None:
             return default
         if not isinstance(value, str):
-            self._fault(f"{path}.{name}", f"must be a text, not {_kind(value)}")
+            self._fault(f"{path}.{name}", f"must be a string, not {_kind(value)}")
             return default
         return value
 
@@ -319,7 +319,7 @@ def _kind(value: Json) -> str:
         case list():
             return "a list"
         case str():
-            return "a text"
+            return "a string"
         case _:
             return "a number"
 

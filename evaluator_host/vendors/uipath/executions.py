@@ -20,7 +20,8 @@ _OUTPUTS: Final = ("output", "outputs", "agent_output", "agentOutput", "workload
 # names of spans that do not come from the agent
 _OF_THE_EVALUATION: Final = ("evaluator", "evaluation", "eval_set_run")
 _FORMS: Final = (
-    'executions are {"id", "output", "spans"} per test case: a list, lines of JSON, or an object by id; or the files '
+    'executions are {"id", "output", "spans"} for each test case: a list, lines of JSON, or an object by id; or the '
+    "files "
     "that `uipath eval` writes with --verbose --output-file and with --trace-file"
 )
 

@@ -69,7 +69,7 @@ def find_layout(root: Path, *, folder: str | None = None) -> Layout:
     there = [name for name in FOLDERS if (root / name / "evaluators").is_dir()]
     there = there or [name for name in FOLDERS if (root / name).is_dir()]
     if len(there) > 1:
-        raise InvalidRequest(f"the project {root} has both {' and '.join(there)}; say which with --folder")
+        raise InvalidRequest(f"the project {root} has both {' and '.join(there)}; choose one with --folder")
     return Layout(root, there[0] if there else FOLDERS[0])
 
 

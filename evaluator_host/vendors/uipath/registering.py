@@ -151,7 +151,7 @@ def _id_problems(classes: Iterable[EvaluatorClass]) -> list[Problem]:
     return problems
 
 
-_ID_HINT: Final = 'return a text that no other evaluator of the project has, as in return "MyEvaluator"'
+_ID_HINT: Final = 'return a string that no other evaluator of the project has, as in return "MyEvaluator"'
 
 
 def _require_own_ids(layout: Layout, classes: Iterable[EvaluatorClass]) -> None:

@@ -68,7 +68,7 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
 def _evaluator(body: dict[str, Any]) -> Evaluator:
     code, language = body.get("code"), _RUNTIMES.get(str(body.get("runtime")))
     if not isinstance(code, str):
-        raise InvalidRequest("code is missing, or is not a text")
+        raise InvalidRequest("code is missing, or is not a string")
     if language is None:
         raise InvalidRequest(f"runtime is {str(body.get('runtime'))[:40]!r}; it must be one of {', '.join(_RUNTIMES)}")
     between = "==" if language is Language.PYTHON else "@"
@@ -81,8 +81,8 @@ def _pin(package: Any, between: str) -> str:
         raise InvalidRequest("packages must be objects with `name` and `version`")
     if package.get("repository"):
         raise InvalidRequest(
-            f"package {package['name'][:80]!r} names a repository; leave it out: "
-            "this host installs only from its operator's index"
+            f"package {package['name'][:80]!r} names a repository, but this host installs only from its operator's "
+            "index; leave the repository out"
         )
     return f"{package['name']}{between}{package['version']}"
 

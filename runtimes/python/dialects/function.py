@@ -67,7 +67,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     if not is_by_name(found, named=name is not None):
         return (
             dialects.BY_NAME,
-            f"`{found.name}` is the only function that no other one uses, and its name says that it scores",
+            f"`{found.name}` is the only function that no other function uses, and its name says that it scores",
         )
     return (
         dialects.BY_NAME,

@@ -88,7 +88,7 @@ def _only(namespace: dict[str, Any], outline: Outline) -> str:
     own = own or [one.name for one in functions if tuple(one.parameters) == _ARGUMENTS]  # the contract was declared
     if _ENTRY in namespace or not own:
         return _ENTRY
-    return candidates.the_only(namespace, own, "functions of asserts")
+    return candidates.the_only(namespace, own, "assert functions")
 
 
 def _function(namespace: dict[str, Any], name: str) -> entry.Entry:

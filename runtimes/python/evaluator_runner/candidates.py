@@ -96,7 +96,7 @@ def note_others(entry: Entry, place: str, names: list[str]) -> None:
     """Add a remark to the entry that is called, the first or last of several names, as `place` says."""
     others = ", ".join([one for one in names if one != entry.name][:_SHOWN])
     if others:
-        message = f"{entry.name} is called, the {place}; `settings.entry` may name another: {others}"
+        message = f"{entry.name} is called, the {place}; `settings.entry` can name another function: {others}"
         entry.notes.append({"code": "several_entries", "message": message})
 
 
@@ -104,7 +104,7 @@ def several(outline: Outline, names: list[str], what: str) -> Failure:
     """Return the failure for code with several entries; it lists each with its parameters and line."""
     shown = ", ".join(_shown(outline, one) for one in names[:_SHOWN])
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    hint = f"name one in `settings.entry`, for example {names[0]}, or `*` for all of them"
+    hint = f"name one of them in `settings.entry`, for example {names[0]}, or `*` for all of them"
     failure = Failure("entry_ambiguous", f"there are several {what}: {shown}{more}", hint=hint)
     failure.equal = tuple(names)
     failure.shown = shown + more

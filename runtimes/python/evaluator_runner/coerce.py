@@ -165,7 +165,7 @@ _RULES: Rules = (
         lambda value: _from_fields(value, [field.name for field in type(value).__attrs_attrs__]),
     ),
 )
-_MATCHED = "True; write bool(…) of it: None, where nothing matches, is not a score"
+_MATCHED = "True; wrap it in bool(…), because None (no match) is not a score"
 _WHOLE_RULES: Rules = (
     *_RULES,
     (_is_a("re", "Match"), lambda _: Coerced(plain=True, taken_as=_MATCHED)),

@@ -295,7 +295,7 @@ def _find_equal(
 
     lines = namespace["__loader__"].get_source("evaluator").split("\n")
     found = find_every(list(several.equal), one, lines)
-    message = f"the score is the mean of {several.shown}; `settings.entry` names one"
+    message = f"the score is the mean of {several.shown}; to use one of them, name it in `settings.entry`"
     found.notes += [{"code": "several_entries", "message": message}, *several.notes]
     return found
 
@@ -331,5 +331,5 @@ def _ambiguous(signs: dict[str, str]) -> Failure:
     return Failure(
         "entry_ambiguous",
         "the code may be written for " + " or for ".join(f"{contract} ({sign})" for contract, sign in signs.items()),
-        hint=f"declare which one is meant: set `contract` to {' or '.join(signs)}",
+        hint=f"say which one you mean: set `contract` to {' or '.join(signs)}",
     )

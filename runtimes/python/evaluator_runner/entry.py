@@ -180,7 +180,7 @@ def evaluate_contract(namespace: dict[str, Any], name: str | None) -> str | None
             "entry_ambiguous",
             f"`{name}` takes any number of arguments, so it may be either of: evaluate (inputs, outputs, trace); "
             "evaluate-v1 (app_params, inputs, output, correct_answer)",
-            hint="set `contract` to the one that you mean",
+            hint="set `contract` to evaluate or evaluate-v1",
         )
     names = [*parameters.positional, *parameters.keyword_only]
     if parameters.fits(EVALUATE_V1) and _looks_legacy(names):
@@ -201,7 +201,10 @@ def note_on_main(namespace: dict[str, Any], entry: Entry) -> None:
         return
     known = signature.read(main)
     if known is not None and known.needed():
-        message = f"`{entry.name}` is called, `main` beside it is not; name the one that you mean in `settings.entry`"
+        message = (
+            f"`{entry.name}` is called, but `main` beside it is not; name the function that you mean in "
+            "`settings.entry`"
+        )
         entry.notes.append({"code": "several_entries", "message": message})
 
 
@@ -219,7 +222,9 @@ def _does_not_bind(entry: Entry, wanted: tuple[str, ...]) -> Failure:
     hint = f"write `def {entry.name}({', '.join(wanted)})`; the names are free, their number is not"
     unknown = [] if known is None else [one for one, has in known.keyword_only.items() if not has and one not in wanted]
     if unknown:
-        hint = f"`{unknown[0]}` can be given by name only, and nothing has this name: rename it, or give it a default"
+        hint = (
+            f"`{unknown[0]}` is keyword-only, and the host has no value of this name: rename it, or give it a default"
+        )
     called = f"it is called with {len(wanted)} arguments: {', '.join(wanted)}"
     return Failure("binding_error", f"`{entry.name}` takes {count}, but {called}", hint=hint)
 
@@ -341,7 +346,7 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
     if close:
         return f"did you mean `{close[0]}`? Rename it, or name it in `settings.entry`; otherwise {_EXPECTED}"
     if (built := _builder(own, functions)) is not None:
-        hint = f"`{built}` has the text of a function, which is not run: paste the finished text as the code"
+        hint = f"`{built}` is a string that contains a function, which is not run: paste that function as the code"
         return f"{hint}; or name `{built}` in `settings.entry`, if it is the evaluator" if functions else hint
     public = _no_helpers(own, [one for one in functions if not one.startswith("_")] or functions)
     scoring = {name: one for name, one in classes.items() if _method_of(one, wanted)}

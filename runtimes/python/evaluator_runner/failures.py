@@ -26,8 +26,10 @@ _JAVASCRIPT = (  # beginnings of lines that occur in JavaScript and not in Pytho
 _NEW_SYNTAX = r"[ \t]*(?:(?:async +)?def +\w+\[|class +\w+\[|type +\w+ *(?:\[.*\] *)?=)"
 """Syntax for type parameters and `type` statements."""
 _FIX_HINTS = {
-    True: "the code lost its indentation, and only one fits: check gives it as `fix`, and settings.repair runs it",
-    False: "the code lost its indentation, and more than one may fit: check gives two, or paste it again",
+    True: "the code lost its indentation, which can be restored in one way: check returns it as `fix`, and "
+    "settings.repair runs it",
+    False: "the code lost its indentation, which can be restored in several ways: check returns two of them; or "
+    "paste the code again",
 }
 _TYPOGRAPHIC = "\u2018\u2019\u201c\u201d"
 _ARGUMENTS = {"inputs", "outputs", "output", "trace", "app_params", "correct_answer"}
@@ -104,7 +106,9 @@ def _hint_on_place(raised: BaseException, lines: list[str], line: int | None) ->
     """Return a hint that depends on where an exception was raised."""
     kind = type(raised)
     if line is None and issubclass(kind, TypeError) and tracebacks.text_of(raised).startswith("unhashable type"):
-        return "a cached function cannot take a dict, and rows have dicts: cache a function that takes text or numbers"
+        return (
+            "a cached function cannot take a dict, but rows contain dicts: cache a function that takes text or numbers"
+        )
     if (
         issubclass(kind, FileNotFoundError)
         and (frame := tracebacks.raising_frame(raised, "/subprocess.py")) is not None
@@ -120,7 +124,7 @@ def _hint_on_place(raised: BaseException, lines: list[str], line: int | None) ->
     reads = issubclass(kind, (IndexError, ValueError)) and line is not None and _reads_argv(lines, line)
     if reads or (issubclass(kind, SystemExit) and tracebacks.raising_frame(raised, "/argparse.py") is not None):
         return (
-            "nothing is passed on a command line: write `def get_assert(output, context)`, or "
+            "an evaluator gets no command-line arguments: write `def get_assert(output, context)`, or "
             "`def evaluate(inputs, outputs, trace)`"
         )
     return None
@@ -287,7 +291,7 @@ def _hint(raised: BaseException, general: str) -> str | None:
         if general == "load_error" and isinstance(name, str) and name in _ARGUMENTS:
             return "a row exists only inside `def evaluate(inputs, outputs, trace):`; put the code there"
     if issubclass(kind, EOFError) and "EOF when reading a line" in tracebacks.text_of(raised):
-        return "nobody is there to answer input(); take what the evaluator needs from inputs"
+        return "input() gets no answer here; take what the evaluator needs from inputs"
     return _os_hint(raised) if issubclass(kind, OSError) else None
 
 

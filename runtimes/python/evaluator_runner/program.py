@@ -290,9 +290,7 @@ def _fix(raised: BaseException, code: str) -> dict[str, Any] | None:
 
 def _load_repaired(body: dict[str, Any], order: dict[str, Any], code: str, *, options: Options) -> Program:
     program = load({**body, "code": code}, {**order, "repair": False}, options=options)
-    message = (
-        "the code had lost its indentation, and ran with the only indentation that fits; /v1/check shows it as `fix`"
-    )
+    message = "the code had lost its indentation, and ran with the only one that fits; /v1/check shows it as `fix`"
     program.notes.insert(0, {"code": "repaired", "message": message})
     return program
 

@@ -74,7 +74,7 @@ CASES = [
     case(id="bool is a label", code=returns("True"), native=kept("True"), score=None, label="True", passed=True),
     case(id="text is a label", code=returns("'fine'"), native=kept("fine"), score=None, label="fine"),
     case(id="None", code=returns("None"), native=kept(), score=None),
-    refused(id="a list", code=returns("[1]"), message="a number, a bool, a text or a dict"),
+    refused(id="a list", code=returns("[1]"), message="a number, a bool, a string or a dict"),
     refused(id="a tuple", code=returns("(1, 'x')"), error="user_exception"),
     refused(id="bool for a number", code=returns("True"), settings=config(RANGE), message="needs a number"),
     refused(id="text for a number", code=returns("'0.5'"), settings=config("continuous"), message="needs a number"),

@@ -58,7 +58,7 @@ def test_the_project_goes_along_without_secrets_and_answers(tmp_path: Path) -> N
 def test_a_project_that_is_too_large_says_what_is(tmp_path: Path) -> None:
     root = make_project(tmp_path)
     write(root / "large.txt", base64.b64encode(random.Random(1).randbytes(1_000_000)).decode())
-    with pytest.raises(InvalidRequest, match=r"over the ceiling of 878 KB; its largest files are large\.txt"):
+    with pytest.raises(InvalidRequest, match=r"over the limit of 878 KB; its largest files are large\.txt"):
         packed(root)
     (root / "large.txt").write_bytes(bytes(40 << 20))
     with pytest.raises(InvalidRequest, match="more than 2000 files or 32 MB"):
@@ -69,7 +69,7 @@ def test_a_project_that_is_too_large_says_what_is(tmp_path: Path) -> None:
     ("config", "name", "said"),
     [
         ({}, None, "names no function to run"),
-        ({"functions": {"a": "main.py:main", "b": "tools.py:x"}}, None, "say which with --entrypoint: a, b"),
+        ({"functions": {"a": "main.py:main", "b": "tools.py:x"}}, None, "choose one with --entrypoint: a, b"),
         ({"functions": {"main": "main.py:main"}}, "mian", "names no function 'mian'; did you mean main?"),
         ({"functions": {"main": "main.py"}}, None, "is 'main.py', not FILE.py:FUNCTION"),
         ({"functions": {"main": 3}}, None, "is 3, not FILE.py:FUNCTION"),

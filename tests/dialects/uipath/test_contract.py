@@ -178,7 +178,7 @@ async def test_an_execution_has_every_field_under_both_names(service: Service) -
 @BUBBLEWRAP
 async def test_rows_that_are_no_execution_name_the_field(service: Service) -> None:
     given = {
-        "outputs is [1]; the output of an agent must be an object or a text": Row(outputs=[1]),
+        "outputs is [1]; the output of an agent must be an object or a string": Row(outputs=[1]),
         "trace.spans[0] is an int, not a span": Row(trace={"spans": [3]}),
         "variables.expected is not a part of an execution": Row(variables={"expected": "x"}),
     }

@@ -82,9 +82,9 @@ def test_what_is_not_used_is_noted() -> None:
         (DOCUMENTED, "evaluationItems", {}, "$.evaluationItems", "must be a list, not an object"),
         (DOCUMENTED, "evaluationItems/0", 3, "$.evaluationItems[0]", "an object, not a number"),
         (DOCUMENTED, "evaluationItems/0/id", None, "$.evaluationItems[0].id", "needs an id"),
-        (DOCUMENTED, "evaluationItems/0/id", 7, "$.evaluationItems[0].id", "must be a text, not a number"),
+        (DOCUMENTED, "evaluationItems/0/id", 7, "$.evaluationItems[0].id", "must be a string, not a number"),
         (DOCUMENTED, "evaluationItems/0/agentInput", None, "$.evaluationItems[0]", "the agent's input is missing"),
-        (DOCUMENTED, "evaluationItems/0/agentInput", "x", "$.evaluationItems[0].agentInput", "an object, not a text"),
+        (DOCUMENTED, "evaluationItems/0/agentInput", "x", "$.evaluationItems[0].agentInput", "an object, not a string"),
         (DOCUMENTED, "evaluationItems/0/evaluations", None, "$.evaluationItems[0]", "the criteria are missing"),
         (DOCUMENTED, "evaluationItems/0/evaluations/0", {}, "$.evaluationItems[0].evaluations[0]", "evaluatorId"),
         (
@@ -145,7 +145,7 @@ def test_what_cannot_be_converted_of_it_is_named() -> None:
     assert "leave out the version" in str(caught.value.problems[0].hint)
     assert faults({**OLDER, "evaluatorRefs": []})["$.evaluations[0]"].endswith("the set names none")
     odd = [{"id": "a", "inputs": {}, "expectedOutput": "x"}]
-    assert "not a text" in faults({**OLDER, "evaluations": odd})["$.evaluations[0].expectedOutput"]
+    assert "not a string" in faults({**OLDER, "evaluations": odd})["$.evaluations[0].expectedOutput"]
 
 
 def test_faults_beyond_the_shown_are_counted() -> None:

@@ -111,4 +111,4 @@ def test_what_else_an_execution_has_comes_by_both_names(name: str) -> None:
     assert bound.body["args"][4] == {"simulation_instructions": "go"}
     wrong = UIPATH.bind(Row(variables={name: 3}), settings=EvaluatorSettings())
     assert isinstance(wrong, EvaluationError)
-    assert wrong.message == f"variables.{name} is 3, not a text"
+    assert wrong.message == f"variables.{name} is 3, not a string"

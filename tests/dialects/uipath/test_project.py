@@ -23,7 +23,7 @@ def test_the_folder_that_is_there_is_taken(tmp_path: Path) -> None:
     (tmp_path / "evaluations" / "evaluators").mkdir(parents=True)
     assert find_layout(tmp_path).name == "evaluations"
     (tmp_path / "evals" / "evaluators").mkdir()
-    with pytest.raises(InvalidRequest, match="both evaluations and evals; say which with --folder"):
+    with pytest.raises(InvalidRequest, match="both evaluations and evals; choose one with --folder"):
         find_layout(tmp_path)
     assert find_layout(tmp_path, folder="evals").name == "evals"
     with pytest.raises(InvalidRequest, match="evaluations or evals, not 'tests'"):

@@ -139,7 +139,7 @@ async def test_names_that_a_pinned_release_dropped_are_explained(service: Servic
     result = await loaded(service, PATTERN, NEW, criteria={"expectedOutput": ["alpha"]})
     assert result.error is not None
     assert result.error.message == "'WorkloadExecution' object has no attribute 'agent_trace'"
-    assert "without a pin of uipath both names work" in (result.error.traceback or "")
+    assert "without a pin of uipath, both names work" in (result.error.traceback or "")
 
 
 async def test_check_describes_the_classes_of_a_pinned_release(service: Service) -> None:

@@ -206,7 +206,7 @@ def test_other_contracts_pass_them_by_name_too(contract: str, code: str, row: li
 def test_a_keyword_only_parameter_that_nothing_has_is_named() -> None:
     with pytest.raises(Failure) as caught:
         dialects.find(run("def evaluate(*, outputs, strict): ..."), contract="auto", name=None)
-    assert str(caught.value.hint).startswith("`strict` can be given by name only")
+    assert str(caught.value.hint).startswith("`strict` is keyword-only")
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,7 @@ def test_a_set_that_cannot_be_sorted_is_a_list() -> None:
 def test_a_match_is_true() -> None:
     found = result(re.search("a", "abc"))
     assert (found["kind"], found["value"]) == ("bool", True)
-    assert "the returned re.Match was taken as True; write bool(…)" in found["notes"][0]["message"]
+    assert "the returned re.Match was taken as True; wrap it in bool(…)" in found["notes"][0]["message"]
 
 
 def test_cycles_and_depth() -> None:

@@ -34,7 +34,10 @@ def interpret(
     if returned.kind in (Kind.NUMBER, Kind.BOOL) and isinstance(read, Scored):
         shape = reading.terms(language).shape
         return replace(
-            read, notes=(Note("bare_score", f"main is documented to return {shape}; took the value as score"),)
+            read,
+            notes=(
+                Note("bare_score", f"main is documented to return {shape}; the returned value was taken as the score"),
+            ),
         )
     return read
 

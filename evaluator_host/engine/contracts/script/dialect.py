@@ -25,7 +25,9 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
         f"{odd[0] if odd else 'argv or env'} is not valid: the variables of a script can be argv, env, stdin and code"
     )
     return EvaluationError(
-        ErrorCode.BINDING_ERROR, message, hint="give argv as a list of texts, and env as an object of texts"
+        ErrorCode.BINDING_ERROR,
+        message,
+        hint="give argv as a list of strings, and env as an object whose values are strings",
     )
 
 

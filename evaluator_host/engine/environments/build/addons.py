@@ -47,7 +47,7 @@ def way_out(name: str) -> str:
     return (
         f"use {instead}, which works here"
         if instead
-        else "pin a version that brings its addon along, or another package"
+        else "pin a version that includes its compiled addon, or another package"
     )
 
 

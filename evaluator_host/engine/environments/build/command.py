@@ -99,15 +99,16 @@ class DiskWatch:
         disk = os.statvfs(self._home)
         if (free_mb := disk.f_bavail * disk.f_frsize // _MB) < _RESERVE_MB:
             return MachineExhausted(
-                f"the disk of this host's data directory has {free_mb} MB left, and an installation leaves "
-                f"{_RESERVE_MB} MB to the rest of the machine; the operator must make room (`df -h` says where)"
+                f"the disk of this host's data directory has {free_mb} MB left, and an installation must leave "
+                f"{_RESERVE_MB} MB for the rest of the machine; the operator must make room (`df -h` says where)"
             )
         if disk.f_files and self._inodes - disk.f_favail > _FILES:
             return LimitReached(f"they have more than {_FILES:,} files; pin fewer packages")
         occupied = sum(size_bytes(folder, occupied=True) for folder in self._own)
         if max(written_bytes(pid), occupied) > self._limit_mb * _MB:
             return LimitReached(
-                f"they write more than this host takes for one set ({self._limit_mb} MB); pin fewer or smaller packages"
+                f"they write more than this host allows for one set ({self._limit_mb} MB); pin fewer or smaller "
+                "packages"
             )
         return None
 

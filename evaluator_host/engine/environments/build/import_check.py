@@ -156,7 +156,7 @@ async def _python(environment: Environment, modules: Mapping[str, Sequence[str]]
     ) as program:
         for package, module in [(package, module) for package, names in modules.items() for module in names]:
             if program.spent_s > _TOTAL_S:
-                health.notes.append(f"{module} was not tried: the others took {_TOTAL_S:g} s")
+                health.notes.append(f"{module} was not checked, because the checks of the others took {_TOTAL_S:g} s")
                 continue
             outcome = await program.call(module=module)
             if module == modules[package][0]:
@@ -236,7 +236,7 @@ async def _javascript(environment: Environment, names: Sequence[str], backend: B
         if name.startswith("@types/"):  # such packages have only type declarations, and nothing to import
             continue
         if health.spent_s > _TOTAL_S:
-            health.notes.append(f"{name} was not tried: the others took {_TOTAL_S:g} s")
+            health.notes.append(f"{name} was not checked, because the checks of the others took {_TOTAL_S:g} s")
             continue
         if environment.path is not None:
             await asyncio.to_thread(_refuse_addon, environment.path, name)

@@ -146,7 +146,9 @@ async def _watched(
 
 
 def _too_large(ceiling_mb: int) -> PackagesFailed:
-    return PackagesFailed(f"The set is larger than this host keeps ({ceiling_mb} MB): pin smaller or fewer packages.")
+    return PackagesFailed(
+        f"The package set is larger than this host allows ({ceiling_mb} MB): pin smaller or fewer packages."
+    )
 
 
 def _look(files: Path, lock: Lock, cache: Path, known: int) -> tuple[int, int]:

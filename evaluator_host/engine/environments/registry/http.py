@@ -75,7 +75,7 @@ async def push(environment: Environment, reference: str, *, record: Record, prog
     """
     if environment.path is None or "@" in reference:
         raise InvalidRequest(
-            "an empty set cannot be pushed, and no set can be pushed to a digest; push a set with packages to a tag: "
+            "only a set that has packages can be pushed, and only to a tag, not to a digest: "
             "registry.example:5000/team/scoring:1"
         )
     check_lock(record, digest=environment.digest)
@@ -166,7 +166,9 @@ def _pull(where: tuple[str, str], target: Path, digest: str | None, max_bytes: i
         settings = config.get("config")
         labels = settings.get("Labels") if isinstance(settings, dict) else None
         if not isinstance(labels, dict) or LABEL_SET not in labels:
-            raise PackagesFailed(f"{name}:{tag} holds no package set; `evaluator-host packages push` makes such images")
+            raise PackagesFailed(
+                f"{name}:{tag} is not a package set; `evaluator-host packages push` makes images that are"
+            )
         layers = _Layers(registry, manifest["layers"], max_bytes + RECORD_BYTES)
         record = take_out(layers.archive, target=target, digest=digest, max_bytes=max_bytes, tell=tell)
     return Pulled(record, target, f"{name}@{found}")
@@ -186,7 +188,7 @@ class _Layers:
         but = ", so the image is not a package set; check its name"
         if len(self.layers) > _LAYERS:
             raise PackagesFailed(f"the image has {len(self.layers)} layers{but}")
-        room = Room(self.max_bytes, "the layers of the image unfold to more than", but)
+        room = Room(self.max_bytes, "the layers of the image unpack to more than", but)
         for layer in reversed(self.layers):
             with self.registry.blob(layer, max_bytes=self.max_bytes) as pieces:
                 found = _below(pieces, path.lstrip("/"), room)
@@ -266,7 +268,8 @@ class _Registry:
         found = _object(content)
         if not isinstance(found.get("layers"), list):
             raise PackagesFailed(
-                f"{self._name}:{reference} is an image for several platforms, and so not a package set; check the name"
+                f"{self._name}:{reference} is an image for several platforms, so it is not a package set; check the "
+                "name"
             )
         return found, digest
 

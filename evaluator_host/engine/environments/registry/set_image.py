@@ -65,7 +65,9 @@ def split_reference(reference: str) -> tuple[str, str]:
     """
     repository, tag = docker.utils.parse_repository_tag(reference.strip())
     if not repository or re.search(r"\s", reference.strip()):
-        raise InvalidRequest(f"{reference!r} is not an image name; one looks like registry.example:5000/team/scoring:1")
+        raise InvalidRequest(
+            f"{reference!r} is not an image name; an image name looks like registry.example:5000/team/scoring:1"
+        )
     if repository.removeprefix("docker.io/") == LAYER_REPOSITORY:
         raise InvalidRequest(f"{LAYER_REPOSITORY} is reserved for this host's own images; choose another name")
     return repository, tag or "latest"
@@ -85,7 +87,7 @@ def take_out(archive: Archive, *, target: Path, digest: str | None, max_bytes: i
                 unpack(pieces, files, max_bytes=max_bytes)
             tell("checking", 0, None)
             if tree_digest(files) != tree:
-                raise PackagesFailed("the files are not those that were pushed; push the set again")
+                raise PackagesFailed("the files differ from those that were pushed; push the set again")
             if target.exists():
                 raise PackagesFailed(f"{target} exists already")
             files.rename(target)

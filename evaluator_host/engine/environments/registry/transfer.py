@@ -126,8 +126,8 @@ async def _install(context: BuildContext, stage: Path, *, key: str, lock: Lock, 
     known = context.folder.lock_of(key)
     if known is not None and known.digest != lock.digest:
         raise PackagesFailed(
-            "this host has the same pins with another lock, which evaluators use; "
-            f"remove that one with `evaluator-host packages delete {key}`, then pull again"
+            "this host already has these pins under another lock, which evaluators use; remove it with "
+            f"`evaluator-host packages delete {key}`, then pull again"
         )
     if (record := context.folder.record(lock.digest)) is not None:
         await asyncio.to_thread(context.folder.keep_lock, key, lock)

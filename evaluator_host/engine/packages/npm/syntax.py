@@ -85,9 +85,9 @@ def _decide(text: str, answer: dict[str, Any]) -> Pin | Refusal:
         case "tag":
             return _tag(str(answer["wanted"]))
         case "invalid":
-            return Refusal(f"not a pin; write name@1.2.3 ({answer['reason']})")
+            return Refusal(f"is not a pin; write name@1.2.3 ({answer['reason']})")
         case kind:
-            return Refusal(_MESSAGES.get(str(kind), "not a package of the registry; write name@1.2.3"))
+            return Refusal(_MESSAGES.get(str(kind), "is not a package of the registry; write name@1.2.3"))
 
 
 def _tag(tag: str) -> Refusal:
@@ -98,10 +98,10 @@ def _tag(tag: str) -> Refusal:
 
 def _range(text: str, answer: dict[str, Any]) -> Refusal:
     if answer["wanted"] == "*" and "@" not in text[1:]:
-        return Refusal("no version; write name@1.2.3")
+        return Refusal("has no version; write name@1.2.3")
     floor = answer["floor"]
     named = floor is not None and str(floor) in text
-    return Refusal("a range; a pin must name one version", f"{answer['name']}@{floor}" if named else None)
+    return Refusal("is a range; a pin must name one version", f"{answer['name']}@{floor}" if named else None)
 
 
 def _with_valid_hints(found: list[Pin | Refusal]) -> list[Pin | Refusal]:

@@ -174,7 +174,10 @@ class _Remote(io.RawIOBase):
             body: bytes = answer.read(self._left + 1)
             self._left -= len(body)
             if self._left < 0:
-                raise OSError(f"the wheel is too large to examine: that means reading over {_READ_BYTES >> 20} MB")
+                raise OSError(
+                    "the wheel is too large to examine, because the host would have to read over "
+                    f"{_READ_BYTES >> 20} MB"
+                )
             if answer.status == 206:
                 self._size = int(str(answer.headers["Content-Range"]).rpartition("/")[2])
             else:

@@ -149,7 +149,7 @@ def read_requirements(text: str, requested: set[str]) -> tuple[LockedPackage, ..
             raise PackagesFailed(f"uv resolved the packages to a line that this host cannot read: {line.strip()[:120]}")
     if unhashed := [name for name in versions if not hashes[name]]:
         raise PackagesFailed(
-            f"The index has no files with hashes of {', '.join(unhashed)}. Pin another version or package."
+            f"The index has no files with hashes for {', '.join(unhashed)}. Pin another version or package."
         )
     return tuple(
         LockedPackage(name, versions[name], name in requested, tuple(sorted(hashes[name])), _sorted(needed, name))

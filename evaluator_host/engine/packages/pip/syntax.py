@@ -111,15 +111,15 @@ def _unreadable(text: str) -> Refusal:
         return Refusal(_LATEST)
     if "^" in text or "~" in text:
         return Refusal("this is a range of npm; a Python evaluator pins one version with ==")
-    return Refusal("not a pin; write name==1.2.3")
+    return Refusal("is not a pin; write name==1.2.3")
 
 
 def _exact(requirement: Requirement) -> Pin | Refusal:
     specifiers = list(requirement.specifier)
     if not specifiers:
-        return Refusal("no version; write name==1.2.3")
+        return Refusal("has no version; write name==1.2.3")
     if len(specifiers) > 1 or specifiers[0].operator != "==":
-        what = "`===` compares texts" if specifiers[0].operator == "===" else "a range"
+        what = "`===` compares versions as text" if specifiers[0].operator == "===" else "a range"
         return Refusal(f"{what}; a pin must name one version with ==", _hint(requirement))
     if specifiers[0].version.endswith(".*"):
         return Refusal("`.*` is a range; a pin must name one version")

@@ -33,8 +33,8 @@ def refusal(facts: EngineFacts, runtime: str | None) -> str | None:
     chosen = runtime or facts.default_runtime
     if chosen in facts.unlimited_runtimes:
         return (
-            f"the engine runs {chosen} with --ignore-cgroups, so that no limit of memory or processes would hold: "
-            "take it out of the runtime's runtimeArgs"
+            f"the engine runs {chosen} with --ignore-cgroups, so no limit on memory or processes would hold: take it "
+            "out of the runtime's runtimeArgs"
         )
     return None
 
@@ -80,7 +80,7 @@ def _image(image: str, labels: dict[str, str] | None, *, expected: str) -> Findi
 
 
 def _runtime(facts: EngineFacts, runtime: str | None) -> Finding:
-    offered = ", ".join(facts.runtimes) or "none named"
+    offered = ", ".join(facts.runtimes) or "the engine lists none"
     chosen = runtime or facts.default_runtime or "the engine's default"
     if (reason := refusal(facts, runtime)) is not None:
         return Finding("runtime", ok=False, detail=f"{chosen} cannot be used", fix=reason)

@@ -373,8 +373,8 @@ class JobResults:
         answers = {"outputs", "output", "trace", *(source.partition(".")[0] for source in mapped)}
         if (found := await asyncio.to_thread(rows_differ, self._folder, one, other, answers)) is not None:
             raise InvalidRequest(
-                f"the jobs are over different rows ({one.label}, {other.label}): {found}; only jobs over the same rows "
-                "can be compared, in which the answers alone may differ"
+                f"the jobs are over different rows ({one.label}, {other.label}): {found}; jobs can be compared only "
+                "if their rows differ in nothing but the answers"
             )
 
     async def _of_evaluator(self, job_id: str, evaluator: JobEvaluator, *, most: int, zero: bool) -> EvaluatorFigures:

@@ -38,7 +38,7 @@ _REFUSED = {**_MISSING, **describe_error(422, "The cursor belongs to another que
 
 
 _ByPlace: TypeAlias = Annotated[
-    bool, Query(description="Without an evaluator in common, compare evaluators at the same place.")
+    bool, Query(description="If the jobs have no evaluator in common, compare evaluators at the same place.")
 ]
 _FILES: dict[int | str, dict[str, Any]] = {
     200: {
@@ -99,7 +99,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
             str | None,
             Query(
                 max_length=200,
-                description="Only rows with this text in a value. Pages may then be shorter than `limit`.",
+                description="Only rows in which a value contains this text. Pages may then be shorter than `limit`.",
             ),
         ] = None,
         where: Annotated[
@@ -140,14 +140,14 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         job_id: str,
         workspace: WorkspaceOf,
         label: Annotated[
-            str | None, Query(min_length=1, max_length=200, description="Column with the labels of people.")
+            str | None, Query(min_length=1, max_length=200, description="Column with the labels that people gave.")
         ] = None,
         queue: Annotated[
             str | None, Query(description="A label queue. Default, without `label`: all queues that apply to the job.")
         ] = None,
         evaluator: str | None = None,
     ) -> Response:
-        """Compare each evaluator with labels of people: accuracy, kappa, confusion matrix, intervals."""
+        """Compare each evaluator with the labels that people gave: accuracy, kappa, confusion matrix, intervals."""
         chosen = {"label": label, "queue": queue, "evaluator": evaluator}
         return json_response(await results.agreement(workspace, job_id, **chosen))
 

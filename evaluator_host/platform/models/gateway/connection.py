@@ -162,7 +162,9 @@ class Tunnel:
         """
         self._count(len(data))
         if len(self._arrived) + len(data) > TUNNEL_BYTES:
-            raise Refused(413, f"{TUNNEL_BYTES >> 20} MB of this tunnel wait for the host to read them; send slower")
+            raise Refused(
+                413, f"{TUNNEL_BYTES >> 20} MB of this tunnel are waiting for the other host; send more slowly"
+            )
         self._arrived += data
         if self._arrived:
             self._event.set()

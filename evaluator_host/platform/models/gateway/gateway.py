@@ -97,7 +97,7 @@ class Gateway:
           NotFound: a model's secret does not exist.
         """
         if terms.replay is not Replay.OFF and self.recordings is None:
-            raise InvalidRequest("only a running host records answers of models; name one with --url")
+            raise InvalidRequest("only a running host records answers of models; give its URL with --url")
         models = await self.directory.resolve(workspace, evaluator.models)
         hosts = await self.directory.operator.hosts(workspace, evaluator.network)
         return Grant(self, evaluator, workspace, models=models, hosts=hosts, terms=terms, redactor=redactor)
@@ -348,7 +348,7 @@ class RowGate:
         self._network_bytes += more
         most_mb = self._grant.gateway.settings.network_mb
         if self._network_bytes > most_mb << 20:
-            why = f"the row's connections to other hosts may carry {most_mb} MB (EVALUATOR_HOST_NETWORK_MB)"
+            why = f"the row's connections to other hosts may carry at most {most_mb} MB (EVALUATOR_HOST_NETWORK_MB)"
             self.problem = self.problem or EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint="ask for less")
             raise Refused(413, why, "budget_exceeded")
 
@@ -406,8 +406,8 @@ class RowGate:
             raise Refused(
                 400,
                 (
-                    f"{model.name} has the API of {model.registered.kind}, and the code used that of "
-                    f"{route.kind}; use the client of {model.registered.kind}"
+                    f"{model.name} has an API of kind {model.registered.kind}, but the code used one of kind "
+                    f"{route.kind}; use a client for {model.registered.kind}"
                 ),
                 "wrong_api",
             )
@@ -422,7 +422,9 @@ class RowGate:
         if found is None and grant.terms.replay is Replay.REQUIRE:
             message = "a request to a model has no recorded answer, and `replay` is require"
             self.problem = self.problem or EvaluationError(
-                ErrorCode.TARGET_FAILED, message, hint="run it once with replay prefer, or import the recorded answers"
+                ErrorCode.TARGET_FAILED,
+                message,
+                hint="run the evaluator once with replay prefer, or import the recorded answers",
             )
             raise Refused(404, message, "not_recorded")
         return found

@@ -155,14 +155,14 @@ class ModelDirectory:
                 await self.hosts.require(model.url, field="url")
         if model is None:
             known = ", ".join(one.name for one in await self.list(workspace)) or "none"
-            hint = f"there are: {known}; you can register one with `evaluator-host models create`"
+            hint = f"there are: {known}; you can register a model with `evaluator-host models create`"
             raise InvalidRequest.of("evaluator.models", f"there is no model {name[:80]!r}", hint)
         key = await self._kept().secrets.reveal(workspace, model.secret) if model.secret is not None else None
         return GrantedModel(model, key)
 
     def _kept(self) -> "Store":
         if self._store is None:
-            raise NotFound("only a running host keeps models and secrets of workspaces; name one with --url")
+            raise NotFound("only a running host keeps models and secrets of workspaces; give its URL with --url")
         return self._store
 
 

@@ -123,7 +123,9 @@ def granted_hosts(entries: Iterable[str], *, allowed: Iterable[str]) -> list[Hos
     for entry in entries:
         named = host_port(entry, port=HTTPS)
         if named is None or named.host == "*" or not named.port:
-            raise refused(f"{entry[:200]!r} names no host", "write it as api.example.com:443 or *.example.com:443")
+            raise refused(
+                f"{entry[:200]!r} does not name a host", "write it as api.example.com:443 or *.example.com:443"
+            )
         if not any(one is not None and one.includes(named) for one in ceilings):
             hint = f"the operator can allow it with EVALUATOR_HOST_NETWORK_HOSTS='[\"{named}\"]'"
             raise refused(f"evaluators may not reach {named}", hint)

@@ -194,7 +194,7 @@ def server_name(hello: bytes) -> str | None:
             return None
         names = _Fields(_Fields(found[_SERVER_NAME]).vector(2))
         if names.skip(1) != b"\0":
-            raise Refused(400, "the ClientHello names no host")
+            raise Refused(400, "the ClientHello does not name a host")
         name = names.vector(2)
         if names.data:
             raise Refused(400, "the ClientHello names several hosts")

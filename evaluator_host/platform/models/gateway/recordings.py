@@ -125,4 +125,6 @@ def _parsed(line: bytes, number: int) -> RecordedAnswer:
         content = encode_json({"request": request, "answer": answer}).decode()
         return RecordedAnswer(_digest_in(one), model[:200], content, datetime.now(UTC))
     except (InvalidJson, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InvalidRequest(f"line {number} is not a recorded answer: {error}; import what an export wrote") from error
+        raise InvalidRequest(
+            f"line {number} is not a recorded answer: {error}; import what `models export` wrote"
+        ) from error

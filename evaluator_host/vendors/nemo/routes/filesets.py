@@ -104,7 +104,7 @@ def filesets_api(filesets: Filesets, access: Access) -> APIRouter:
         workspace: parts.Namespace,
         name: parts.Name,
         request: Request,
-        path: Annotated[str, Query(description="Folder of which to list the files.")] = "",
+        path: Annotated[str, Query(description="Folder whose files to list.")] = "",
     ) -> Response:
         """List the files of a fileset."""
         own = parts.workspace_of(request)

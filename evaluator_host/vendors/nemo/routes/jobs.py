@@ -29,7 +29,7 @@ _DOWNLOAD: Final[dict[int | str, dict[str, Any]]] = {
     **parts.MISSING,
     200: {
         "content": {"application/json": {}, "application/jsonl": {}, "application/x-tar": {}},
-        "description": "Figures as JSON, rows as lines of JSON, or both in a tar file.",
+        "description": "Results as JSON, rows as lines of JSON, or both in a tar file.",
     },
 }
 

@@ -22,7 +22,7 @@ Namespace = Annotated[
 Name = Annotated[str, Path(pattern=NAME)]
 PageNumber = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
 PageSize = Annotated[int, Query(ge=1, le=1000)]
-Sort = Annotated[Order, Query(description="A `-` in front reverses the order.")]
+Sort = Annotated[Order, Query(description="Put `-` in front to reverse the order.")]
 
 REFUSED: Final = describe_error(422, "The request is not valid; every fault is named.")
 MISSING: Final = describe_error(404, "There is no such object in that workspace.")

@@ -27,7 +27,7 @@ class NewSecretIn(BaseModel):
 
     name: str = Field(min_length=1, max_length=63)
     value: SecretStr = Field(description="1 to 8192 characters of ASCII on one line; never shown again.")
-    description: str | None = Field(None, description="Not kept.")
+    description: str | None = Field(None, description="Accepted, but not stored.")
 
 
 class SecretChangeIn(BaseModel):
@@ -36,7 +36,7 @@ class SecretChangeIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     value: SecretStr | None = None
-    description: str | None = Field(None, description="Not kept.")
+    description: str | None = Field(None, description="Accepted, but not stored.")
 
 
 def secrets_api(secrets: Secrets, access: Access) -> APIRouter:

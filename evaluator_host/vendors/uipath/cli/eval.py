@@ -108,7 +108,9 @@ def eval_(
         list[Path] | None,
         typer.Option(metavar="PATH", help="Recorded executions, repeatable. Without this the agent runs."),
     ] = None,
-    entrypoint: Annotated[str | None, typer.Option(help="Function of uipath.json, if there are several.")] = None,
+    entrypoint: Annotated[
+        str | None, typer.Option(help="Function in uipath.json to run, if there are several.")
+    ] = None,
     item: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Id of a test case to run, repeatable. Default: all.")
     ] = None,
@@ -123,7 +125,7 @@ def eval_(
     parallelism: Annotated[int | None, typer.Option(min=1, help="Sandboxes at once.", show_default="cores")] = None,
     output_file: Annotated[Path | None, typer.Option(help="File for the results, in UiPath's format.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Write the executions to --output-file too.")] = False,
-    fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the score of the set is lower.")] = None,
+    fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the score of the set is below this.")] = None,
     url: options.UrlOption = None,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
@@ -171,7 +173,7 @@ def _require_own_agent(url: str | None, executions: list[Path] | None) -> None:
         )
     if executions:
         raise InvalidRequest(
-            "--allow-network is for an agent that runs, and with --executions none runs; leave out one of the two"
+            "--allow-network is for an agent that runs, but with --executions no agent runs; leave out one of them"
         )
 
 

@@ -69,7 +69,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
         score = found[chosen](**config)
     except TypeError as error:
         raise Failure(
-            "load_error", f"{chosen}() made no scorer: {error}", hint="return `async def score(state, target)`"
+            "load_error", f"{chosen}() did not return a scorer: {error}", hint="return `async def score(state, target)`"
         ) from None
     entry = Entry(chosen, score)
     reads = _Reader(str(_scorer_name(found[chosen])))

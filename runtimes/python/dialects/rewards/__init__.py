@@ -81,7 +81,10 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     if len(rewards) > 1:
         names = ", ".join(one.name for one in rewards[:10])
         found.notes.append(
-            {"code": "several_entries", "message": f"the score is the sum of {names}; `settings.entry` names one"}
+            {
+                "code": "several_entries",
+                "message": f"the score is the sum of {names}; to use one of them, name it in `settings.entry`",
+            }
         )
     return found
 

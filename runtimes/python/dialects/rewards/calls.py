@@ -385,7 +385,7 @@ def _no_completion(given: dict[str, Any]) -> Failure:
     names = ", ".join(f"`{key}`" for key in list(given)[:20]) or "nothing"
     return Failure(
         "missing_input",
-        f"`variables` have no completion, a text or messages; they have {names}",
+        f"`variables` have no completion (a string or messages); they have {names}",
         hint="give lists under `completions` and the columns, or one example under `completion`, or `inputs` and "
         "`outputs` instead of `variables`",
     )
@@ -427,7 +427,7 @@ def _listed(name: str, value: Any, count: int, read: Callable[[str, Any], Any]) 
 def _trl(name: str, value: Any) -> Any:
     """Return a reward of TRL; None, as NaN, does not apply."""
     if isinstance(value, str):
-        raise Refused(f"`{name}` returned a text as a reward")
+        raise Refused(f"`{name}` returned a string as a reward")
     return None if value is None else _float(name, value)
 
 

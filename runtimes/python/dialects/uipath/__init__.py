@@ -176,7 +176,7 @@ def _identity(kind: Any) -> str:
         raise Failure("load_error", message, hint=_ID_HINT) from None
     if not isinstance(identity, str) or not identity:
         message = (
-            f"Error getting evaluator ID: `{kind.__name__}.get_evaluator_id()` returned {identity!r:.60}, not a text"
+            f"Error getting evaluator ID: `{kind.__name__}.get_evaluator_id()` returned {identity!r:.60}, not a string"
         )
         raise Failure("load_error", message, hint=_ID_HINT)
     return str.__str__(identity)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _MODELS = "uipath.eval.models"
 _NO_CRITERIA = "No evaluation criteria provided and no default evaluation criteria configured"
 _RENAMED = (
-    "uipath 2.12 calls agent_output and agent_trace workload_output and workload_trace; "
-    "without a pin of uipath both names work"
+    "uipath 2.12 renamed agent_output and agent_trace to workload_output and workload_trace; without a pin of "
+    "uipath, both names work"
 )
 _SHOWN = 5
 _modules, _clock = sys.modules, time.perf_counter

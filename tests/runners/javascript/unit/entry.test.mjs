@@ -73,7 +73,7 @@ const REFUSED = [
   ['class evaluate {}', {}, 'entry_not_found', 'evaluate is a class'],
   ['function evaluate(a, b, c) {}', { contract: 'main' }, 'entry_not_found', 'main'],
   ['function evaluate({ keywords }) {}', {}, 'binding_error', 'one parameter'],
-  ['const words = (output) => output.split(" ")\nconst scorer = (args) => words(args.said).length', {}, 'entry_ambiguous', 'scorer(args) may be the evaluator, but does not say'],
+  ['const words = (output) => output.split(" ")\nconst scorer = (args) => words(args.said).length', {}, 'entry_ambiguous', 'scorer(args) may be the evaluator, but its parameter does not show'],
   ['const words = (output) => output.length\nconst scorer = (args) => Object.keys(args).length', {}, 'entry_ambiguous', 'words(output), scorer(args)'],
   ['async function scorer(args) { return args.flag }\nconst words = (output) => output.length', {}, 'entry_ambiguous', 'words(output), scorer(args)'],
   ['function evaluate(a, b, c) {}', { entry: 'grade' }, 'entry_not_found', 'grade'],

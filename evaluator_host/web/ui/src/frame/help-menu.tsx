@@ -60,7 +60,7 @@ export default function HelpMenu({ onClose }: { onClose: () => void }) {
             ))}
           </dl>
           <h3>Try it</h3>
-          <p class="muted">A data set of 24 questions, two evaluators, and a job of each: enough to see jobs and a comparison.</p>
+          <p class="muted">A data set of 24 questions, two evaluators, and a job for each: enough to try jobs and a comparison.</p>
           <SampleButton onLoaded={onClose} />
         </section>
       </div>

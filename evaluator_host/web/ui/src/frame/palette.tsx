@@ -129,7 +129,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
             </li>
           ))}
         </ul>
-        {shown.length === 0 && <p class="muted palette-none">{kept.loading ? "Loading…" : "Nothing has that name."}</p>}
+        {shown.length === 0 && <p class="muted palette-none">{kept.loading ? "Loading…" : "Nothing was found by that name."}</p>}
       </div>
     </dialog>
   );

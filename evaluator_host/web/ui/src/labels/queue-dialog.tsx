@@ -63,7 +63,7 @@ export function QueueDialog({ query, onClose }: { query: URLSearchParams; onClos
   );
   return (
     <Dialog title="New label queue" onClose={onClose} onSubmit={() => complete && !busy && void save()} actions={actions}>
-      <Field label="Name" value={given.name} onValue={(name) => set({ name })} autocomplete="off" spellcheck={false} hint="Letters, digits, dots, dashes and underscores." />
+      <Field label="Name" value={given.name} onValue={(name) => set({ name })} autocomplete="off" spellcheck={false} hint="Use letters, digits, dots, dashes and underscores." />
       {jobs.value?.length === 0 && sets.value?.length === 0 ? (
         <p class="note note-warn">
           There is neither a job nor a data set yet: <Link to="/datasets">upload a file</Link> first.
@@ -87,7 +87,7 @@ export function QueueDialog({ query, onClose }: { query: URLSearchParams; onClos
       <label class="check">
         <input type="checkbox" checked={given.results} onChange={(event) => set({ results: event.currentTarget.checked })} />
         <span>
-          Show the evaluators’ results before a row is labelled <span class="muted">(they sway people)</span>
+          Show the evaluators’ results before a row is labelled <span class="muted">(they may influence people)</span>
         </span>
       </label>
       {error !== null && <ErrorNote title="The queue was not made" error={error} />}

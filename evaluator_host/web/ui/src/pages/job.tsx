@@ -178,8 +178,8 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
   const evaluators = found.value?.evaluators ?? [];
   const shown = evaluators.find((one) => one.evaluator === query.get("evaluator")) ?? evaluators[0];
   if (found.error !== null && found.value === null) return <ErrorNote error={found.error} onRetry={found.reload} />;
-  if (shown === undefined) return <Spinner label="Loading figures" />;
-  if (done === 0 && shown.rows === 0) return <p class="muted">{final ? "No row was scored." : "The first rows are being scored. Their figures will appear here."}</p>;
+  if (shown === undefined) return <Spinner label="Loading the results" />;
+  if (done === 0 && shown.rows === 0) return <p class="muted">{final ? "No row was scored." : "The first rows are being scored. Their results will appear here."}</p>;
   const options = evaluators.map((one) => ({ value: one.evaluator, label: one.evaluator }));
   return (
     <>

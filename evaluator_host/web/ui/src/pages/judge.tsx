@@ -83,7 +83,7 @@ export default function JudgePage({ query }: PageProps) {
       {error !== null && <ErrorNote title="That did not work" error={error} />}
       {models.value?.length === 0 && (
         <Empty title="There is no model to judge with">
-          <p>A judge asks a model by a rubric and takes its answer for the score. Rubrics for faithfulness, tone, refusal and more are ready, or write your own.</p>
+          <p>A judge asks a model with a rubric and takes the answer as the score. Rubrics for faithfulness, tone, refusal and more are ready, or write your own.</p>
           <p>
             <Button kind="primary" onClick={() => setAdding(true)}>
               Add a model
@@ -108,7 +108,7 @@ export default function JudgePage({ query }: PageProps) {
                 )}
                 <Select label="Model" value={model} options={(known.some((one) => one.name === model) || model === "" ? known.map((one) => one.name) : [model, ...known.map((one) => one.name)]).map((value) => ({ value, label: value }))} onValue={(value) => set({ model: value })} />
                 <Area label="Prompt" value={form.prompt} hint="A template: {{ inputs.question }}, {{ outputs }}, and columns by name." rows={6} onValue={(prompt) => set({ prompt })} />
-                <Area label="System" value={form.system} hint="System message. The host adds the form that the answer must have." rows={3} onValue={(system) => set({ system })} />
+                <Area label="System" value={form.system} hint="System message. The host adds the form in which the model must answer." rows={3} onValue={(system) => set({ system })} />
               </div>
             </Panel>
             <Answers form={form} set={set} faults={faults} />
@@ -268,7 +268,7 @@ function Save({ name, stored, setName, evaluator, ready, onError }: SaveProps) {
   return (
     <Panel title="Keep it">
       <div class="stack">
-        {!stored && <Field label="Name" value={name} onValue={setName} hint="Letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />}
+        {!stored && <Field label="Name" value={name} onValue={setName} hint="Use letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />}
         <div>
           <Button kind="primary" busy={busy} disabled={!ready || name.trim() === ""} onClick={() => void save()}>
             {stored ? "Save a new version" : "Save"}
@@ -290,7 +290,7 @@ function toJudge(form: Form): { judge: Judge; faults: Record<string, string> } {
   const examples = readJson(form.examples);
   if (!examples.ok) faults["examples"] = "This is not valid JSON.";
   else if (examples.given && !Array.isArray(examples.value)) faults["examples"] = "This must be a list: [{…}].";
-  if (form.answers === "scale" && !(form.min !== "" && form.max !== "" && Number(form.min) < Number(form.max))) faults["scale"] = "This must be more than the other end of the scale.";
+  if (form.answers === "scale" && !(form.min !== "" && form.max !== "" && Number(form.min) < Number(form.max))) faults["scale"] = "This must be greater than the other end of the scale.";
   if (form.answers === "labels" && (form.labels.length < 2 || form.labels.some((one) => one.label.trim() === "" || one.score === ""))) faults["labels"] = "Give two labels or more, each with a score.";
   const labels = form.labels.map((one) => ({ label: one.label.trim(), score: Number(one.score), ...(one.description.trim() === "" ? {} : { description: one.description.trim() }) }));
   const judge = {

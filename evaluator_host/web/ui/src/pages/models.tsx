@@ -132,7 +132,7 @@ function Models({ found, onChange }: { found: Loaded<RegisteredModel[]>; onChang
                     onConfirm={() => remove(one.name)}
                     onForce={() => remove(one.name, true)}
                   >
-                    Evaluators that ask it will then be refused. Its usage so far stays in the figures.
+                    Evaluators that ask it will then be refused. Its usage so far stays in the statistics.
                   </Confirm>
                 )}
               </span>
@@ -258,7 +258,7 @@ function SecretDialog({ name: given, onClose, onSet }: { name: string | null; on
         </Button>
       }
     >
-      {given === null && <Field label="Name" value={name} onValue={setName} hint="Letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />}
+      {given === null && <Field label="Name" value={name} onValue={setName} hint="Use letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />}
       <Field label="Value" type="password" value={value} onValue={setValue} hint="Stored encrypted on the host, and never shown again." autocomplete="off" />
       {error !== null && <ErrorNote title="The secret was not set" error={error} />}
     </Dialog>

@@ -103,7 +103,7 @@ export function ModelDialog({ given, secrets, onClose, onSaved }: ModelDialogPro
           </>
         }
       >
-        <p role="status">{added.outcome === null ? "It is asked one short question…" : <Outcome outcome={added.outcome} />}</p>
+        <p role="status">{added.outcome === null ? "The host is asking it a short question…" : <Outcome outcome={added.outcome} />}</p>
         {added.outcome?.ok === false && <p class="muted">The model is kept: change its address, its name or its key in the list of models, and test it again there.</p>}
       </Dialog>
     );

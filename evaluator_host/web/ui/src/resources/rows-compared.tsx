@@ -182,7 +182,7 @@ export function ChangedRows({ title, label, rows: first, all = first.length, eve
     <Panel title={title} class="panel-stack">
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {found.value === null && found.error === null && <Spinner label="Loading rows" />}
-      {changed.length === 0 && <p class="muted">{only === null ? "No rows." : "None of the rows that were found."}</p>}
+      {changed.length === 0 && <p class="muted">{only === null ? "No rows." : "None of the rows found."}</p>}
       {changed.length > 0 && only !== null && <p class="muted">{`${count(changed.length)} of them found.`}</p>}
       {changed.length > 0 && found.value && (
         <Table label={label} head={head} class={found.loading ? "rows-busy" : ""}>

@@ -49,7 +49,7 @@ export function ScoresOverTime({ dataset, query }: Props) {
               value={fell ? "fell" : "all"}
               options={[
                 { value: "all", label: `All ${history.evaluators.length}` },
-                { value: "fell", label: `Fell in their last job ${fallen.length}` },
+                { value: "fell", label: `Fell in the last job ${fallen.length}` },
               ]}
               onValue={(value) => setQuery({ only: value === "fell" ? "fell" : null })}
             />
@@ -116,7 +116,7 @@ function Matrix({ history, lines }: { history: ScoreHistory; lines: readonly Sco
 
 /** A mean that links to its job, and a change that links to the comparison with the previous job. */
 function Cell({ job, score }: { job: string; score: JobScore | null }) {
-  if (score === null) return <span class="muted" title="This job did not run it">–</span>;
+  if (score === null) return <span class="muted" title="This job did not run the evaluator">–</span>;
   const doubtful = score.doubt !== null || score.failed > 0;
   const change = score.change ?? 0;
   return (

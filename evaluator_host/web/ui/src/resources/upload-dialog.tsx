@@ -82,7 +82,7 @@ export function UploadDialog({ file, taken, onDone, onClose }: UploadProps) {
       <p class="wrap">
         {file.name}, a file of {bytes(file.size)}
       </p>
-      <Field label="Name" value={name} onValue={setName} hint={replaces ? "A data set with this name exists. It will be replaced; existing jobs keep their rows." : "Letters, digits, dots, dashes and underscores."} disabled={sending} />
+      <Field label="Name" value={name} onValue={setName} hint={replaces ? "A data set with this name exists. It will be replaced; existing jobs keep their rows." : "Use letters, digits, dots, dashes and underscores."} disabled={sending} />
       <Select label="Format" value={format} onValue={setFormat} options={OPTIONS} disabled={sending} />
       {sending && <Sending share={share} />}
       {error !== null && <ErrorNote title={error instanceof ApiError && error.status === 422 ? "The file was rejected" : "The upload failed"} error={error} />}

@@ -60,7 +60,7 @@ judged = evaluator_fixture("${reference}")
 def test_the_answer(judged):
     judged.assert_score(inputs={"question": "…"}, outputs="…", at_least=0.5)
 `,
-    note: "Needs evaluator-host[pytest]. A table of all scores ends the run.",
+    note: "Needs evaluator-host[pytest]. The run ends with a table of all scores.",
     page: "integrations",
   },
   {
@@ -71,7 +71,7 @@ def test_the_answer(judged):
     EVALUATOR_HOST_URL: ${origin}
     EVALUATOR_HOST_KEY: \${{ secrets.EVALUATOR_HOST_KEY }}
 `,
-    note: "A step for a runner with evaluator-host that reaches this host. NAME is a data set there. The step fails if the job does.",
+    note: "A step for a CI runner that has evaluator-host and can reach this host. NAME is a data set on the host. The step fails if the job fails.",
     page: "integrations",
   },
 ];

@@ -61,7 +61,7 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
         </Button>
       }
     >
-      <Field label="Name" value={name} onValue={setName} hint="Letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />
+      <Field label="Name" value={name} onValue={setName} hint="Use letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />
       <div class="field-row line">
         <Select label="How often" value={timing.often} options={OFTEN} onValue={(often) => set({ often: often as Often })} />
         {timing.often === "weekly" && <Select label="Day" value={String(timing.day)} options={DAYS.map((label, value) => ({ value: String(value), label }))} onValue={(day) => set({ day: Number(day) })} />}

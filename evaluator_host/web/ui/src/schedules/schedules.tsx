@@ -297,7 +297,7 @@ function AlertDialog({ watched, schedules, onClose, onMade }: { watched: string;
         </Button>
       }
     >
-      <Field label="Name" value={name} onValue={setName} hint="Letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />
+      <Field label="Name" value={name} onValue={setName} hint="Use letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />
       <Select label="Watches" value={chosen} options={sources} onValue={setSource} />
       <AlertFields alert={alert} onAlert={setAlert} />
       {error !== null && <ErrorNote title="The alert was not created" error={error} fields={ALERT_FIELDS} />}

@@ -360,7 +360,7 @@ function FixOffer({ fix, onFix }: { fix: Fix | null; onFix: (code: string) => vo
   if (code !== null)
     return (
       <p class="aside line">
-        <span class="muted">The code lost its indentation, and only one fits.</span>
+        <span class="muted">The code lost its indentation, and it can be restored in one way.</span>
         <Button small onClick={() => onFix(code)}>
           Restore the indentation
         </Button>
@@ -368,7 +368,7 @@ function FixOffer({ fix, onFix }: { fix: Fix | null; onFix: (code: string) => vo
     );
   return (
     <div class="aside line">
-      <span class="muted">The code lost its indentation. More than one may fit: choose.</span>
+      <span class="muted">The code lost its indentation. It can be restored in several ways: choose one.</span>
       {candidates.map((one, index) => (
         <details key={one.code}>
           <summary>Possibility {index + 1}</summary>

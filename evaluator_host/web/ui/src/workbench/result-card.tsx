@@ -105,7 +105,7 @@ function Against({ before, result }: { before: Run; result: Result }) {
   const difference = earlier !== null && later !== null ? later - earlier : null;
   return (
     <p class="result-against muted">
-      {difference === 0 ? `The score is that of run ${before.number}.` : `Run ${before.number}: ${shown(earlier, before.result.status === "failed")} → ${shown(later, result.status === "failed")}`}
+      {difference === 0 ? `The score is the same as in run ${before.number}.` : `Run ${before.number}: ${shown(earlier, before.result.status === "failed")} → ${shown(later, result.status === "failed")}`}
       {difference !== null && difference !== 0 && ` (${difference > 0 ? "+" : "−"}${shownNumber(Math.abs(difference))})`}
     </p>
   );

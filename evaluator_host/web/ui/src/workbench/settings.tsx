@@ -101,13 +101,13 @@ export function SettingsFields({ draft, change, faults, report }: FieldsProps) {
   return (
     <>
       <div class="settings-grid">
-        <Field label="Pass threshold" hint="The lowest score that passes, unless the code returns passed." type="number" step="any" value={draft.threshold} error={faults["threshold"]} onValue={(threshold) => change({ threshold })} placeholder="none" />
+        <Field label="Pass threshold" hint="The lowest score that passes, unless the code itself returns `passed`." type="number" step="any" value={draft.threshold} error={faults["threshold"]} onValue={(threshold) => change({ threshold })} placeholder="none" />
         <Select label="Contract" hint="How the code is called." value={draft.contract} options={contracts} onValue={(value) => change({ contract: value })} />
         <Field label="Entry" hint={names.length > 1 ? `One of ${names.join(", ")}` : "The function or class to call, if the code has several."} value={draft.settings.entry} onValue={(entry) => set({ entry })} placeholder="automatic" spellcheck={false} />
         {takes.includes("correct_answer_key") && (
           <Field label="Correct answer key" hint="The input that is passed as the fourth argument." value={draft.settings.correct_answer_key} onValue={(value) => set({ correct_answer_key: value })} placeholder="correct_answer" spellcheck={false} />
         )}
-        {takes.includes("score_output") && <Field label="Score output" hint="The output that is the score, if there are several." value={draft.settings.score_output} onValue={(value) => set({ score_output: value })} placeholder="the first" spellcheck={false} />}
+        {takes.includes("score_output") && <Field label="Score output" hint="Name of the output to use as the score, if there are several." value={draft.settings.score_output} onValue={(value) => set({ score_output: value })} placeholder="the first" spellcheck={false} />}
         {draft.language !== "python" && (
           <Select
             label="Large integers"

@@ -161,7 +161,7 @@ export function SaveDialog({ evaluator, name: given, rows, onClose, onSaved }: S
         </>
       }
     >
-      <Field label="Name" value={name} onValue={setName} hint="Letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />
+      <Field label="Name" value={name} onValue={setName} hint="Use letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />
       {before !== undefined && <Field label="What changed" value={message} onValue={setMessage} placeholder="Reason for this version" maxlength={1000} autocomplete="off" />}
       <Field label="Description" value={description} onValue={setDescription} placeholder={before?.description || "What it scores"} />
       <Field label="Tags" value={tags} onValue={setTags} placeholder={before?.tags.join(", ") || "tone, regression"} hint="Words to find the evaluator by, separated by commas." autocomplete="off" />
