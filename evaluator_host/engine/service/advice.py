@@ -242,6 +242,11 @@ _TABLE: Final = (
         language=Language.PYTHON,
     ),
     _Advice(
+        r"Missing credentials\. Please pass an `apiKey`|_API_KEY environment variable is missing or empty"
+        r"|Could not resolve authentication method",
+        NO_MODEL,
+    ),
+    _Advice(
         r"(?i)environment variable|\b[A-Z][A-Z0-9_]*_(?:API_)?(?:KEY|TOKEN|SECRET)\b",
         _NOT_SET,
         code="load_error",
@@ -252,11 +257,6 @@ _TABLE: Final = (
         "the client of a platform has neither its keys nor its server here: write what it would fetch, such as a prompt, "
         "into the code",
         language=Language.PYTHON,
-    ),
-    _Advice(
-        r"Missing credentials\. Please pass an `apiKey`|_API_KEY environment variable is missing or empty"
-        r"|Could not resolve authentication method",
-        NO_MODEL,
     ),
     _Advice(
         r"needs the package ([\w.-]+), which is not pinned",
