@@ -35,7 +35,7 @@ _SHORTEST_SECRET: Final = 4
 class IndexSettings:
     """The operator's settings of package indexes; no pip.conf, uv.toml or .npmrc is read beside them."""
 
-    cache_dir: Path  # the folder of downloads, in `uv/` and `npm/`
+    cache_dir: Path  # the folder for downloads; it has `uv/` and `npm/`
     # PEP 503 index, user and password allowed in it; None is uv's default
     pip_index_url: str | None = field(default=None, repr=False)
     # npm registry, user and password allowed in it; None is npm's default

@@ -160,7 +160,7 @@ class PipeLink:
     def memory_events(self) -> int:
         """Return how many processes were killed at the memory limit."""
         kills = self._scope.memory_events()
-        if not self.ended:  # kills before that ended rows, not the sandbox
+        if not self.ended:  # a kill while the sandbox runs has ended a row only
             self._kills_known = kills
         return kills
 
