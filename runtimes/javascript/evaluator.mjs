@@ -195,9 +195,10 @@ export class Evaluator {
           return { ...one, text };
         };
         const offeredHere = offers(offered.offers).map((one) => ({ ...written(one), methods: one.methods.map(written) }));
+        const lines = code.split('\n').length;
         const lineOf = (/** @type {string} */ text) => {
           const line = positions.start(source, built.get(text) ?? text)?.line ?? null;
-          return line !== null && line <= code.split('\n').length ? line : null; // a stand-in is behind the code
+          return line !== null && line <= lines ? line : null; // a stand-in is behind the code
         };
         const found = findEntry(offeredHere, { contract: header.contract, entry: header.entry, code, language: header.language, source, lineOf });
         if (!('code' in found)) {

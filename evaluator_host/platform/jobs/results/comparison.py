@@ -59,17 +59,17 @@ class ComparedRows:
 
     async def comparison(self, changed: tuple[Changed, ...]) -> Comparison:
         """Return the differences of all metrics, and the rows that changed most; `changed`: what else differs."""
-        tally = _Tally(zero=self._zero)
+        found = _Differences(zero=self._zero)
 
         async def fill(values: ValuesByName) -> None:
-            nonlocal tally
-            tally = _Tally(zero=self._zero)
+            nonlocal found
+            found = _Differences(zero=self._zero)
             async for one, other in self._pairs():
                 was, now = (side.metrics_with(zero=self._zero) for side in (one, other))
                 for name in was:
                     if name in now:
                         values.add(name, was[name], now[name])
-                tally.add(one, other)
+                found.add(one, other)
 
         metrics = await by_name(fill, lambda name, *pair: paired_difference(name, zip(*pair, strict=True)))
         return Comparison(
@@ -77,19 +77,19 @@ class ComparedRows:
             after=self._after.label,
             changed=changed,
             metrics=tuple(metrics[name] for name in sorted(metrics)),
-            regressions=tally.fallen.greatest(),
-            improvements=tally.risen.greatest(),
-            regressed=tally.fallen.count,
-            improved=tally.risen.count,
-            lost=tally.fallen.failed,
-            gained=tally.risen.failed,
-            judged=tally.verdicts.rows,
-            pass_rate_before=tally.verdicts.rate(0),
-            pass_rate_after=tally.verdicts.rate(1),
+            regressions=found.fallen.greatest(),
+            improvements=found.risen.greatest(),
+            regressed=found.fallen.count,
+            improved=found.risen.count,
+            lost=found.fallen.failed,
+            gained=found.risen.failed,
+            judged=found.verdicts.rows,
+            pass_rate_before=found.verdicts.rate(0),
+            pass_rate_after=found.verdicts.rate(1),
             warnings_before=self._before.warnings,
             warnings_after=self._after.warnings,
-            unscored=tally.unscored,
-            doubt=self._doubt(tally.failed),
+            unscored=found.unscored,
+            doubt=self._doubt(found.failed),
         )
 
     def _doubt(self, failed: int) -> str | None:
@@ -119,7 +119,7 @@ class ComparedRows:
                     other = await anext(later, None)
 
 
-class _Tally:
+class _Differences:
     """Counts the rows that two jobs have in common; with `zero`, a failed row has a score of 0."""
 
     def __init__(self, *, zero: bool) -> None:

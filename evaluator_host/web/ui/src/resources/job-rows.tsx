@@ -89,6 +89,7 @@ export function JobRows({ job, figures, query, stamp }: Props) {
   const narrowed = FILTERS.some((name) => name !== "sort" && query.get(name));
   const go = (to: number, cursor: string | null) => setQuery({ at: to === 0 ? null : String(to), cursor });
   const back = trail.at(-1) ?? { at: 0, cursor: null };
+  const searched = wish.text !== null || wish.where !== null; // a page may then be shorter than its limit
   const by = side ? null : query.get("by");
   const columns = useGroupings(job, page?.rows ?? NO_ROWS, by);
   return (
@@ -98,7 +99,7 @@ export function JobRows({ job, figures, query, stamp }: Props) {
       actions={
         <>
           {!side && <Segments label="Which rows" value={outcome} options={tabsOf(figures, outcome)} onValue={(value) => setQuery({ outcome: value || null, error: null, cursor: null, at: null })} />}
-          <Count page={page} searched={wish.text !== null || wish.where !== null} loading={found.loading} onAgain={isFinal(job.status) ? null : found.reload} />
+          <Count page={page} searched={searched} loading={found.loading} onAgain={isFinal(job.status) ? null : found.reload} />
         </>
       }
     >
@@ -130,7 +131,7 @@ export function JobRows({ job, figures, query, stamp }: Props) {
             {page.rows.length === 0 ? "no rows on this page" : `${count(at + 1)} to ${count(at + page.rows.length)}`}
           </span>
           <Button small disabled={page.next_cursor === null || found.loading} onClick={() => go(at + Math.max(1, page.rows.length), page.next_cursor)}>
-            {(wish.text !== null || wish.where !== null) && page.rows.length < pageSize ? "Continue search ›" : "Next ›"}
+            {searched && page.rows.length < pageSize ? "Continue search ›" : "Next ›"}
           </Button>
         </nav>
       )}
