@@ -1,6 +1,6 @@
 """Exceptions of the host: failures of the host itself, and requests that it cannot accept.
 
-What a guest does (raise, hang, flood, die) is never an exception; it is a value (`outcome.Outcome`).
+Failures of a guest (it raises, hangs, floods or dies) are never exceptions; they are values (`outcome.Outcome`).
 
     HostError
     ├── InvalidRequest        422  the request is not valid

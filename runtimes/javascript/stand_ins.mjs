@@ -76,7 +76,7 @@ const ofMastraUtils = () => {
   };
 };
 
-/** What stands in for which module. @type {Record<string, () => Record<string, unknown>>} */
+/** The stand-ins of the modules, by name. @type {Record<string, () => Record<string, unknown>>} */
 const MODULES = {
   evalite: ofEvalite, 'evalite/ai-sdk': ofEvalite, 'vitest-evals': ofVitestEvals,
   '@mastra/core/evals': ofMastra, '@mastra/core/scores': ofMastra, '@mastra/evals/scorers/utils': ofMastraUtils,

@@ -1,4 +1,4 @@
-"""What an evaluator in a sandbox can see contains neither names of its host nor secrets of the service, and is the same on each host.
+"""An evaluator in a sandbox sees neither names of its host nor secrets of the service, and sees the same on each host.
 
 Two hosts are started in which every name and secret is a unique word (host name, folders, home, environment, index
 credentials). Evaluators write down all that they see: twice on one host, for two tenants, and once on the other. What may

@@ -1,8 +1,9 @@
 """`make bench ARGS=--quick`: compares the processor time of work here with that of a bare fork server, in two minutes.
 
-The processor time of the host, its sandboxes and all that they start is nearly the same on a quiet and on a busy machine,
-and its ratio to that of a bare fork, measured in turns, is nearly the same on all machines. `ratios.json` has the ratios
-that were measured last, on a busy machine, where the host wakes up for more of the answers;
+The processor time of the host, its sandboxes and all that they start is nearly the same on a quiet and on a busy machine.
+Its ratio to that of a bare fork, measured in turns, is nearly the same on machines of one kind; on another kind, the ratio of
+rows in a batch was less than half, because a fork costs less there. `ratios.json` has the ratios that were measured last, on a
+busy machine, where the host wakes up for more of the answers;
 `python -m tests.benchmarks.ratios` writes the file again. A ratio that has fallen by more than a fifth in two runs is a
 regression.
 """

@@ -1,4 +1,4 @@
-"""What a version promises to programs that call it: requests, answers and commands, as flat lists.
+"""The promises of a version to programs that call it: requests, answers and commands, as flat lists.
 
 `python -m tests.stability.promised` writes those of this tree, as part of a release. Between releases the files do not
 change, and `test_promised.py` says which change would break a program.

@@ -1,4 +1,4 @@
-"""Whatever a foreign tar file contains, nothing is written outside the folder into which it is unpacked."""
+"""No tar file, however odd, makes the host write outside the folder into which it is unpacked."""
 
 import gzip
 import tarfile

@@ -28,7 +28,7 @@ _standard = sys.stdlib_module_names
 _own: dict[str, str] = {}
 _packages: dict[str, str] = {}
 failed_imports: dict[tuple[str, str, int], bool] = {}
-"""What has been recorded since the last `take`: name, file and line, and whether a module was looked for there."""
+"""The failed imports since the last `take`: name, file and line, and whether a module was looked for there."""
 
 
 class Finder:

@@ -33,7 +33,7 @@ _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost
 
 @dataclass(slots=True)
 class _Day:
-    """What this process knows about a workspace's budget for the day."""
+    """The part of a workspace's budget for the day that this process has counted or reserved."""
 
     workspace: str
     date: str

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class OperatorGrants:
-    """What the operator grants to each workspace. On the command line there are no workspaces, and `store` is None."""
+    """Finds the models, hosts and secrets that the operator grants to a workspace.
+
+    On the command line there are no workspaces, and `workspaces` is None.
+    """
 
     def __init__(self, settings: Settings, workspaces: "Workspaces | None") -> None:
         self._settings = settings

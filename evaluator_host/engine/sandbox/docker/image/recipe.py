@@ -30,7 +30,7 @@ _LEFT_OUT: Final = frozenset({"__pycache__", "node_modules", "tests"})
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """What `sandbox_images/pins.json` pins: Debian suite, base image, its Python, and packages to install."""
+    """The pins in `sandbox_images/pins.json`: Debian suite, base image, its Python, and packages to install."""
 
     suite: str
     base_image: str
