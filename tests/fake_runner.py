@@ -154,7 +154,7 @@ class FakeBackend:
     """Starts fake sandboxes, and keeps them all in `links`. With `broken` it refuses to start any; `gate` holds starts back.
 
     `preparing` is what sandboxes do when asked to import in advance: `answers`, `refuses`, `dies`, `never answers`.
-    `start_s` is how long a start takes.
+    `start_s` is how long a start takes; `starting` counts the starts under way, `most_starting` the most at any time.
     """
 
     name = "fake"
@@ -166,15 +166,21 @@ class FakeBackend:
         self.gate: asyncio.Event | None = None
         self.preparing = "answers"
         self.start_s = 0.0
+        self.starting = self.most_starting = 0
         self.used_mb: int | None = None  # MB that each idle sandbox uses; None if that is not known
 
     def python_versions(self) -> tuple[str, ...]:
         return (self.platform.python,)
 
     async def start(self, spec: SandboxSpec) -> FakeLink:
-        await asyncio.sleep(self.start_s)
-        if self.gate is not None:
-            await self.gate.wait()
+        self.starting += 1
+        self.most_starting = max(self.most_starting, self.starting)
+        try:
+            await asyncio.sleep(self.start_s)
+            if self.gate is not None:
+                await self.gate.wait()
+        finally:
+            self.starting -= 1
         if self.broken:
             raise SandboxUnavailable("the fake is broken")
         self.links.append(FakeLink(len(self.links), preparing=self.preparing, used_mb=self.used_mb))

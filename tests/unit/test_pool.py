@@ -52,6 +52,26 @@ async def test_calls_that_arrive_while_the_sandbox_starts_share_it(monkeypatch: 
         assert len(backend.links[0].calls) == 20
 
 
+async def test_sandboxes_start_a_few_at_a_time_and_workspaces_take_turns() -> None:
+    async with opened(max_starting=2) as (pool, backend):
+        backend.gate = asyncio.Event()
+        served: list[str] = []
+
+        async def call(name: str, workspace: str) -> None:
+            lease = await leased(pool, request(name, workspace=workspace))
+            served.append(workspace)
+            pool.release(lease)
+
+        calls = [asyncio.create_task(call(str(number), "loud")) for number in range(6)]
+        await until(lambda: backend.starting == 2)
+        calls.append(asyncio.create_task(call("x", "quiet")))
+        await until(lambda: pool.waiting == 7)
+        backend.gate.set()
+        await asyncio.gather(*calls)
+        assert backend.most_starting == 2
+        assert served == ["loud", "loud", "quiet", "loud", "loud", "loud", "loud"]
+
+
 async def test_a_caller_that_waits_longer_than_a_start_gets_a_second_sandbox() -> None:
     async with opened(max_per_evaluator=2) as (pool, _):
         held = await leased(pool, request())

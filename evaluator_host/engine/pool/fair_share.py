@@ -30,6 +30,8 @@ class PoolLimits:
 
     max_sandboxes: int = 16  # maximum number of sandboxes, busy and idle
     max_running: int | None = None  # maximum number of sandboxes that start or run at once; None for `max_sandboxes`
+    # maximum number of sandboxes to start at once: more than the processors only delay each other, and all calls
+    max_starting: int = 16
     # maximum number of sandboxes of one evaluator, without those whose rows wait for an answer from outside
     max_per_evaluator: int = 2
     # maximum number of sandboxes of one evaluator, with those whose rows wait for an answer from outside

@@ -25,6 +25,7 @@ from evaluator_host.engine.pool.prewarmed import PrewarmedSandboxes, start_sandb
 from evaluator_host.engine.sandbox.base import Backend
 from evaluator_host.engine.sandbox.session import RunnerGaveUp, Sandbox
 from evaluator_host.engine.system.memory import ByteTurns
+from evaluator_host.engine.system.turns import Turns
 from evaluator_host.types.errors import HostError, SandboxUnavailable
 from evaluator_host.types.evaluator import SandboxSpec
 from evaluator_host.types.outcome import ErrorCode, Failed, Loaded
@@ -36,6 +37,7 @@ GROW_AFTER_S: Final = 0.03
 REAP_EVERY_S: Final = 1.0
 IDLE_GROWTH_MB: Final = 64  # an idle sandbox that grows by more MB between two measurements is ended
 _MEASURED_FOR_S: Final = 5.0
+_SHUTTING_DOWN: Final = "the host is shutting down; try again later"
 _MANY_WARM: Final = 32  # in a pool with more sandboxes than this, the least used one is ended before a prewarmed one
 
 
@@ -52,7 +54,8 @@ class Pool:
         self.capacity = Capacity(
             max_sandboxes=limits.max_sandboxes, memory_mb=limits.memory_mb, max_running=limits.max_running
         )
-        self.capacity.divide(parts)
+        self._starts = Turns(limits.max_starting)
+        self._divide(parts)
         self._shares = FairShare(self.capacity, queue_limit=limits.queue_limit)
         self._prewarmed = PrewarmedSandboxes(
             backend,
@@ -178,7 +181,7 @@ class Pool:
         """Destroy every sandbox and fail every waiting call before returning."""
         self._closed = True
         for owner in self._evaluator_pools:
-            owner.fail_waiters(SandboxUnavailable("the host is shutting down; try again later"))
+            owner.fail_waiters(SandboxUnavailable(_SHUTTING_DOWN))
             while owner.idle:
                 self._end_idle(owner, owner.idle[-1])
         self._serve()
@@ -188,9 +191,13 @@ class Pool:
 
     def divide(self, parts: int) -> None:
         """Divide the limits equally among `parts` processes of the host from now on; this pool has one part."""
-        self.capacity.divide(parts)
+        self._divide(parts)
         self._make_room()
         self._serve()
+
+    def _divide(self, parts: int) -> None:
+        self.capacity.divide(parts)
+        self._starts.set_places(max(1, self.limits.max_starting // parts))
 
     @property
     def waiting(self) -> int:
@@ -199,7 +206,7 @@ class Pool:
 
     async def _wait(self, owner: EvaluatorPool, request: LeaseRequest) -> Lease | Failed:
         if self._closed:
-            raise SandboxUnavailable("the host is shutting down; try again later")
+            raise SandboxUnavailable(_SHUTTING_DOWN)
         with self._shares.queued(request.workspace):
             waiter = Waiter(request, asyncio.get_running_loop().create_future())
             owner.waiters.append(waiter)
@@ -372,7 +379,7 @@ class Pool:
         started, loaded = time.monotonic(), None
         try:
             if sandbox is None:
-                sandbox = await start_sandbox(self.backend, request.spec, grace_s=self.limits.grace_s)
+                sandbox = await self._start_in_turn(owner.workspace, request.spec)
             loaded = await sandbox.load(replace(request.load, bundle=owner.bundle), turns=self._turns)
         except HostError as error:
             _log.warning("a sandbox could not be started or was lost: %s", error.detail)
@@ -396,6 +403,13 @@ class Pool:
             self._gone(owner, request.spec)
         if not self._start_queue:
             self._prewarmed.refill_soon(request.spec)
+
+    async def _start_in_turn(self, workspace: str, spec: SandboxSpec) -> Sandbox:
+        """Start a sandbox when it is the workspace's turn, with at most `max_starting` others that start."""
+        async with self._starts.turn(workspace):
+            if self._closed:
+                raise SandboxUnavailable(_SHUTTING_DOWN)
+            return await start_sandbox(self.backend, spec, grace_s=self.limits.grace_s)
 
     def _hand_on(self, owner: EvaluatorPool, slot: Slot) -> None:
         """Give a free slot to the next caller, or let it idle, so that others can get its place or memory."""

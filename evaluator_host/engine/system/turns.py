@@ -105,6 +105,11 @@ class Turns:
         finally:
             self._end(workspace)
 
+    def set_places(self, places: int) -> None:
+        """Change the number of places; work that holds one now keeps it."""
+        self._places = places
+        self._next()
+
     def _end(self, workspace: str) -> None:
         self._running[workspace] -= 1
         self._next()
