@@ -1,4 +1,4 @@
-"""Compares the processor time of rows, calls and starts, relative to a bare fork, with the values that were measured last."""
+"""Compares the processor time of rows, calls and starts, relative to that of a floor, with the values that were measured last."""
 
 import pytest
 
