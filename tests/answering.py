@@ -1,4 +1,6 @@
-"""Servers whose every answer a test decides: an HTTP server on a loopback port, and one that sends bytes on any socket."""
+"""Servers for tests: an HTTP server on a loopback port with answers that the test chooses, and a server that sends
+fixed bytes on any socket.
+"""
 
 import socket
 import threading
@@ -13,7 +15,9 @@ Answer = Callable[[str, str | None], tuple[int, str, bytes]]
 
 @contextmanager
 def answering(answer: Answer) -> Iterator[str]:
-    """Yield the address of a server that answers GET and HEAD; a 401 asks for credentials."""
+    """Yield the address of a server that answers GET and HEAD as `answer` decides; with status 401, it asks for
+    credentials.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_HEAD(self) -> None:

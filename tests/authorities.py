@@ -11,7 +11,9 @@ _VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 def share_authorities() -> None:
-    """Make httpx read the certificate authorities once for each way to name them; clients with other options read them as before."""
+    """Make httpx read the certificate authorities only once for each way to name them; clients with other options still
+    read them each time.
+    """
     read = default.create_ssl_context
     if getattr(read, "shared", False):
         return

@@ -99,7 +99,9 @@ def _folders(home: Path) -> list[str]:
 
 
 def processes_below(home: Path) -> list[str]:
-    """Return programs that were told a path below the data directory's builds, or have such a working directory."""
+    """Return the processes with a path below the data directory's builds among their arguments or as their working
+    directory.
+    """
     below = str(home / "environments")
     found = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -113,7 +115,7 @@ def processes_below(home: Path) -> list[str]:
 
 
 def _cgroups() -> Iterator[str]:
-    """Return the cgroups of this process's builds: backends count theirs from 1, builds from a million."""
+    """Return the cgroups of this process's builds, which are numbered from a million; backends number theirs from 1."""
     ours = re.compile(re.escape(this_instance()) + r"\.\d{7,}")
     for parent, names, _ in os.walk("/sys/fs/cgroup"):
         yield from (f"{parent}/{name}" for name in names if ours.fullmatch(name))

@@ -1,4 +1,4 @@
-"""Fixtures without stand-ins: a real service on each backend, shared by a whole run."""
+"""Fixtures that use the real things: a service on each backend, shared by a whole run."""
 
 import gc
 import os
@@ -93,7 +93,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def _is_second(item: pytest.Item) -> bool:
-    """Whether the same case was already collected on the first backend or database, which is enough here."""
+    """Whether the same case was already collected for the first backend or database, so that here the second one can be
+    left out.
+    """
     cases = item.session.stash.setdefault(_CASES, Counter())
     cases[item.nodeid] += 1
     file, _, case = item.nodeid.partition("[")

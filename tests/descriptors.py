@@ -1,4 +1,6 @@
-"""Lists this process's descriptors with what they are open on, since others may close theirs at any time and reuse the numbers."""
+"""Lists this process's descriptors with the files that they belong to, because other threads may close a descriptor at
+any time and reuse its number.
+"""
 
 import contextlib
 import os

@@ -62,7 +62,7 @@ def group_of(test: str) -> str:
 
 
 class ByGroup(LoadFileScheduling):
-    """Gives processes one group after the other, in the order in which the groups were collected."""
+    """Gives each process one group of tests after the other, in the order in which the groups were collected."""
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
         super().__init__(config, log)

@@ -102,7 +102,9 @@ def docker_command() -> list[str]:
 
 @cache
 def probe_image() -> str:
-    """Return an image made by our recipe, whose Python runner executes what a test sends it (see its docstring)."""
+    """Return an image made by our recipe, with a Python runner that executes the code that a test sends (see the
+    runner's docstring).
+    """
     with _exclusive("build.lock"), tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as aside:
         return aside.submit(lambda: asyncio.run(build_probe_image(bare_engine_address(), Path(folder)))).result()
 

@@ -1,8 +1,9 @@
 """A runner and its backend in memory, for tests of code above the link: no process, no socket, no sleep.
 
-The code that it "runs" is a word: `ok` scores 1, `hang` never answers, `late` never begins, `die` ends the runner, `lost` ends it because of
-the backend, `killed` by SIGKILL; with `slain` the row's process is killed, `garbage` answers with bytes that are not a frame, `misnamed` answers
-for another row; a load of `bad` fails.
+The output of a row is a word that decides how the row ends: `hang` never answers, `late` never begins, `die` ends the
+runner, `lost` ends it because of the backend, `killed` ends it by SIGKILL, `slain` kills only the row's process,
+`garbage` answers with bytes that are not a frame, `misnamed` answers for another row. Any other output scores 1. The
+code `bad` cannot be loaded.
 """
 
 import asyncio
@@ -151,7 +152,8 @@ class FakeLink:
 
 
 class FakeBackend:
-    """Starts fake sandboxes, and keeps them all in `links`. With `broken` it refuses to start any; `gate` holds starts back.
+    """Starts fake sandboxes, and keeps them all in `links`. If `broken` is set, no sandbox can be started; `gate`
+    delays all starts.
 
     `preparing` is what sandboxes do when asked to import in advance: `answers`, `refuses`, `dies`, `never answers`.
     `start_s` is how long a start takes; `starting` counts the starts under way, `most_starting` the most at any time.

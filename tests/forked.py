@@ -157,7 +157,9 @@ def run(
 
 
 def make_program(folder: Path) -> int:
-    """Write a program `evaluator-host` for shells, which also forks, and return the descriptor that it must inherit."""
+    """Write a program `evaluator-host` that a shell can run and that is forked in the same way; return the descriptor
+    that the program must inherit.
+    """
     program = folder / "evaluator-host"
     program.write_text(_PROGRAM.format(python=sys.executable, descriptor=_template().fileno()))
     program.chmod(0o755)

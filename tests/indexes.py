@@ -157,7 +157,7 @@ def hang(handler: Handler) -> None:
 
 
 def drip(handler: Handler) -> None:
-    """Send a byte now and then, for ever."""
+    """Send one byte after the other, with long pauses, for ever."""
     handler.send_response(200)
     handler.send_header("Content-Type", "text/html")
     handler.end_headers()
@@ -167,7 +167,7 @@ def drip(handler: Handler) -> None:
 
 
 def flood(handler: Handler) -> None:
-    """Send as much as the other side accepts."""
+    """Send as much as the client accepts."""
     handler.send_response(200)
     handler.send_header("Content-Type", "application/vnd.pypi.simple.v1+html")
     handler.end_headers()

@@ -39,7 +39,7 @@ def remove_leftovers(*parents: Path, spared: str = "") -> None:
 
     Args:
       parents: Folders in which to look, besides the one for temporary files.
-      spared: Processes with this in their command line are not killed: an engine that another run uses too.
+      spared: Processes with this string in their command line are not killed, for example an engine that another run also uses.
     """
     for pid in _processes():
         if not spared or spared not in command_line(pid):

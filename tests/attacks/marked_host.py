@@ -98,7 +98,9 @@ def marked_host(backend: str, folder: Path, *, ordinary: bool = False) -> Iterat
 
 
 def view_from(url: str, language: str, words: tuple[str, ...]) -> dict[str, Any]:
-    """Return what an evaluator on this host sees (`view`), and where a word occurs in that (`found`, spelled backwards)."""
+    """Return what an evaluator on this host sees (`view`), and where the given words occur in that view (`found`, with
+    each word spelled backwards).
+    """
     code = (GUESTS / LANGUAGES[language]).read_text()
     evaluator = {"code": code, "language": language, "limits": {"timeout_s": 120, "result_kb": 16384}}
     body = {"evaluator": evaluator, "inputs": {"words": [word[::-1] for word in words]}}

@@ -40,13 +40,15 @@ async def evaluate_as_ordinary_user(asked: list[dict[str, Any]], folder: Path) -
 
     Args:
       asked: The evaluators, each with its row.
-      folder: Where a file may be left for the other user to read.
+      folder: A folder for a file that the ordinary user reads.
     """
     return await asyncio.to_thread(_evaluate, asked, folder)
 
 
 def tools_folder() -> Path:
-    """Return the folder with the tools that a host prepares for itself; a host with another data folder gets a copy."""
+    """Return the folder with the tools that a host uses in its sandboxes, after preparing them; a host with another
+    data folder gets a copy.
+    """
     with ThreadPoolExecutor(1) as aside:  # the caller may be in an event loop
         aside.submit(lambda: asyncio.run(toolchain.ensure_javascript_runner(DATA_DIR))).result()
     toolchain.restricted_python_dir(DATA_DIR)

@@ -1,4 +1,6 @@
-"""Runs attacks over HTTP on a host with several processes, where a process that passes calls on is between caller and sandbox."""
+"""Runs attacks over HTTP on a host with several processes, in which one process may pass a call on to the process that
+has the sandbox.
+"""
 
 import asyncio
 import hashlib
@@ -28,10 +30,10 @@ _LIMITS = {"load_timeout_s": LOAD_TIMEOUT_S, "idle_ttl_s": 5.0}
 
 
 async def attack_processes(own: Settings, attacks: Sequence[Attack], folder: Path, *, at_once: int) -> Report:
-    """Do the same as `attack_deployment`, but to a host with several processes.
+    """Run attacks as `attack_deployment` does, but on a host with several processes.
 
     Args:
-      own: Settings of a service of this process.
+      own: Settings with which a service could run in this process.
       folder: A new folder for the host's data.
 
     Raises:
@@ -90,7 +92,7 @@ def _memory_mb(host: Host) -> dict[int, float]:
 
 
 def _harm(host: Host, before: Mapping[int, float]) -> list[str]:
-    """Return the problems of the host that show while it is still running."""
+    """Return the faults of the host that can be seen while it still runs."""
     now = _memory_mb(host)
     problems = [line for line in host.server.log.splitlines() if "a process of" in line and "was lost" in line]
     problems += [

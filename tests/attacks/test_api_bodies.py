@@ -43,7 +43,9 @@ def connected(server: Server, timeout_s: float = 30) -> socket.socket:
 
 
 def answer_to(server: Server, head: bytes, piece: bytes, *, times: int) -> tuple[bytes, int]:
-    """Send a head, then a piece again and again while the host accepts it; return the answer and the number of pieces sent."""
+    """Send the head of a request, then the same piece again and again while the host accepts it; return the answer and
+    the number of pieces sent.
+    """
     with connected(server) as raw:
         raw.sendall(head)
         sent = 0

@@ -1,7 +1,7 @@
 """Archives that write where they should not, or that are not the ones in the lock.
 
 The guards are uv's and npm's unpacking (they refuse or drop each such member), hashes in the lock (`--require-hashes`,
-integrity), `contents.settle` for links, and the builder's mounts for whatever gets past all of these.
+integrity), `contents.settle` for links, and the builder's mounts for everything that gets past these.
 """
 
 import os
@@ -124,7 +124,9 @@ async def test_a_tarball_that_is_not_the_locked_one_is_refused(service: Service,
 
 
 async def test_what_changes_on_the_index_after_the_lock_is_refused_for_ever(tmp_path: Path) -> None:
-    """While the set is not installed, the index replaces the file under its old name, with a matching hash; the lock notices."""
+    """Before the set is installed, the index replaces the file by another one with the same name and a matching hash;
+    the lock still has the old hash.
+    """
     with Index() as index:
         index.add_python(wheel("later", {"later.py": "said = 1"}))
         async with building(tmp_path, index) as service:

@@ -1,7 +1,8 @@
 """A company's index behind a proxy, with a certificate from a private authority: passwords reach only uv and npm.
 
-The guards: credentials are passed in the environment and in a 0600 file in the command's own folder, since others could read
-them on a command line. The tools' output is redacted too (tests/unit/test_resolvers.py), though these versions hide passwords.
+The guards: credentials are passed in the environment and in a 0600 file in the command's own folder, since others could
+read them on a command line. The tools' output is redacted too (tests/unit/test_resolvers.py), though these versions of
+uv and npm hide passwords by themselves.
 """
 
 import asyncio

@@ -1,4 +1,5 @@
-"""Packages that harm whoever imports them: when the host tries them, it refuses them by name and keeps nothing, and the next set is unharmed.
+"""Packages that do harm when they are imported: the host tries to import each package, refuses a harmful one by name
+and keeps nothing; the next set is unharmed.
 
 The guard is the trial in an ordinary sandbox with limits and a time limit (`environments.health`). Without `_refuse_harm`,
 each of these sets would be installed with a note.

@@ -113,7 +113,7 @@ async def test_a_redirect_to_nowhere_or_into_the_host_is_refused(
 async def test_a_package_of_the_same_name_elsewhere_is_never_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pin: str, language: Language
 ) -> None:
-    """Dependency confusion: every usual way to configure a second index points to one that has a newer version."""
+    """Dependency confusion: every usual way to configure a second index points to an index that has a newer version."""
     with Index() as corporate, Index() as public:
         corporate.add_python(wheel("inhouse", {"inhouse.py": "said = 'ours'"}))
         corporate.add_npm(npm_package("inhouse", {"index.js": "module.exports = 'ours'"}))

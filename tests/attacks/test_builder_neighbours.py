@@ -1,6 +1,7 @@
 """Packages with very large metadata: the host's event loop keeps running for everybody else.
 
-Blocking is measured as processor time of the loop's thread between two turns, so that a busy machine changes nothing.
+Blocking is measured as processor time of the loop's thread between two turns of the loop, so that a busy machine
+changes nothing.
 """
 
 import asyncio

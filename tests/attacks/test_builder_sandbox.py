@@ -1,6 +1,7 @@
 """A build's processes see, use and do only what they may, as checked from inside; on hosts of root and of an ordinary user.
 
-Each guard was removed once to see its test fail: a further bind, a missing limit, no filter, no `_ENTER`.
+Each test was seen to fail without its guard: with one more mounted folder, without a limit, without the filter, or
+without `_ENTER`.
 """
 
 import asyncio

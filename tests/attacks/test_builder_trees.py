@@ -1,7 +1,7 @@
 """Packages with folders nested beyond every limit: they are refused by name and removed, and nobody else notices, not even after a restart.
 
-The guards are `system.tree` (with `os.walk` and `rmtree` in its place the host would not start again), `contents.settle`,
-and `DiskWatch`, which ends a build that it cannot look at.
+The guards are `system.tree` (with `os.walk` and `rmtree` in its place the host would not start again),
+`contents.settle`, and `DiskWatch`, which ends a build if it cannot measure the build's files.
 """
 
 import asyncio
@@ -141,7 +141,7 @@ async def test_a_builder_whose_start_failed_tries_again(home: Path, monkeypatch:
 
 
 def too_large(folder: Path) -> bool:
-    """Return whether a folder holds over 10 MB; if it is being emptied at this moment, count it as too large."""
+    """Return whether a folder holds over 10 MB; a folder that is being emptied at this moment counts as too large."""
     try:
         return size_bytes(folder) > 10 << 20
     except OSError:
@@ -184,7 +184,7 @@ async def test_downloads_are_kept_while_a_build_uses_them(home: Path) -> None:
 
 @pytest.mark.long
 def test_locks_of_sets_that_are_not_installed_are_kept_up_to_a_number_of_bytes(home: Path) -> None:
-    """Each set that somebody pins has a lock, so that callers decide how many there are."""
+    """Each set that somebody pins has a lock, so the callers decide how many locks there are."""
     folder, target = EnvironmentFolder(home), LockTarget("3.13")
     keys = [f"sha256:{number:064x}" for number in range(4)]
     for number, key in enumerate(keys):

@@ -1,8 +1,8 @@
 """Byte code of package sets: it is made by the Python that imports them, on every backend, and written only where it belongs.
 
 The guards are the sandbox without packages in which it is compiled, and the descriptors with which it is written
-(`environments.build.byte_code`). A `.pyc` is trusted as much as the `.py` beside it, but a package must not decide where
-the host writes, or how much.
+(`environments.build.byte_code`). A `.pyc` is trusted as much as the `.py` beside it, but a package must not decide
+where or how much the host writes.
 """
 
 import importlib.util

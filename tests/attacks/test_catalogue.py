@@ -1,9 +1,10 @@
 """Every attack in the catalogue. All attacks on a deployment run together, and each test reads its own part of the report.
 
-On bubblewrap all attacks run, and in `make test` one of each kind. On the other deployments run those that meet a guard of the deployment itself, one
-of each kind that the system call filter stops (test_syscalls.py tries every call on each), and one of each kind that the runner stops.
-With `EVALUATOR_HOST_WORKERS=2` a host with two processes is attacked over HTTP, with `EVALUATOR_HOST_SANDBOX_START=template` a host that
-forks its sandboxes; `test_processes.py` and `test_template.py` always do that with some attacks.
+On bubblewrap all attacks run, and in `make test` one of each kind. On the other deployments fewer attacks run: all that
+a guard of the deployment itself stops, one of each kind that the system call filter stops (test_syscalls.py tries every
+call on each deployment), and one of each kind that the runner stops. With `EVALUATOR_HOST_WORKERS=2` a host with two
+processes is attacked over HTTP, with `EVALUATOR_HOST_SANDBOX_START=template` a host that forks its sandboxes;
+`test_processes.py` and `test_template.py` always do that with some attacks.
 """
 
 from collections.abc import Iterable
@@ -37,7 +38,9 @@ OF_THE_HOST = {Guard.VERDICT, Guard.ANSWERS, Guard.HOST, Guard.PRISTINE, Guard.L
 
 
 def chosen(deployment: str) -> list[Attack]:
-    """Return the attacks that are tried on a deployment: on bubblewrap all, on others those that show something about it."""
+    """Return the attacks that are tried on a deployment: all on bubblewrap, on others only those that show something
+    about the deployment.
+    """
     if deployment == "bubblewrap":
         return [*load_attacks(), *load_host_attacks()]
     kinds = by_kind(attack for attack in load_attacks() if attack.safe and not ends_in_the_runner(attack))
@@ -61,7 +64,9 @@ def ends_in_the_runner(attack: Attack) -> bool:
 
 
 def each_counts(attack: Attack) -> bool:
-    """Whether every attack of this kind is tried; for other kinds, one attack shows that the guard works on a deployment too."""
+    """Whether every attack of this kind must be tried; of other kinds, one attack is enough to show that the guard
+    works on a deployment.
+    """
     return attack.language is Language.PYTHON and meets_a_deployment(attack)
 
 
@@ -76,7 +81,9 @@ FIRST = {kind[0].name for kind in by_kind([*load_attacks(), *load_host_attacks()
 
 
 def marked(deployment: str, *others: object, name: str, first: bool = True) -> object:
-    """Return a case; it is long on deployments other than bubblewrap, or if it is not the first of its kind."""
+    """Return a test case; it is marked as long on deployments other than bubblewrap, and if it is not the first of its
+    kind.
+    """
     short = deployment == "bubblewrap" and first
     return pytest.param(deployment, *others, id=name, marks=[] if short else [pytest.mark.long])
 

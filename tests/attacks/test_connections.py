@@ -90,7 +90,7 @@ def test_heads_that_never_end_are_hung_up_on(server: Server) -> None:
 
 @dataclass
 class Few:
-    """A server that takes three connections. A request for /wait is answered once `answer` is set."""
+    """A server that accepts three connections at a time. A request for /wait is answered once `answer` is set."""
 
     port: int
     waiting: int = 0
@@ -121,7 +121,9 @@ class _Server(uvicorn.Server):
 
 
 async def status(reader: asyncio.StreamReader) -> bytes:
-    """Read a response with a body of two bytes, and return its status; empty if the connection was closed."""
+    """Read a response with a body of two bytes, and return its status; the status is empty if the connection was
+    closed.
+    """
     head = await asyncio.wait_for(reader.readline(), 10)
     while head and (await reader.readline()).strip():
         pass

@@ -127,7 +127,9 @@ class Hosts:
 
     @asynccontextmanager
     async def clients(self, workspace: str) -> AsyncIterator[list[httpx.AsyncClient]]:
-        """Yield a client for each host that makes a new connection for each request, so that any process may accept it."""
+        """Yield a client for each host. The clients make a new connection for each request, so that any process may
+        accept it.
+        """
         limits = httpx.Limits(max_keepalive_connections=0)
         made = [
             httpx.AsyncClient(base_url=one.url, headers=bearer(self.keys[workspace]), timeout=200, limits=limits)
@@ -287,7 +289,7 @@ async def test_silent_name_servers_delay_no_neighbour(hosts: Hosts) -> None:
 
 
 async def reached(hosts: Hosts, clients: list[httpx.AsyncClient]) -> None:
-    """Call a model and reach a host, several times through each of the hosts."""
+    """Let evaluators call a model and connect to a server, several times through each of the hosts."""
     for client in clients * 3:
         question = secrets.token_hex(4)
         assert (await scored(client, ASKING, inputs={"question": question}, models=["judge"]))[

@@ -1,8 +1,9 @@
 """Every operation of a host, called with the key of one workspace and the names of another: it answers as if nothing had those names.
 
-The operations are those of the running application: in the OpenAPI document, under repeated prefixes, of wires. If a route is
-added, the first test fails until the tables here say what its path, query and body name. Each request is also sent with the
-other workspace's own key: only if that answer depends on the names did the request get as far as looking them up.
+The operations are read from the running application: those in the OpenAPI document, those under repeated prefixes, and
+those of wires. If a route is added, the first test fails until the tables here say what its path, query and body name.
+Each request is also sent with the other workspace's own key: if that answer depends on the names, the request really
+got as far as looking them up.
 
 The MCP server and the commands are clients, which call these operations.
 """
@@ -595,8 +596,7 @@ def furnished(folder: Path, *, program: str = "") -> Iterator[Scene]:
 
 
 def in_order() -> list[tuple[Operation, Ask]]:
-    """Yield the requests: first those that read, then those that change, then those that create, and last those that
-    delete."""
+    """Yield the requests in this order: those that read, those that change, those that create, those that delete."""
     rank = ["GET", "PATCH", "PUT", "POST", "DELETE"]
     ordered = sorted(
         operations(), key=lambda one: (rank.index(one.method), one.method == "DELETE" and -len(one.path), one.path)

@@ -1,4 +1,4 @@
-"""User code that forks, so that both copies return: a row has only one answer, which is the first copy's."""
+"""User code that forks, so that both copies return: a row has only one answer, the answer of the first copy."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""One caller's data against the other callers, on a real host: templates and files that would stop the host, and a host that is killed."""
+"""Data with which one caller attacks the others, on a real host: templates and files that would stop the host, and a
+host that is killed.
+"""
 
 import io
 import threading

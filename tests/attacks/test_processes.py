@@ -1,4 +1,5 @@
-"""A host with two processes stops the same attacks as a host with one: attacks on what passes through a host, and the cases of a link.
+"""A host with two processes stops the same attacks on data that passes through it as a host with one process, and
+returns the same results for some cases.
 
 `EVALUATOR_HOST_WORKERS=2 make test-all ARGS='tests/attacks/test_catalogue.py tests/contract/test_conformance.py'` tries all attacks and cases.
 """

@@ -45,7 +45,9 @@ Outcome = int | str
 
 
 def calls() -> list[Call]:
-    """Return every call number with harmless arguments, and those with a rule about arguments with values around its limits."""
+    """Return every call number with harmless arguments; if a rule is about a call's arguments, also with values around
+    the rule's limits.
+    """
     made = [(way(n), n, () if NAME.get(n) in PROCESSES else (ALL_ONES,) * 6) for n in range(NEWEST + 130)]
     made += [("plain", n, (0,) * 6) for name, n in NUMBER.items() if (name, n) in unconditional()]
     made += [(way(NUMBER[name]), NUMBER[name], arguments) for name, arguments in conditional()]
@@ -92,7 +94,9 @@ MATCHES = {
 
 
 def declared(number: int, arguments: tuple[int, ...]) -> set[int]:
-    """Return the errors that the declaration has for a call; if several rules match, the engine may use any of them."""
+    """Return the errors that the declaration allows for a call; if several rules match, a sandbox may return the error
+    of any of them.
+    """
     padded = (*arguments, *[0] * 6)
     return {
         rule["errnoRet"]
@@ -111,7 +115,7 @@ def question() -> dict[str, Any]:
 
 @cache
 def without_a_filter() -> list[Outcome]:
-    """Return the answers of these calls to a process with as few rights, but without a filter."""
+    """Return the answers that a process gets for these calls if it has as few rights as a sandbox, but no filter."""
     script = (
         "import ctypes, json, os, sys\n"
         "asked = json.load(sys.stdin)\n"

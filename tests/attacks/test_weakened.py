@@ -2,8 +2,8 @@
 
 Of the attacks that one limit stops with an error, only one is tried, because the error itself says what stopped them.
 
-All of this is on bubblewrap. On Docker, one attack for each guard that containers have in their own form shows that this
-guard stops its kind there too (`test_catalogue.py` sees all attacks stopped there).
+All of this is on bubblewrap. On Docker, one attack for each guard that containers have in their own form shows that
+this guard stops attacks of its kind there too (`test_catalogue.py` sees all attacks stopped there).
 """
 
 from collections.abc import AsyncIterator, Iterator

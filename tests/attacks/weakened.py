@@ -97,7 +97,9 @@ class AttackedHost:
 
 
 def to_be_seen(attacks: Sequence[Attack]) -> list[Attack]:
-    """Return the attacks that must get through without these guards: one of those whose error names the guard, and all others."""
+    """Return the attacks that must get through without these guards: only one of the attacks with an error that names
+    the guard, and all others.
+    """
     said = [attack for attack in attacks if says_what_stopped_it(attack)]
     return [attack for attack in attacks if attack not in said[1:]]
 
@@ -114,7 +116,7 @@ def says_what_stopped_it(attack: Attack) -> bool:
 
 @asynccontextmanager
 async def attacked_host(backend: str) -> AsyncIterator[AttackedHost]:
-    """Run a host for attacks; the few sandboxes that it needs are started when they are needed."""
+    """Run a host for attacks; it starts its few sandboxes only when they are needed."""
     chosen = settings(backend, load_timeout_s=LOAD_TIMEOUT_S)
     engine = chosen.engine_address if backend == "docker" else None
     async with (
@@ -211,12 +213,12 @@ def _add_capabilities(arguments: list[str]) -> None:
 
 
 def _bind_of(arguments: list[str], target: str) -> int:
-    """Return the index in the arguments of the bind to a target."""
+    """Return the index of the argument that mounts a file or folder at a target."""
     return next(at for at, word in enumerate(arguments) if word == "--ro-bind" and arguments[at + 2] == target)
 
 
 def _last_mount(arguments: list[str]) -> int:
-    """Return the index in the arguments at which the root becomes read-only."""
+    """Return the index of the argument that makes the root read-only."""
     return next(at for at, word in enumerate(arguments) if word == "--remount-ro" and arguments[at + 1] == "/")
 
 
@@ -370,7 +372,7 @@ def _weaken_host(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> None:
 
 
 def _scored_whatever(result: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a host score every program, even if it ends, hangs or raises an error."""
+    """Make a host score every program, even a program that ends, hangs or raises an error."""
 
     async def weaker(*args: Any, **kwargs: Any) -> EvaluationResult:
         made: EvaluationResult = await result(*args, **kwargs)

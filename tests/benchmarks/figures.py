@@ -167,7 +167,7 @@ async def idle_sandbox_mb(settings: Settings, language: Language) -> float:
 
 
 async def many_rows_growth_mb(service: Service, rows: int = 100_000) -> float:
-    """Return the host's growth while 100,000 rows pass through it, in MB of resident memory."""
+    """Return the growth of the host's resident memory, in MB, while 100,000 rows pass through it."""
     before, peak = resident_mb(os.getpid()), 0.0
     evaluator = Evaluator(EXACT_MATCH)
     source = (Row(inputs={"correct_answer": "Paris", "n": n}, outputs="Paris") for n in range(rows))

@@ -1,4 +1,6 @@
-"""First paints of the pages in Chromium, in windows without a cache, compared with that of the host's shortest answer."""
+"""Times until Chromium first paints a page, in windows without a cache, compared with the time for the host's shortest
+answer.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -61,7 +63,8 @@ def addresses(url: str) -> dict[str, str]:
 
 
 async def loads(url: str, paths: Mapping[str, str], *, turns: int = TURNS) -> dict[str, Loads]:
-    """Load each page and `EMPTY` in turns, each in a new window; the first turn only warms the host and is not counted.
+    """Load each page and `EMPTY` in turns, each in a new window; the first round only warms the host and is not
+    counted.
 
     Args:
       paths: Addresses, by the names under which the result has them.

@@ -135,9 +135,11 @@ def _request(number: int) -> bytes:
 
 
 def _call(connection: socket.socket, request: bytes) -> bool:
-    """Ask once, without `http.client`, which uses as much of a processor as the host; return whether it was answered.
+    """Send one call without `http.client`, which uses as much of a processor as the host; return whether it was
+    answered.
 
-    It may not be answered: the host closes connections that were idle for five seconds, which happens on a busy machine.
+    A call may get no answer: the host closes connections that were idle for five seconds, as they may be on a busy
+    machine.
     """
     answer = b""
     with suppress(ConnectionError):

@@ -1,4 +1,6 @@
-"""Rows of a job as columns that one chooses, every evaluator side by side, a row beside the table by j and k; several jobs compared."""
+"""Rows of a job: columns that the user chooses, all evaluators side by side, a row beside the table that the keys j and
+k change; several jobs compared.
+"""
 
 import pytest
 from playwright.async_api import Page, expect

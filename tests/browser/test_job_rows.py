@@ -1,4 +1,6 @@
-"""Rows of a job of 10,000: filtered, sorted, searched, paged, each by its address; one row with its trace."""
+"""Rows of a job of 10,000 rows: filtered, sorted, searched and paged, and each such view has its own address; one row
+with its trace.
+"""
 
 import asyncio
 import json
@@ -56,7 +58,7 @@ EXACT = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['go
 
 @pytest.fixture(scope="module")
 def by_topic(host: Server) -> str:
-    """A job over six rows of three topics, one row without any."""
+    """A job over six rows: five with one of three topics, and one without a topic."""
     with Client(host.url) as client:
         client.datasets.upload("topics", TOPICS)
         job = client.jobs.create([Evaluator(EXACT)], "topics", mapping={"outputs": "answer"})

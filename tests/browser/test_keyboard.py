@@ -1,4 +1,6 @@
-"""The main path by keys alone: find the workbench, write code, run it, run it on a data set, look through the rows."""
+"""The main path with the keyboard alone: find the workbench, write code, run it, run it on a data set, look through the
+rows.
+"""
 
 import pytest
 from playwright.async_api import Locator, Page, expect

@@ -36,7 +36,7 @@ def places(seeds: Seeds) -> dict[str, str]:
 
 
 def telling(seeds: Seeds) -> dict[str, str]:
-    """Return the fullest pages, on which another theme or width would show faults first."""
+    """Return the pages with the most content, which show faults of another theme or width first."""
     chosen = (
         "/evaluators/length?tab=diff",
         "/datasets/many?row=3",

@@ -1,4 +1,6 @@
-"""Rows below the editor: stored data that is scored again while one writes, what is expected of it, and the whole data set by one button."""
+"""Rows below the editor: stored rows that are scored again while the user writes, their expected results, and a button
+that scores the whole data set.
+"""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The test panel: rows as JSON, what a result shows, that hostile code cannot do anything to the page, runs, copies."""
+"""The test panel: rows as JSON, what a result shows, hostile code that cannot change the page, runs, copies."""
 
 import asyncio
 import json

@@ -39,7 +39,7 @@ _FOLDERS: Final = ("datasets", "environments", "filesets")
 
 
 class _Everything(dict[str, Answer]):
-    """A mapping that gives the same odd answer for every path of an index."""
+    """A mapping that returns the same odd answer for every path of an index."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__()

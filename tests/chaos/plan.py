@@ -52,7 +52,7 @@ class Trait:
       lane: Name of the lane; faults in one lane do not overlap.
       seconds: Shortest and longest duration.
       weight: How often the kind is chosen, relative to others in its lane.
-      needs: What the fault needs, all of it: `root`, a database, a backend.
+      needs: Everything that the fault needs: `root`, a database, a backend.
     """
 
     lane: str

@@ -208,7 +208,7 @@ async def _under_faults(run: Run, hosts: list[ChaosHost], faults: Faults, oracle
 async def _lane(plan: list[Fault], began: float, faults: Faults, oracle: Oracle) -> None:
     """Cause the faults of one lane, each at its time or a little later; leave out faults whose time has passed.
 
-    Otherwise, if a start of the host takes a minute, faults would go on for a minute after the end.
+    Without this rule, a host that takes a minute to start would have faults for a minute after the end of the run.
     """
     for fault in plan:
         if time.monotonic() - began > fault.at_s + fault.seconds + _LATE_S:

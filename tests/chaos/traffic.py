@@ -320,7 +320,7 @@ class Traffic:
             await asyncio.sleep(_AGAIN_S)
 
     async def _watch(self, number: int) -> None:
-        """Watch a job for a while, then vanish."""
+        """Watch the events of a job for a while, then close the connection in the middle."""
         async for chance in self._turns(f"watcher {number}", pause_s=0.3):
             if not self._jobs:
                 continue

@@ -59,7 +59,7 @@ def scored(result: EvaluationResult, score: float) -> None:
 
 
 async def still_well(service: Service, after: Evaluator, inputs: dict[str, int]) -> None:
-    """Check that the next call of the same evaluator, which now behaves well, and a call of another evaluator are right."""
+    """Check that the same evaluator, which now behaves well, and another evaluator both give the right result."""
     scored(await service.evaluate(after, Row(inputs, outputs="behave")), 1.0)
     scored(await service.evaluate(Evaluator(ONE[after.language] + "\n", after.language), Row()), 1.0)
 

@@ -90,7 +90,7 @@ def changed(data_dir: Path, start: SandboxStart = SandboxStart.TEMPLATE) -> Sett
 
 
 def is_template(pid: int) -> bool:
-    """Return whether a process is a template; processes that it forked have the same command line."""
+    """Return whether a process is a template or was forked by a template; both have the same command line."""
     words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     return (
         words[0].endswith(b"python" + f"{sys.version_info.major}.{sys.version_info.minor}".encode())

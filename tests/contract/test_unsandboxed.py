@@ -1,4 +1,6 @@
-"""`sandbox = none`: the runner is an ordinary process that ends completely and leaves nothing; it isolates nothing, and the host says so."""
+"""`sandbox = none`: the runner is an ordinary process that ends completely and leaves nothing; nothing is isolated, and
+the host says so.
+"""
 
 import asyncio
 import signal

@@ -22,7 +22,7 @@ class NativeCase:
       recognised: Contract in the result; None if the code does not load.
       error: Code of the error; None if the row does not fail.
       message: Text that the error's message and hint must contain.
-      native: The objects that the platform stores.
+      native: The objects that the platform stores for the row.
       warnings: Codes that must be among the warnings.
     """
 

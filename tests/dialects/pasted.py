@@ -40,7 +40,7 @@ class Pasted:
 
     @property
     def evaluator(self) -> Evaluator:
-        """The evaluator, as the service takes it."""
+        """The evaluator in the form that the service takes."""
         settings = EvaluatorSettings(entry=self.entry, config=self.config)
         code = dedent(self.code).lstrip("\n")
         return Evaluator(

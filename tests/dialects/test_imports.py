@@ -1,4 +1,4 @@
-"""Exports and configurations of other platforms, and what is found in them. Nothing runs."""
+"""Exports and configurations of other platforms, and what the host finds in them. No code runs."""
 
 import json
 from typing import Any

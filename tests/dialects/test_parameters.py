@@ -1,4 +1,6 @@
-"""Parameters whose names suggest another value than they get: checks and results warn about them or refuse them."""
+"""Parameters with names that suggest another value than the one they get: checks and results warn about them or refuse
+them.
+"""
 
 import asyncio
 
@@ -244,7 +246,9 @@ WHOLE = {
 
 
 def meant() -> list[Evaluator]:
-    """Return the functions, each with a body that scores 0; few are TypeScript, since names are read without types."""
+    """Return the functions, each with a body that scores 0. Only few are TypeScript, because types do not matter for
+    how names are read.
+    """
     found = [Evaluator(code, language) for language, codes in WHOLE.items() for code in codes]
     found += [Evaluator(code, TYPESCRIPT) for code in WHOLE[JAVASCRIPT][:1]]
     for head in MEANT[PYTHON].strip().splitlines():

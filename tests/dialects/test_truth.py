@@ -1,4 +1,6 @@
-"""The expected answer is in a column that the dialect does not use: there is a warning, unless the code gets it anyway."""
+"""The expected answer is in a column that the dialect does not use: there is a warning, unless the code gets this
+answer anyway.
+"""
 
 import textwrap
 

@@ -1,4 +1,6 @@
-"""Which function of a file is called: never a helper, a private function, or one that a list of evaluators leaves out."""
+"""Which function of a file is called: never a helper, a private function, or a function that is missing in the file's
+list of evaluators.
+"""
 
 import asyncio
 

@@ -11,7 +11,7 @@ NOT_THERE = "<not there>"
 
 
 def differences(real: Any, here: Any, path: str = "", *, relative: float = 0.0) -> Iterator[tuple[str, Any, Any]]:
-    """Yield (path, real, here) for every field that differs; numbers may differ by the share `relative`."""
+    """Yield (path, real value, value here) for every field that differs; numbers may differ by the share `relative`."""
     if isinstance(real, dict) and isinstance(here, dict):
         for name in dict.fromkeys([*real, *here]):
             pair = (real.get(name, NOT_THERE), here.get(name, NOT_THERE))
@@ -50,7 +50,7 @@ def unexplained(found: Mapping[str, list[tuple[str, Any, Any]]], explained: Mapp
 
 
 def require_sections(explained: Mapping[str, str]) -> None:
-    """Check that each named section of the documentation exists: `dialects/nemo.md#what-differs`."""
+    """Check that each named section of the documentation exists, for example `dialects/nemo.md#what-differs`."""
     for section in set(explained.values()):
         page, _, anchor = section.partition("#")
         titles = re.findall(r"^#+ (.+)$", (ROOT / "docs" / page).read_text("utf-8"), re.MULTILINE)

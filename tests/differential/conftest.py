@@ -1,4 +1,4 @@
-"""The same service as for the tests of dialects."""
+"""The fixture `service` is the same as in the tests of dialects."""
 
 from tests.dialects.conftest import service
 

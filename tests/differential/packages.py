@@ -15,7 +15,9 @@ _ENVIRONMENTS = DATA_DIR.parent / "real-packages"
 
 
 def real_python(pins: Path) -> Path:
-    """Return the Python of an environment with exactly these pins; its minor version is the same as this one's."""
+    """Return the Python of an environment with exactly these pins; its minor version is the same as that of the tests'
+    Python.
+    """
     digest = hashlib.sha256(f"{sys.version_info[:2]} {pins.read_text()}".encode()).hexdigest()[:16]
     home = _ENVIRONMENTS / f"{pins.stem}-{digest}"
     python, complete, tool = home / "bin" / "python", home / "complete", uv.find_uv_bin()

@@ -120,7 +120,9 @@ def test_each_difference_is_documented() -> None:
 
 
 def _alike(real: dict[str, Any], here: dict[str, Any], way: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return both results without expected differences: the summary with rounded numbers, and how a job reports an error."""
+    """Return both results without the differences that are expected: the summary has rounded numbers, and a job reports
+    errors in another form.
+    """
     real, here = ({name: value for name, value in one.items() if name != "summary"} for one in (real, here))
     if way == "submit" and "error" in real and "rows" in here:  # a submission leaves out the rows that failed
         told = [message for row in here["rows"] for message in (row["metric_errors"] or {}).values()]

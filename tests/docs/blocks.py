@@ -20,7 +20,7 @@ class Block:
 
 
 def blocks(document: Path) -> list[Block]:
-    """Return the fenced blocks of a document in their order, except those that are files."""
+    """Return the fenced blocks of a document in their order, except the blocks that are whole files."""
     text = document.read_text()
     return [
         Block(match[1], match[3], text.count("\n", 0, match.start()) + 1)

@@ -1,7 +1,7 @@
 """Every bash and python block of the documentation runs against a real host, and prints what the document says.
 
-`text` and `yaml` blocks cannot run here (make targets, image builds, other programs' files). A `json` or `text` block right after one that ran
-shows what that one prints; figures that differ from run to run are not compared.
+`text` and `yaml` blocks cannot run here (make targets, image builds, other programs' files). If a `json` or `text`
+block follows a block that ran, it shows the output of that block; values that differ from run to run are not compared.
 """
 
 import json
@@ -41,7 +41,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a program `evaluator-host` that forks (`tests.forked`), as Python programs in these tests do.
+    """A folder with a program `evaluator-host` that forks from a process with all imports (`tests.forked`), which saves
+    time.
 
     Blocks in the README start the installed program.
     """
@@ -52,7 +53,9 @@ LONG = {"cli.md", "engine.md", "import.md", "migration.md"}  # tests/engine/test
 
 
 def marked(document: Path) -> object:
-    """Return the case for a document; documents with the most commands, and those of vendors (in subfolders), are long."""
+    """Return the test case for a document; it is marked as long if the document has many commands or belongs to a
+    vendor (in a subfolder).
+    """
     is_long = document.parent not in (ROOT, ROOT / "docs") or document.name in LONG
     return pytest.param(document, id=name(document), marks=[pytest.mark.long] if is_long else [])
 

@@ -56,7 +56,7 @@ def test_it_evaluates_three_languages_with_pinned_packages(alone: Path) -> None:
 
 
 def test_every_module_of_it_can_be_imported_alone(alone: Path) -> None:
-    """All modules except those for the extras of Docker and registries, which import httpx."""
+    """This tries all modules except those for the optional extras for Docker and registries, which import httpx."""
     names = sorted(
         ".".join(path.relative_to(alone).with_suffix("").parts).removesuffix(".__init__")
         for path in (alone / "evaluator_host").rglob("*.py")

@@ -273,8 +273,8 @@ def readiness(host: Scene) -> tuple[int, str | None]:
 def began(host: Scene) -> JobReport:
     """Start a job, and return once it has some results.
 
-    Its rows sleep whether or not this process gets the processor, so that on a busy machine a job may be past its middle
-    before anyone looks. Such a job is cancelled, and another one begins.
+    The rows only sleep, so they go on even if this process does not get the processor. On a busy machine, a job may be
+    past its middle before this function looks at it. Such a job is cancelled, and another one begins.
     """
     with Client(host.server.url) as client:
         for _ in range(5):

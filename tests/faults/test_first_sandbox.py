@@ -29,7 +29,9 @@ exec {bwrap} "$@"
 
 
 def busy_machine(folder: Path, what: str) -> tuple[Path, str]:
-    """Put a program before bubblewrap that does something first as long as a file exists; return the file and a PATH."""
+    """Make a program that is started in place of bubblewrap: as long as a file exists, it first runs the shell command
+    `what`; return the file, and a PATH that finds the program.
+    """
     busy, shim = folder / "busy", folder / "bin" / "bwrap"
     busy.touch()
     shim.parent.mkdir()
@@ -78,7 +80,7 @@ async def test_a_slow_first_sandbox_ends_no_host(
     fill = session.Sandbox._fill
 
     async def silent(self: session.Sandbox, timeout_s: float, clock: Any) -> bool:
-        """Report that nothing is heard from runners while the machine is busy."""
+        """Let runners seem silent while the machine is busy."""
         await asyncio.sleep(0.01 if busy.exists() else 0)
         return False if busy.exists() else await fill(self, timeout_s, clock)
 

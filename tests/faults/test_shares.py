@@ -30,7 +30,7 @@ class Tenants:
         self.sockets = ExitStack()
 
     def flood(self, head: str, *, body: bytes = b"") -> list[socket.socket]:
-        """Open many connections as `loud`, each of which sends this and waits."""
+        """Open many connections as `loud`; each sends these bytes and waits."""
         lines = f"{head}\r\nHost: 127.0.0.1\r\nAuthorization: {self.loud['Authorization']}\r\n\r\n".encode() + body
         held = []
         for _ in range(FLOOD):

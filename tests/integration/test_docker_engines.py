@@ -25,7 +25,7 @@ SPEC = SandboxSpec(Language.PYTHON, Environment("", Language.PYTHON, ""))
 
 
 def own() -> str:
-    """Return the owner's name for these tests' containers, which differs from that of a service in the same run."""
+    """Return a name for the owner of these tests' containers; the service in the same run has another one."""
     return f"{this_instance()}.2"
 
 

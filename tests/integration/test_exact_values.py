@@ -1,4 +1,6 @@
-"""Integers that JavaScript cannot hold reach it exactly if a setting asks for that, or else with a warning that names the path."""
+"""Integers that are too large for JavaScript arrive exactly if a setting asks for that; otherwise a warning names their
+path.
+"""
 
 from dataclasses import replace
 from typing import Any, Literal

@@ -1,4 +1,6 @@
-"""If a well-known package is not pinned, its import stops only code that uses it, also in whole files, and no score is wrong."""
+"""If a well-known package is not pinned, its import stops only code that uses the package, also in whole files, and no
+score is wrong.
+"""
 
 import pytest
 

@@ -160,7 +160,9 @@ def test_pipx_installs_the_wheel(built: Path, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_commands_of_the_page_for_pip_score(built: Path, installed: Path, tmp_path: Path) -> None:
-    """The commands are run as in docs/install.md; the requirements are already installed, because that would take 10 s."""
+    """The commands are run as in docs/install.md; the requirements are already installed, because installing them would
+    take 10 s.
+    """
     done(UV, "pip", "uninstall", "--quiet", "--python", installed / "python", "evaluator-host", cwd=tmp_path)
     assert not (installed / "evaluator-host").exists()
     printed = page_commands(0, built, installed, tmp_path)
@@ -187,7 +189,7 @@ def page_commands(number: int, built: Path, programs: Path, folder: Path) -> str
 
 @pytest.mark.long
 def test_make_run_serves_what_the_page_asks(tmp_path: Path) -> None:
-    """The files from `make setup` are reused, because other tests run from them."""
+    """The files from `make setup` are reused, because the tests themselves run with them."""
     serve, ask = commands_of("From a checkout")
     port = str(free_port())
     made = {

@@ -1,4 +1,6 @@
-"""When a host requires keys, and where it may listen: before there is a key, afterwards, and on other addresses."""
+"""When a host requires keys, and at which addresses it may listen: before there is a key, afterwards, and on other
+addresses.
+"""
 
 from pathlib import Path
 

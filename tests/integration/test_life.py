@@ -33,7 +33,7 @@ def environment(backend: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def slow_row(server: Server) -> Iterator[None]:
-    """Start a row that runs longer than the test, on a connection of its own."""
+    """Start a row that runs longer than the test, over a separate connection."""
     mark = f"begun-{secrets.token_hex(6)}"
     body = json.dumps({"evaluator": {"code": SLOW.format(mark=mark), "limits": {"timeout_s": 100}}})
     caller = subprocess.Popen(

@@ -45,7 +45,7 @@ def registry(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
     ("backend", "registry"), [("bubblewrap", "open"), ("docker", "with tokens")], indirect=["registry"]
 )
 async def test_a_set_reaches_another_machine_by_http(backend: str, registry: Registry, tmp_path: Path) -> None:
-    """With the bubblewrap backend, there is no Docker engine."""
+    """With the bubblewrap backend, no Docker engine takes part."""
     repository = f"{registry.name}/over/http"
     with package_index.serving() as index:
         pin = index.add("posted", "said = 'far'\n")

@@ -51,7 +51,7 @@ def schedule(client: Client, name: str = "weekly", **job: Any) -> None:
 
 
 def refused(verbs: Any, name: str, *users: str) -> None:
-    """Check that an object in use stays and its users are named, and that it is deleted with force."""
+    """Check that an object in use is not deleted and its users are named, and that it is deleted with force."""
     with pytest.raises(InUse) as error:
         verbs.delete(name)
     those = "that" if len(users) == 1 else "those"

@@ -121,8 +121,9 @@ def test_what_is_no_call_reaches_the_first_process(host: Server) -> None:
 
 
 def test_connections_are_spread_over_the_processes(host: Server) -> None:
-    """Each process has its own socket at the port, because the kernel would give most connections of a shared socket to
-    one of them."""
+    """Each process has its own socket at the port, because with one shared socket the kernel would give most
+    connections to one process.
+    """
     with ExitStack() as stack:
         made = [stack.enter_context(socket.create_connection(("127.0.0.1", host.port), timeout=60)) for _ in range(40)]
         held = Counter(owner_of(host, one) for one in made)
@@ -131,7 +132,7 @@ def test_connections_are_spread_over_the_processes(host: Server) -> None:
 
 
 def test_event_streams_of_a_key_are_counted_over_all_processes(host: Server) -> None:
-    """The first process has all streams, so the limit need not be divided."""
+    """The first process counts the streams of all processes, so the limit need not be divided between them."""
     slow = {
         "code": "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(60)\n",
         "limits": {"timeout_s": 90},

@@ -48,7 +48,7 @@ class Home:
             await self.orphans.sweep(store)
 
     async def keep(self, url: str) -> set[str]:
-        """Store a data set and a file, and return their ids."""
+        """Store a data set and a data file, and return their ids."""
         async with open_store(url, self.path) as store:
             dataset = new_dataset_id()
             facts = self.orphans.rows.write(dataset, enumerate(ROWS), format_="jsonl", max_bytes=1 << 20)

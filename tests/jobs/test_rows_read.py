@@ -113,7 +113,7 @@ async def test_another_request_is_answered_in_the_middle_of_a_search(where: str,
 async def test_pages_end_at_a_number_of_bytes_and_together_have_every_row(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bytes of rows are limited too, not only those of results, since either alone could fill the host's memory."""
+    """The bytes of rows are limited as well as the bytes of results, since either alone could fill the host's memory."""
     job = await desk.ended(await desk.start(["ok" + str(number) * 3000 for number in range(6)]))
     read = RowReader(
         tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder, desk.processes

@@ -1,4 +1,6 @@
-"""Jobs of several workspaces share a host's places, and a job with which two hosts died is not run a third time."""
+"""Jobs of several workspaces share a host's places for rows, and a job during which two hosts died does not run a third
+time.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator

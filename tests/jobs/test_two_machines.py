@@ -1,4 +1,6 @@
-"""Two hosts with one PostgreSQL and names as on two machines: neither takes a job from the other, and each row is scored once."""
+"""Two hosts with one PostgreSQL server and names as if they were on two machines: neither takes a job from the other,
+and each row is scored once.
+"""
 
 import json
 import time

@@ -21,7 +21,7 @@ class Expected:
     """The required content of a result.
 
     Attributes:
-      error: Code of the error; None if the row must have a score.
+      error: Expected code of the error; None if the row must have a score.
       message: Text that the error's message and hint together must contain, in any case of letters.
       type: Class of the exception.
       line: Line of the error, as the user counts.
@@ -64,7 +64,7 @@ class Case:
 
     @property
     def evaluator(self) -> Evaluator:
-        """The evaluator, as the service takes it."""
+        """The evaluator in the form that the service takes."""
         return Evaluator(
             self.code,
             language=self.language,
@@ -75,7 +75,7 @@ class Case:
 
     @property
     def row(self) -> Row:
-        """The row, as the service takes it."""
+        """The row in the form that the service takes."""
         return Row(self.inputs, self.outputs, self.trace, self.variables)
 
     @property

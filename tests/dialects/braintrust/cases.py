@@ -89,7 +89,7 @@ MESSAGES = Row(
 
 
 def one(score: Any, name: str = "handler", **more: Any) -> dict[str, Any]:
-    """Return a score as Braintrust stores it."""
+    """Return a single score in the form that Braintrust stores."""
     return {"name": name, "score": score, **more}
 
 

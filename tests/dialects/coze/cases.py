@@ -11,7 +11,7 @@ from tests.dialects.cases import NativeCase
 
 
 def field(text: str) -> dict[str, str]:
-    """Return a field of a turn."""
+    """Return a text field of a conversation turn."""
     return {"content_type": "Text", "text": text}
 
 

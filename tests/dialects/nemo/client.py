@@ -24,7 +24,7 @@ class Expressions(ModelServer):
 
 
 def client_python() -> Path:
-    """Return the Python that has the client; its minor version is the same as this one's."""
+    """Return the Python that has the client; its minor version is the same as that of the tests' Python."""
     return real_python(PINS)
 
 

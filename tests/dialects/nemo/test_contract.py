@@ -1,4 +1,4 @@
-"""Metrics written for NeMo Evaluator, pasted as they are, over every backend: found, called, checked, scored."""
+"""Metrics written for NeMo Evaluator, pasted as they are, on every backend: found, called, checked, scored."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A NeMo job that loses its name or its rows, to other callers or because of the database, while it is made."""
+"""A NeMo job that loses its name or its rows while it is created, because of other callers or the database."""
 
 import asyncio
 from collections.abc import AsyncIterator

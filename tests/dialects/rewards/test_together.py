@@ -1,4 +1,6 @@
-"""Rewards of many rows in one call: which row each belongs to, and whether it equals the reward of the row alone."""
+"""Rewards of many rows in one call: each reward belongs to the right row, and equals the reward of a call with this row
+alone.
+"""
 
 import pytest
 

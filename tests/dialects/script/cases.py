@@ -14,7 +14,7 @@ typescript = partial(case, language=Language.TYPESCRIPT)
 
 
 def left(code: int) -> dict[str, object]:
-    """Return the object that is stored for a program with this exit code."""
+    """Return the object that is stored for a program that ends with this exit code."""
     return {
         "native": [{"exit_code": code}],
         "score": 0.0,

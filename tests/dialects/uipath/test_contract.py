@@ -1,4 +1,4 @@
-"""Evaluators written for UiPath, pasted as they are, over every backend: found, made, called, scored."""
+"""Evaluators written for UiPath, pasted as they are, on every backend: found, created, called, scored."""
 
 import json
 from textwrap import indent

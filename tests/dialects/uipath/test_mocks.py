@@ -1,4 +1,6 @@
-"""Functions of an agent that a test case simulates: mockito's behaviors work in a real sandbox, those of a model are refused."""
+"""Functions of an agent that a test case simulates: simulations by mockito work in a real sandbox, simulations by a
+model are refused.
+"""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,6 @@
-"""Network access for an agent: only with the option, only for the agent, and without anything else of the host."""
+"""Network access for an agent: only with the option, only for the agent, and without access to anything else on the
+host.
+"""
 
 import json
 import os
@@ -101,7 +103,9 @@ def host_address(backend: str) -> str:
 
 @pytest.fixture(params=BACKENDS, name="ask")
 def ask_fixture(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
-    """Yield a function that runs the project with a server on this machine, over https if sandboxes get this machine's authorities."""
+    """Yield a function that runs the project with a server on this machine; the server uses https if sandboxes get this
+    machine's certificate authorities.
+    """
     backend, scheme = request.param, "http"
     with ThreadingHTTPServer((host_address(backend), 0), Hello) as server, socket.socket(socket.AF_UNIX) as door:
         if backend == "bubblewrap":

@@ -1,4 +1,4 @@
-"""UiPath projects on disk: the existing folder is used, and for a missing file a similar one is suggested."""
+"""UiPath projects on disk: the folder that exists is used, and if a file is missing, the error suggests a similar name."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""UiPath's evaluators read traces, and functions write them, in a sandbox and with the golden spans."""
+"""UiPath's evaluators read traces and functions write them in a sandbox, as in the recorded golden spans."""
 
 import json
 from typing import Any
