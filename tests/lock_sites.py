@@ -1,4 +1,4 @@
-"""Makes locks, and package indexes whose every answer a test decides."""
+"""Makes locks, and package indexes with answers that a test chooses."""
 
 import base64
 import hashlib
@@ -30,7 +30,9 @@ async def lock_of(raw: Sequence[Any], language: Language, index: IndexSettings, 
 
 @dataclass
 class Site:
-    """The responses of an index by path; with `user` it asks for credentials, with `hang` it never answers, with `status` it answers only that."""
+    """The responses of an index by path; with `user` it asks for credentials, with `hang` it never answers, with
+    `status` every answer has that status.
+    """
 
     files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
     user: str | None = None

@@ -23,7 +23,9 @@ class LoopWatch:
 
 @contextmanager
 def watching() -> Iterator[LoopWatch]:
-    """Watch every event loop of this process; processor time is measured, so that a busy machine and waiting do not count."""
+    """Watch every event loop of this process. Only processor time is measured, so a busy machine and waiting do not
+    count.
+    """
     watch, run = LoopWatch(), asyncio.Handle._run
 
     def measured(handle: asyncio.Handle) -> None:

@@ -1,7 +1,8 @@
 """A real server on loopback with the chat completions protocol, and with faults that a test can choose.
 
-Its answer to a question is `answer to <question>`. The function `faults` is called with the question and the number of the
-attempt (from 1), and says what goes wrong: a status, a `Reply`, `drop` (the connection breaks), or seconds to wait first.
+Its answer to a question is `answer to <question>`. The function `faults` is called with the question and the number of
+the attempt (from 1), and returns the fault: a status, a `Reply`, `drop` (the connection breaks), or seconds to wait
+first.
 """
 
 import contextlib
@@ -40,9 +41,9 @@ class ModelServer:
 
     Args:
       key: The bearer token that callers must send, or None.
-      faults: Function that says what goes wrong.
-      completes: Whether it also completes prompts.
-      plays_all: Whether it serves every route of OpenAI and Anthropic that the gateway passes on, also as streams.
+      faults: Function that returns the fault of an attempt, if any.
+      completes: Whether the server also has the route for completing prompts.
+      plays_all: Whether the server has every route of OpenAI and Anthropic that the gateway passes on, also as streams.
     """
 
     def __init__(
@@ -186,7 +187,7 @@ class ModelServer:
 
 
 def judged(response_format: dict[str, Any], question: str) -> dict[str, Any]:
-    """Return an answer in the requested form: the label or number that the question's last line names."""
+    """Return a judge's answer in the requested form: the label or number that the last line of the question names."""
     schema = response_format.get("json_schema", {}).get("schema") or {"properties": {"score": {"type": "number"}}}
     last = question.strip().rpartition("\n")[2]
     numbers = [float(word) for word in last.split() if word.replace(".", "", 1).isdigit()]

@@ -48,7 +48,7 @@ def run_as_ordinary_user(script: str, *arguments: str | Path, also: Sequence[Pat
 
 
 def pass_as_ordinary_user(tests: Path, *, timeout_s: float = 280) -> None:
-    """Run all tests of a file again as an ordinary user, without conftest, except the test that calls this function.
+    """Run all tests of a file except the caller again as an ordinary user, without conftest.
 
     The calling test has `ordinary_user` in its name. If an ordinary user runs this process, nothing is done.
 

@@ -33,7 +33,7 @@ class Index:
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
-        """A context in which files are held back until `open` is set."""
+        """A context in which the index does not send files until `open` is set."""
         self.open.clear()
         try:
             yield

@@ -92,7 +92,7 @@ def backend_at(address: str, image: str = RUNTIME_IMAGE, *, owner: str = "") -> 
 
 @contextmanager
 def client_at(address: str) -> Iterator[docker.APIClient]:
-    """A client of the engine, and remove this session's images from the engine afterwards."""
+    """Yield a client of the engine, and remove this session's images from the engine afterwards."""
     with contextlib.closing(docker.APIClient(base_url=address)) as opened:
         yield opened
         for image in layers_of(opened):

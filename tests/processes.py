@@ -1,4 +1,4 @@
-"""Finds out about processes: whether they run, their command lines, processor time and memory.
+"""Reads facts about processes: whether they run, their command lines, processor time and memory.
 
 Functions that return seconds or megabytes raise `psutil.NoSuchProcess` when the process is gone.
 """

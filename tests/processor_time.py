@@ -46,7 +46,9 @@ class Meter:
         return report
 
     def _used(self) -> float:
-        """Return the seconds since the last call. Two processes that use containers at the same time both count them."""
+        """Return the processor seconds used since the last call. If two processes use containers at the same time, both
+        count the time of these containers.
+        """
         now, containers_s = dict(seconds_below(os.getpid())), container_seconds()
         used = sum(now.values()) + containers_s - self._containers_s
         # The time of an ended process is in its parent's sum if the parent waited for it, and otherwise is lost.

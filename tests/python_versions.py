@@ -1,4 +1,4 @@
-"""The Python that tests run on, and others that this machine has."""
+"""The version of Python that the tests run on, and the other versions that this machine has."""
 
 import sys
 

@@ -56,7 +56,7 @@ class Registry:
         self._put_manifest(name, {**found, "layers": [*found["layers"], self._put(name, layer)]})
 
     def put_image(self, name: str, config: dict[str, Any], layers: list[dict[str, Any]]) -> None:
-        """Put an image under tag 1."""
+        """Store an image under tag 1."""
         described = self._put(name, json.dumps(config).encode())
         self._put_manifest(name, {"schemaVersion": 2, "mediaType": _MANIFEST, "config": described, "layers": layers})
 

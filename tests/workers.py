@@ -65,7 +65,9 @@ def _collect(arguments: list[str]) -> None:
 
 
 def _serve(listener: socket.socket) -> dict[str, Any]:
-    """Fork a process for each connection; in each of these, return what it was sent. This process itself exits with the run."""
+    """Fork a process for each connection; in each of these processes, return the message that the connection sent. This
+    process itself exits with the run.
+    """
     import select  # noqa: PLC0415 - not where each process begins
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

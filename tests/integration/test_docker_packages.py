@@ -1,4 +1,6 @@
-"""Package sets as layers on the runtime image: they are built once, read-only in sandboxes, compared, rebuilt and removed."""
+"""Package sets as layers on the runtime image: they are built once, cannot be changed in sandboxes, and can be
+compared, rebuilt and removed.
+"""
 
 import asyncio
 import os

@@ -195,7 +195,7 @@ def watch(client: httpx.Client, path: str, count: int) -> None:
 
 @contextmanager
 def attacked(url: str, key: str, seed: int) -> Iterator[Counter[str]]:
-    """Attack during the block; the yielded counter then says how often each attack was sent."""
+    """Attack during the block; afterwards, the yielded counter has the number of times that each attack was sent."""
     context = multiprocessing.get_context("spawn")
     begun, stop, told, sent = context.Event(), context.Event(), context.SimpleQueue(), Counter[str]()
     attackers = context.Process(target=attack_together, args=(url, key, begun, stop, seed, told), daemon=True)

@@ -1,6 +1,7 @@
 """Generates random legacy JavaScript evaluators, whose names collide on purpose.
 
-No program compares the ground truth with the same column of the inputs: these used to be two equal objects, and are now one.
+No program compares the ground truth with the same column of the inputs, because in legacy code these are two equal
+objects, and in new code they are one object.
 """
 
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Code for another contract is not rewritten: it runs as it is, and the answer names that contract."""
+"""Code for another contract is not rewritten: it runs as it is, and the answer names its contract."""
 
 from textwrap import dedent
 

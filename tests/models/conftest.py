@@ -60,7 +60,7 @@ async def granting(
 
 @pytest.fixture(scope="session")
 async def granted(provider: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Granting]:
-    """Such a service on bubblewrap only, for tests of what the host does in the same way on both backends."""
+    """A service that grants models, on bubblewrap only, for things that the host does in the same way on both backends."""
     async with granting_on("bubblewrap", provider, tmp_path_factory.mktemp("granted")) as made:
         yield made
 

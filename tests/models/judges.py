@@ -75,7 +75,7 @@ def evaluate(inputs, outputs, trace):
 
 
 def python_judge(name: str) -> Evaluator:
-    """Return a judge of `PYTHON` (or with `every` all), granted both models."""
+    """Return the judge of this name in `PYTHON` (all judges for the name `every`), granted both models."""
     return Evaluator(
         EVERY if name == "every" else PYTHON[name], packages=PACKAGES, limits=_LIMITS, models=("judge", "claude")
     )
@@ -112,6 +112,6 @@ export async function evaluate(inputs: any, outputs: string, trace: any) {
 
 
 def node_judge(name: str) -> Evaluator:
-    """Return a judge of `NODE`, granted `judge`."""
+    """Return the judge of this name in `NODE`, granted the model `judge`."""
     packages = NODE_PACKAGES if name == "openai" else ()
     return Evaluator(NODE[name], language=Language.TYPESCRIPT, packages=packages, limits=_LIMITS, models=("judge",))

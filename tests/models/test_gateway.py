@@ -78,7 +78,9 @@ _BODY = json.dumps({"model": "judge", "messages": [{"role": "user", "content": "
     indirect=["granting"],
 )
 async def test_real_clients_work_unchanged(granting: Granting, name: str) -> None:
-    """One client for each header with a key; the test of recorded answers has all clients, test_pasted_judges.py has others."""
+    """This tries one client for each header that can carry the key; the test of recorded answers tries all clients, and
+    test_pasted_judges.py tries others.
+    """
     judge = python_judge(name)
     if granting.service.pool.backend.name == "docker":
         judge = replace(judge, packages=OVER_DOCKER[name])
@@ -101,8 +103,9 @@ async def test_real_clients_work_unchanged(granting: Granting, name: str) -> Non
 )
 @pytest.mark.long
 async def test_a_required_recording_gives_the_same_scores_without_the_provider(granting: Granting, name: str) -> None:
-    """This runs with every real Python client and with Node's; with Docker only in JavaScript, and below in Python for a
-    provider that is gone."""
+    """This test runs with every real Python client and with Node's clients. With Docker it runs only in JavaScript; a
+    test below has Docker and Python, with a provider that is gone.
+    """
     judge = node_judge("openai" if name == "node" else name) if name in ("node", "fetch") else python_judge(name)
     judge = replace(judge, models=("judge=recorded", "claude=recorded-claude"))
     models = ModelService(granting.service.settings, granting.store)

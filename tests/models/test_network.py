@@ -149,7 +149,7 @@ async def reaching(
 
 @pytest.fixture(scope="module")
 async def reached(web: WebServers, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Reaching]:
-    """Such a service on bubblewrap only, for tests of what the host does in the same way on both backends."""
+    """A service that grants hosts, on bubblewrap only, for things that the host does in the same way on both backends."""
     async with reaching_on("bubblewrap", web, tmp_path_factory.mktemp("reached")) as made:
         yield made
 
@@ -268,7 +268,7 @@ ANSWERS = {
 
 
 def resident_mb() -> float:
-    """Return the mmemory of this process, in which the host runs."""
+    """Return the memory of this process, in which the host runs."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / (1 << 20)
 
 
@@ -287,7 +287,7 @@ class TestWhatMustNotBePossible:
 
     @pytest.mark.parametrize("name", FLOODS)
     async def test_what_nobody_reads_is_not_kept(self, reached: Reaching, name: str) -> None:
-        """If a row sends bytes that the host does not need, the connection ends; they do not stay in memory."""
+        """If a row sends bytes that the host does not need, the connection ends, and the bytes do not stay in memory."""
         web = reached.web
         outputs = [part.format(http=web.http, silent=web.silent) for part in FLOODS[name]]
         calm = Evaluator("def evaluate(inputs, outputs, trace):\n    return 1.0\n")

@@ -236,7 +236,7 @@ async def test_secrets_and_hosts_are_for_the_workspaces_that_the_operator_names(
 
 
 def test_one_module_reads_what_the_operator_grants() -> None:
-    """If another module read such a setting, it would not check the workspace."""
+    """If another module read a setting with grants, it would not check which workspace may use them."""
     granting, doors = {"models", "code_secrets", "network_hosts"}, set()
     for file in SOURCES.rglob("*.py"):
         text = file.read_text()

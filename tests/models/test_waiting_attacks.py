@@ -82,7 +82,7 @@ async def held_on(backend: str, folder: Path, **more: object) -> AsyncIterator[t
 
 
 async def scored(granting: Granting, code: str, *, models: tuple[str, ...] = ()) -> float | None:
-    """Score a row as another workspace, and return the score."""
+    """Score a row for a workspace other than the attacker's, and return the score."""
     evaluator = Evaluator(code, models=models)
     return (await granting.service.evaluate(evaluator, Row({}, "quick"), caller=Caller("neighbour"))).score
 
@@ -102,9 +102,10 @@ def rows_of(count: int, **inputs: object) -> list[Row]:
 async def test_rows_that_compute_while_they_wait_give_way_to_those_that_run(
     backend: str, at_once: int, tmp_path: Path
 ) -> None:
-    """They also fork. Without their lower weight they would take fifteen times the processor time of the running row.
+    """The waiting rows also fork. Without their lower weight they would take fifteen times the processor time of the
+    running row.
 
-    Its sandbox is started before, because this test is not about how long a start takes.
+    The sandbox of the running row is started before, because this test is not about the time that a start takes.
     """
     more = {"waiting_rows": at_once, "max_running_sandboxes": 2, "max_timeout_s": 100}
     async with held_on(backend, tmp_path, **more) as (granting, held):

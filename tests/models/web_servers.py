@@ -21,7 +21,9 @@ NAMES = ("api.test", "other.test")
 
 @dataclass
 class WebServers:
-    """An HTTP and an HTTPS server, and a plain port. `asked` are `METHOD Host path`, `lookups` the names looked up."""
+    """An HTTP server, an HTTPS server, and a port that accepts any bytes. `asked` are `METHOD Host path`, `lookups` the
+    names looked up.
+    """
 
     http: int
     https: int

@@ -160,7 +160,9 @@ def test_the_example_of_the_document_runs(storage: str, cluster: Cluster) -> Non
 
 
 def test_a_job_on_the_nodes_loses_no_row_with_a_node_or_its_host(cluster: Cluster, tmp_path: Path) -> None:
-    """A node is left out and named, another is killed in the middle, then the host; a second host finishes the job."""
+    """One node cannot start sandboxes and is left out; another node is killed in the middle of the job, and then the
+    host. A second host finishes the job.
+    """
     cluster.add(EVALUATOR_HOST_SANDBOX="docker", EVALUATOR_HOST_DOCKER_HOST="tcp://127.0.0.1:1")
     variables = {
         "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path / 'host.db'}",

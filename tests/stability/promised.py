@@ -95,7 +95,7 @@ def _walk(
 
 
 def broken(before: Mapping[str, Route], after: Mapping[str, Route]) -> Iterator[str]:
-    """Yield what a program written for the routes of `before` would miss in the routes of `after`."""
+    """Yield everything that a program written for the routes of `before` would miss in the routes of `after`."""
     for route, old in before.items():
         new = after.get(route)
         if new is None:
@@ -107,7 +107,7 @@ def broken(before: Mapping[str, Route], after: Mapping[str, Route]) -> Iterator[
 
 
 def _refused(before: Facts, after: Facts) -> Iterator[str]:
-    """Yield what may be sent according to `before`, but not according to `after`."""
+    """Yield everything that may be sent according to `before`, but not according to `after`."""
     old, new = _unmarked(before), _unmarked(after)
     for place, types in old.items():
         if place not in new:

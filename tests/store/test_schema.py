@@ -1,5 +1,6 @@
-"""A database is migrated to this version once, and a copy is kept; a newer database, or another program's, is left
-unchanged."""
+"""A database is migrated to this version once, and a copy of the old database is kept; a newer database, or another
+program's, is left unchanged.
+"""
 
 import sqlite3
 import subprocess

@@ -1,4 +1,4 @@
-"""Secrets are stored encrypted and bound to workspace and name, and it is known which key encrypted each of them."""
+"""Secrets are stored encrypted and bound to workspace and name, and the host knows which key encrypted each secret."""
 
 import base64
 import os

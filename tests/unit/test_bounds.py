@@ -1,4 +1,4 @@
-"""Bounds for means and differences: rounding errors in sums of floats decide neither that a run passes nor that it fails."""
+"""Bounds for means and differences: rounding errors in sums of floats never decide whether a run passes."""
 
 from dataclasses import replace
 

@@ -61,7 +61,7 @@ def has(arguments: list[str], *sequence: str) -> bool:
 
 
 def binds(arguments: list[str]) -> dict[str, str]:
-    """Return target and source of each file of the host that is bound."""
+    """Return the target and the source of each file of the host that is mounted in the sandbox."""
     kinds = {"--bind", "--bind-try", "--ro-bind", "--ro-bind-try", "--dev-bind", "--dev-bind-try"}
     return {arguments[at + 2]: arguments[at + 1] for at, value in enumerate(arguments) if value in kinds}
 

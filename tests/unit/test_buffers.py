@@ -103,7 +103,7 @@ CHUNK: Final = bytes(64 << 10)
 
 
 def made() -> set[str]:
-    """Return the functions and classes that make a buffer, each as file and name."""
+    """Return the file and the name of each function or class that makes a buffer."""
     found = set()
     for file in (file for part in QUARTERS for file in (HOST / part).rglob("*.py")):
         for top in ast.parse(file.read_text()).body:

@@ -1,4 +1,4 @@
-"""The places and contents of control groups, on copies of /proc and of both kernel interfaces."""
+"""The places and contents of control groups, tested with copies of /proc and of the kernel's two interfaces."""
 
 import os
 import re

@@ -229,7 +229,7 @@ def test_nesting_costs_nothing_and_an_item_has_a_limit() -> None:
 
 
 def noted(content: bytes, format_: Format) -> tuple[list[Any], list[str]]:
-    """Return the records of a file, and what was noted about it."""
+    """Return the records of a file, and the notes about the file."""
     notes: list[str] = []
     found = [
         str(one) if isinstance(one, BadRow) else one

@@ -1,5 +1,6 @@
-"""Each command imports only what it needs, because imports take most of the time of a short command, and of a completion
-in the shell."""
+"""Each command imports only the modules that it needs, because imports take most of the time of a short command and of
+completing a command in the shell.
+"""
 
 import json
 import subprocess

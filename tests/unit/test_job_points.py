@@ -1,4 +1,4 @@
-"""Two jobs' rows become points and a job's failures become groups, whatever their number."""
+"""The rows of two jobs become points, and the failures of a job become groups, however many there are."""
 
 import asyncio
 import json

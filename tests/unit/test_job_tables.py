@@ -1,4 +1,4 @@
-"""Tables of jobs in a terminal show what a row's inputs and outputs say."""
+"""Tables of jobs in a terminal show the content of a row's inputs and outputs."""
 
 from typing import Any
 

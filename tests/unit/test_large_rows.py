@@ -1,4 +1,4 @@
-"""Large rows: what the host does not decode arrives unchanged, and long numbers are found wherever they stand."""
+"""Large rows: values that the host does not decode arrive unchanged, and long numbers are found wherever they are."""
 
 import json
 import pickle

@@ -1,4 +1,4 @@
-"""Limited processes: whatever a function does with a caller's data, the host and other workspaces continue."""
+"""Limited processes: whatever a function does with a caller's data, the host and the other workspaces can go on."""
 
 import asyncio
 import os

@@ -39,7 +39,8 @@ def index(tmp_path: Path) -> IndexSettings:
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch, index: IndexSettings) -> Counter[tuple[str, bool]]:
-    """How often certificates are read, files are opened and names are compared, each with whether the event loop's thread did it.
+    """Every time that certificates are read, files are opened or names are compared, and whether the event loop's
+    thread did it.
 
     Files of other hosts on the same loop are not counted.
     """

@@ -1,4 +1,6 @@
-"""If a machine has run out of something, the error says so, and there is no lasting effect."""
+"""If a machine has run out of something, such as memory or descriptors, the error says so, and the host works again
+afterwards.
+"""
 
 import asyncio
 import errno

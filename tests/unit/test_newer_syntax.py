@@ -1,4 +1,6 @@
-"""Syntax and modules of a newer Python are not reported as mistakes, but with the version that has them."""
+"""Syntax and modules of a newer Python: the error names the version of Python that has them, instead of reporting a
+mistake.
+"""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Values that have no meaning under a contract, strings, and runners that send false reports."""
+"""Values that have no meaning under a contract, strings as values, and runners that send false reports."""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""`run --out` writes results in the order of the rows, and waits for a slow row within a limit on memory."""
+"""`run --out` writes results in the order of the rows, and waits for a slow row as long as the later results fit into a
+limit of memory.
+"""
 
 from io import BytesIO
 from random import Random

@@ -13,7 +13,7 @@ from tests.unit.pools import SPEC, leased, opened, request, row, until
 
 
 async def called(pool: Pool, *workspaces: str) -> None:
-    """Let the pool know these workspaces by a call from each."""
+    """Make one call from each of these workspaces, so that the pool knows them."""
     for workspace in workspaces:
         pool.release(await leased(pool, request("known", workspace=workspace)))
 

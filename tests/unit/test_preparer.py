@@ -1,4 +1,6 @@
-"""Evaluators are prepared once per version: which are kept, how many, and how they are told apart."""
+"""Evaluators are prepared once per version: which prepared ones are kept, how many, and how the host distinguishes
+them.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A proof compares only what the host could run."""
+"""A proof compares only results of rows that the host could run."""
 
 from collections.abc import Sequence
 

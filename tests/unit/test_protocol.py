@@ -1,4 +1,4 @@
-"""Frames survive any cutting of the stream; everything else is a ProtocolError."""
+"""Frames can be decoded however the stream is cut into pieces; everything else is a ProtocolError."""
 
 import json
 import re

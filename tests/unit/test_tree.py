@@ -1,4 +1,6 @@
-"""Trees of files from strangers: nested beyond recursion and PATH_MAX, unreadable for their owner, with names that are not text, or changing."""
+"""Trees of files from strangers: nested too deeply for recursion and for PATH_MAX, unreadable for their owner, with
+names that are not text, or changing.
+"""
 
 import ast
 import os

@@ -81,7 +81,7 @@ async def test_what_is_no_name_is_never_asked_for(name: str, tmp_path: Path) -> 
 
 @contextmanager
 def answering(to: str | None, asked_with: list[str | None]) -> Iterator[str]:
-    """A the address of a server that answers, or that redirects to another address."""
+    """Yield the address of a server that answers, or that redirects to another address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

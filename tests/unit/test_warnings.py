@@ -1,4 +1,4 @@
-"""Warnings about many rows: how they are counted, and when no score of a set of rows can be relied on."""
+"""Warnings about many rows: how they are counted, and when the scores of a set of rows are not reliable."""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""The workbench's files: how they are served, how little comes before the first paint, what their sources may not do."""
+"""The workbench's files: how they are served, how little is loaded before the first paint, what their sources may not
+do.
+"""
 
 import base64
 import gzip

@@ -58,7 +58,7 @@ def packed(content: dict[str, str]) -> bytes:
 
 
 def read(content: bytes) -> tuple[list[Any], list[str]]:
-    """Return the records of a workbook (the text of bad ones), and what was noted about it."""
+    """Return the records of a workbook (for bad records their text), and the notes about the workbook."""
     notes: list[str] = []
     found = read_records(io.BytesIO(content), Format.XLSX, max_row_bytes=1 << 20, note=notes.append)
     return [str(one) if isinstance(one, BadRow) else one for _, one in found], notes

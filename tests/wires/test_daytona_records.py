@@ -95,7 +95,7 @@ async def test_a_sandbox_of_one_script_is_deleted_at_once(
 async def test_a_record_that_is_deleted_while_it_is_leased_is_not_found(
     hosts: tuple[Records, Records], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The record is deleted after it was read and before it is marked as leased."""
+    """The record is deleted between the moment when it is read and the moment when it is marked as leased."""
     deleting, running = hosts
     made = await running.create(WORKSPACE, {})
     await running.lease(WORKSPACE, made.id)

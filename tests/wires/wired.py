@@ -39,7 +39,7 @@ def cases_of(dialect: str) -> list[NativeCase]:
 
 
 def sent(case: NativeCase) -> str:
-    """Return the code of a case as its platform sends it."""
+    """Return the code of a case in the form in which its platform sends it."""
     return dedent(case.code).lstrip("\n")
 
 

@@ -201,7 +201,9 @@ def test_a_bundler_that_is_killed_is_started_once_more(start, esbuild, tmp_path,
 @pytest.mark.parametrize("wait_s", [0, 0.3])
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 def test_a_bundler_waits_for_the_load_and_is_gone_after_it(start, esbuild, tmp_path, language, wait_s):
-    """A waiting runner has started the bundler, or is starting it. Top-level `await` takes two builds by the same bundler."""
+    """A runner that waits for code has already begun to start the bundler. Code with a top-level `await` takes two
+    builds by the same bundler.
+    """
     script, starts = tmp_path / "esbuild", tmp_path / "starts"
     script.write_text(f'#!/bin/sh\necho >> "{starts}"\nsleep {wait_s}\nexec "{esbuild}" "$@"\n')
     script.chmod(0o755)

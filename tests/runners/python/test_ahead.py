@@ -1,4 +1,6 @@
-"""Packages that are imported before the load: this only makes the load faster, whatever a package does."""
+"""Packages that are imported before the evaluator's code is loaded: this only makes the load faster, whatever a package
+does.
+"""
 
 import os
 import signal

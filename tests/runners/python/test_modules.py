@@ -1,4 +1,4 @@
-"""Modules that come with an evaluator can be imported, are named in tracebacks, and stay in their place."""
+"""Modules that come with an evaluator can be imported, are named in tracebacks, and are found in the right order."""
 
 from pathlib import Path
 from typing import Any

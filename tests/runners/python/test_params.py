@@ -1,4 +1,4 @@
-"""Keys of `app_params` that legacy code reads, but that it was not given, are reported."""
+"""If legacy code reads keys of `app_params` that it was not given, these keys are reported."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`policy: restricted` accepts ordinary evaluators, and says where code goes beyond it."""
+"""`policy: restricted` accepts ordinary evaluators, and for other code it names the place that breaks the policy."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -244,7 +244,9 @@ def way(number: int, statement: str) -> str:
 
 @pytest.fixture(scope="module")
 def do(restricted_dir: Path) -> Iterator[Callable[[int], Any]]:
-    """Yield a function that runs, in a row of its own, one of the statements that the policy allows at load."""
+    """Yield a function that runs one statement in a separate row, if the policy allows the statement when code is
+    loaded.
+    """
     loaded = {number: way(number, one) for number, one in enumerate(STATEMENTS)}
     loaded = {number: code for number, code in loaded.items() if refused_at_load(PRELUDE + code) is None}
     ways = ", ".join(f"{number}: way_{number}" for number in loaded)
