@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.server import index_environment
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
 EVALUATE = "def evaluate(inputs, outputs, trace):\n    return {}\n"
+LEVENSHTEIN = "class Score: pass\nclass Levenshtein:\n    def __call__(self, output, expected): return 0.5\n"
 SCHEMA = "class Schema:\n    def __init__(self, kind): pass\n    def validate(self, one): return one\n"
 
 
@@ -36,6 +38,7 @@ def index() -> Iterator[Index]:
         index.add("mathruler", "import pylatexenc, sympy, tqdm\ndef grade(): return 1\n")
         for undeclared in ("pylatexenc", "sympy", "tqdm"):
             index.add(undeclared, "")
+        index.add("autoevals", LEVENSHTEIN)
         for stranger in ("rewards", "numpyy", "utils", "prompt_helpers"):
             index.add(stranger, "def score(text): return 1\nraise SystemExit('a stranger runs')\n")
         yield index
@@ -87,6 +90,32 @@ async def test_what_a_package_imports_and_does_not_declare_is_installed(service:
     code = "from mathruler import grade\n" + EVALUATE.format("grade()")
     result = await service.evaluate(auto(code), Row())
     assert (result.score, pins(result)) == (1, {"mathruler", "pylatexenc", "sympy", "tqdm"})
+
+
+@pytest.mark.parametrize(
+    ("imports", "used", "chosen"),
+    [
+        ("from autoevals import Levenshtein", "Levenshtein()(output, expected)", {"autoevals"}),
+        ("import autoevals", "autoevals.Levenshtein()(output, expected)", {"autoevals"}),
+        (
+            "from autoevals import Levenshtein as near\ndef distance(a, b):\n    return near()(a, b)",
+            "distance(output, expected)",
+            {"autoevals"},
+        ),
+        ("from autoevals import Levenshtein, Score", "Score(name='same', score=0.5)", set()),
+        ("from autoevals import Levenshtein\ndef unused(a, b):\n    return Levenshtein()(a, b)", "0.5", set()),
+    ],
+)
+async def test_what_a_light_module_lacks_is_installed_if_the_evaluator_uses_it(
+    service: Service, imports: str, used: str, chosen: set[str]
+) -> None:
+    evaluator = auto(f"{imports}\n\ndef handler(input, output, expected):\n    return {used}\n")
+    row = Row(variables={"input": "2+2", "output": "5", "expected": "4"})
+    result = await service.evaluate(evaluator, row)
+    assert (result.score, pins(result)) == (0.5, chosen), result.error
+    assert [one.module for one in (await service.check(replace(evaluator, packages=()))).missing_imports] == list(
+        chosen
+    )
 
 
 async def test_pins_beside_auto_stay(service: Service) -> None:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from evaluator_runner.slices import Statement
+
 _ONLY_AST = 0x400
 _MOST = 100
 _NAMES = 20  # maximum number of names to list for one module
@@ -51,6 +53,40 @@ def missing_imports(
         for one in _missing_in(text, path, above, own, texts):
             found.setdefault(one["module"], {**one, "file": path})
     return list(found.values())[:_MOST]
+
+
+def lacking(source: str, names: list[str]) -> list[dict[str, Any]]:
+    """Return what a row needs from packages whose light stand-ins lack it: `{"module", "line", "names"}` by package.
+
+    Args:
+      source: The program, which has been loaded.
+      names: Names at module level that are called for a row.
+    """
+    from evaluator_runner.slices import slices_of
+
+    slices = slices_of(source)
+    if slices is None or not names:
+        return []
+    kept = slices.needed_by(names)
+    read = [whole for part in kept if not part.module for whole in _attributes(part.node)]
+    found: dict[str, dict[str, Any]] = {}
+    for part in kept:
+        top, _, inner = part.module.partition(".")
+        for name in _taken(part, read):
+            if later.lacks(part.module, name):
+                one = found.setdefault(top, {"module": top, "line": part.node.lineno, "names": {}})
+                one["names"][f"{inner}.{name}" if inner else name] = None
+    return [{**one, "names": list(one["names"])[:_NAMES]} for one in found.values()]
+
+
+def _taken(part: Statement, read: list[str]) -> list[str]:
+    """Return the names that an import takes from its module, or that code reads from the module."""
+    if not part.module:
+        return []
+    if hasattr(part.node, "module"):
+        return [one.name for one in part.node.names if (one.asname or one.name) in part.binds]
+    heads = [f"{head}." for head in {*part.binds, part.module}]
+    return [whole.removeprefix(head).partition(".")[0] for head in heads for whole in read if whole.startswith(head)]
 
 
 def _missing_in(

@@ -117,6 +117,15 @@ def is_own(module: str) -> bool:
     return _provider(module, vars(sys.modules[module]).get("__known__") or {}) == ""
 
 
+def lacks(module: str, name: str) -> bool:
+    """Return whether a light module, which stands in for a package, lacks a name, or is itself lacking."""
+    if not any(isinstance(one, StandIns) and one.stands_in(module.partition(".")[0]) for one in sys.meta_path):
+        return False
+    if module in _given or f"{module}.{name}" in _given:
+        return True
+    return module in sys.modules and not hasattr(sys.modules[module], name)
+
+
 def loaded() -> list[str]:
     """Record that the code has loaded: from now on the use of a placeholder raises an `ImportError`.
 
@@ -283,7 +292,7 @@ class StandIns(Loader):
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Return the spec of a module that replaces another, as `sys.meta_path` requires; None for any other module."""
         top, _, rest = name.partition(".")
-        if top not in self._tops or (rest and not self._stands_in(top)):
+        if top not in self._tops or (rest and not self.stands_in(top)):
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is None:
@@ -308,7 +317,8 @@ class StandIns(Loader):
     def exec_module(self, _module: Any) -> None:
         """Do nothing: the names in the module are made when they are read."""
 
-    def _stands_in(self, top: str) -> bool:
+    def stands_in(self, top: str) -> bool:
+        """Return whether a loaded top-level module is one of the light modules."""
         return (getattr(sys.modules.get(top), "__file__", None) or "").startswith(self._folder)
 
 

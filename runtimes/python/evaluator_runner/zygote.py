@@ -159,6 +159,7 @@ def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Prog
             body["missing_imports"] = program.needed(
                 tried.source, tried.names, body["missing_imports"], given.get("known") or {}
             )
+            body["missing_imports"] += imports.lacking(tried.source, tried.names)
     if classes:
         body["classes"] = classes
     header["left"] = _left_running(loaded, control)
