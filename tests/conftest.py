@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 BACKENDS = ("bubblewrap", "docker")
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))
 _CASES = pytest.StashKey[Counter[str]]()  # how many cases of each function were collected so far
-_SECOND = {  # each second backend or database with the first one, and the folders in which `make test` tries both
+_SECOND = {  # for each second backend or database: the first one, and the folders in which `make test` tries both
     "docker": ("bubblewrap", ("tests/attacks/", "tests/contract/")),
     "postgresql": ("sqlite", ("tests/store/",)),
 }
-_KEPT_S = 86400.0  # seconds until leftovers are removed; before, other runs may be using them
+_KEPT_S = 86400.0  # seconds until leftovers are removed; younger ones may belong to a run that goes on
 # By default a host keeps evaluators warm in half of the machine's memory, but tests call most evaluators only once, and run many hosts at a time.
 FEW_SANDBOXES: dict[str, object] = {"max_sandboxes": 24, "max_running_sandboxes": Settings().running_sandboxes}
 
@@ -142,7 +142,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     remove_unused_engines()
     kept = [path for name in ("databases", "datasets", "filesets") for path in (DATA_DIR / name).glob("*")]
     for path in (*kept, *DATA_DIR.glob("evaluator-host.db*")):
-        with suppress(FileNotFoundError):  # raised if another run removes its own files meanwhile
+        with suppress(FileNotFoundError):  # another run may remove its own files at the same time
             if path.stat().st_mtime < time.time() - _KEPT_S:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 

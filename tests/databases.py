@@ -114,7 +114,7 @@ class PostgreSQL:
         self._process.wait()
         while any(
             Path(f"/proc/{pid}").exists() for pid in children
-        ):  # wait, because these processes still use the server's shared memory
+        ):  # wait for these processes to end, because they still use the server's shared memory
             time.sleep(0.01)
 
     def start(self) -> None:

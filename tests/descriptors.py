@@ -13,7 +13,7 @@ def descriptors() -> set[tuple[int, int, int]]:
     for entry in list(Path("/proc/self/fd").iterdir()):
         with contextlib.suppress(
             OSError
-        ):  # raised for the listing's own descriptor, and for one that another thread has closed meanwhile
+        ):  # the descriptor is the one that lists the folder, or another thread has closed it meanwhile
             status = os.fstat(int(entry.name))
             found.add((int(entry.name), status.st_dev, status.st_ino))
     return found

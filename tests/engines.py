@@ -48,9 +48,10 @@ PROBE_RUNTIMES = Path(__file__).parent / "fixtures" / "engine_runtimes"
 PROBE_IMAGE = "evaluator-host/probe:1"
 
 _START_S = 120
-# attempts to start an engine: after a kill, containerd may need longer for its orphans than dockerd waits
+# number of attempts to start an engine: after a kill, containerd may need longer for processes that were left than
+# dockerd waits
 _START_TIMES = 5
-_STOP_S = 300  # seconds; a killed process may have many threads, each of which needs the processor to end
+_STOP_S = 300  # seconds; a killed process may have many threads, and each needs the processor to end
 
 
 @contextmanager
@@ -172,7 +173,8 @@ def start_dockerd(folder: Path = ENGINE_DIR, *arguments: str, launcher: tuple[st
         deadline = time.monotonic() + _START_S
         while process.poll() is None and time.monotonic() < deadline:
             if answers(f"unix://{folder}/docker.sock"):
-                # nobody waits for the process here: it is stopped through its pidfile, perhaps in another session
+                # no session waits for this process: it is stopped through its file with the process id, perhaps by
+                # another session
                 process.returncode = 0
                 return
             time.sleep(0.1)

@@ -169,7 +169,7 @@ class FakeBackend:
         self.preparing = "answers"
         self.start_s = 0.0
         self.starting = self.most_starting = 0
-        self.used_mb: int | None = None  # MB that each idle sandbox uses; None if that is not known
+        self.used_mb: int | None = None  # MB that each idle sandbox uses; None if the number is not known
 
     def python_versions(self) -> tuple[str, ...]:
         return (self.platform.python,)

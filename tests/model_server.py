@@ -209,7 +209,8 @@ def judged(response_format: dict[str, Any], question: str) -> dict[str, Any]:
 def question_of(body: dict[str, Any]) -> str:
     if "prompt" in body or "input" in body:
         given = body.get("prompt", body.get("input"))
-        while isinstance(given, list):  # the responses API sends the messages as a list
+        # in the responses API, the messages are a list
+        while isinstance(given, list):
             given = given[-1]["content"] if isinstance(given[-1], dict) and "content" in given[-1] else given[-1]
         return str(given["text"] if isinstance(given, dict) else given)
     content = body["messages"][-1]["content"]

@@ -23,10 +23,10 @@ PROJECT = Path(__file__).resolve().parents[1]
 # the environment; packages look for their programs in its `bin`
 _INSTALLED = Path(sysconfig.get_path("data")).resolve()
 PACKAGES = Path(sysconfig.get_path("purelib")).resolve()
-UID = 54321  # an id without an entry in the table of users, since an ordinary user need not have one
-# settings of hosts that whoever runs the tests may choose
+UID = 54321  # the id has no entry in the table of users, because an ordinary user need not have one
+# settings of hosts that are passed on from the environment of the tests
 MODES = ("EVALUATOR_HOST_SANDBOX_START", "EVALUATOR_HOST_WORKERS")
-_PUBLIC = (Path("/srv"), Path("/media"))  # folders from which a system runs no programs
+_PUBLIC = (Path("/srv"), Path("/media"))  # folders in which a system has no programs of its own
 
 
 def run_as_ordinary_user(script: str, *arguments: str | Path, also: Sequence[Path] = (), timeout_s: float = 60) -> str:
@@ -72,7 +72,7 @@ def ordinary_user_command(arguments: Sequence[str | Path], *, also: Sequence[Pat
         return ["env", f"PYTHONPATH={path}", sys.executable, *map(str, arguments)]
     prefix = Path(sys.base_prefix).resolve()
     folders = dict.fromkeys((prefix, PROJECT, _INSTALLED, *also))
-    # a mount hides the files in its place, so the project must not be there
+    # a mount hides the files of the folder on which it is made, so the project must not be in this folder
     place = next(one for one in _PUBLIC if not any(folder.is_relative_to(one) for folder in folders))
     public = {folder: place / str(number) for number, folder in enumerate(folders)}
     setup = ["set -e", f"mount -t tmpfs -o mode=0755 none {place}"]

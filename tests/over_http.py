@@ -108,9 +108,9 @@ async def served(
     async with open_store(own) as store:
         name = f"tests-{secrets.token_hex(4)}"
         keys = {workspace: (await store.keys.create_key(name, workspace))[1] for workspace in workspaces}
-    command = (
-        COMMAND if os.geteuid() else None
-    )  # an ordinary user's host, whose output is read to its end, so that no process may outlive it
+    # an ordinary user's host is not forked from the tests: its output is read to the end, so none of its processes may go
+    # on
+    command = COMMAND if os.geteuid() else None
     server = Server(backend, log=folder / "log", data_dir=own.data_dir, environment=variables, command=command)
     server.client.headers["Authorization"] = f"Bearer {keys[workspaces[0]]}"
     with server:

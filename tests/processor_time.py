@@ -51,7 +51,8 @@ class Meter:
         """
         now, containers_s = dict(seconds_below(os.getpid())), container_seconds()
         used = sum(now.values()) + containers_s - self._containers_s
-        # The time of an ended process is in its parent's sum if the parent waited for it, and otherwise is lost.
+        # If a process has ended, its time is part of its parent's sum if the parent waited for it; otherwise its time
+        # is lost.
         used -= sum(self._before.values())
         self._before, self._containers_s = now, containers_s
         return max(used, 0.0)

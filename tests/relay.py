@@ -94,7 +94,7 @@ class Relay:
                 try:
                     far.connect(self._engine)
                 except OSError:
-                    near.close()  # closes the client's connection if the server is down
+                    near.close()  # this closes the client's connection if the server is down
                     continue
                 self._pairs += [near, far]
                 self._spawn(self._serve, near, far)

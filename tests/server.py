@@ -18,14 +18,14 @@ from tests.conftest import DATA_DIR, FEW_SANDBOXES
 from tests.forked import Forked
 
 COMMAND = [sys.executable, "-m", "evaluator_host"]
-_READY_S = 200  # seconds for a start, beside many other tests
+_READY_S = 200  # seconds for a start while many other tests run
 _IDLE_SANDBOXES = "EVALUATOR_HOST_IDLE_SANDBOXES"
 PREWARMED = {_IDLE_SANDBOXES: "1"}
-"""Environment of a host with the default of one sandbox for each language that is ready for the first call."""
+"""Environment of a host that, as by default, keeps one sandbox for each language ready for the first call."""
 FORKED = {"EVALUATOR_HOST_SANDBOX_START": "template"}
 """Environment of a host that forks its Python sandboxes from a template, which takes half the processor time of a fresh start.
 
-`tests/contract/test_template.py` checks that both are alike.
+`tests/contract/test_template.py` checks that both kinds of sandboxes behave in the same way.
 """
 
 
@@ -58,7 +58,7 @@ class Server:
         """
         self.port = free_port()
         self._log_path = log
-        # no sandboxes start in advance, since they cost more than most tests; `PREWARMED` starts them
+        # no sandboxes start in advance, since starting them costs more than most tests; `PREWARMED` starts them
         sizes = FEW_SANDBOXES if few_sandboxes else {}
         few = {f"EVALUATOR_HOST_{name.upper()}": str(most) for name, most in sizes.items()}
         variables = {**os.environ, **index_environment(), _IDLE_SANDBOXES: "0", **few, **(environment or {})}

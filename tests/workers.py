@@ -17,7 +17,7 @@ from typing import Any
 
 _MESSAGE_BYTES = 1 << 20
 _FILE = Path(__file__).resolve()
-# standard input of the collecting process; when this process ends, it closes and that one ends too
+# standard input of the process that collects; it is closed when this process ends, and then that process ends too
 _kept: list[Any] = []
 
 

@@ -18,7 +18,8 @@ ORDINARY_USER: Final = "bubblewrap as an ordinary user"
 DEPLOYMENTS: Final = ("bubblewrap", ORDINARY_USER, "docker")
 
 _TIMEOUT_S: Final = 800
-# If another test kills a host of root, its cgroups stay, and a host of an ordinary user warns that it cannot remove them.
+# If another test kills a host that root runs, its cgroups stay, and a host of an ordinary user warns that it cannot
+# remove them.
 _OF_ANOTHER_HOST: Final = re.compile(
     r"cannot remove /sys/fs/cgroup/\S*evaluator-host\.\S+: \[Errno 13\] Permission denied: \S+"
 )

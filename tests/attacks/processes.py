@@ -25,7 +25,7 @@ from tests.over_http import Host, calling_processes, served
 _ATTACKER = "selftest"
 _MORE_MEMORY_MB = 192
 _OVER_HTTP = {"half-a-character": (Expected(Status.SCORED, 0.25),)}
-"""Attacks with another outcome over HTTP: decoding JSON replaces half a character with a question mark."""
+"""Attacks that end in another way over HTTP, because decoding JSON replaces half a character with a question mark."""
 _LIMITS = {"load_timeout_s": LOAD_TIMEOUT_S, "idle_ttl_s": 5.0}
 
 

@@ -69,7 +69,7 @@ def test_neither_the_answer_nor_the_log_quotes_the_row(broken: Server, fault: st
     assert response.headers["x-frame-options"] == "DENY"
     for name in ("Traceback", "RuntimeError", "KeyError", "evaluator_host", SECRET):
         assert name not in response.text
-    for said in ("RuntimeError", "in quoting", "KeyError"):  # the kind of fault, where it happened, and its cause
+    for said in ("RuntimeError", "in quoting", "KeyError"):  # the log has the fault's kind, place and cause
         eventually(lambda said=said: said in broken.log)  # type: ignore[misc]
     assert SECRET not in broken.log
     assert broken.client.post("/v1/evaluate", json=BODY).json()["score"] == 1.0

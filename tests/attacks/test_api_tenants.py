@@ -49,7 +49,7 @@ def test_a_package_set_is_seen_by_those_who_asked_for_it(tenants: Tenants) -> No
     asked = tenants.ask(tenants.acme, "POST", SETS, json=PINS)
     key = asked.json()["key"]
     assert listed(tenants, tenants.acme) == {key}
-    tenants.ask(tenants.acme, "GET", f"{SETS}/{key}/events")  # waits until the set is built
+    tenants.ask(tenants.acme, "GET", f"{SETS}/{key}/events")  # the stream of events ends when the set is built
     digest = tenants.ask(tenants.acme, "GET", f"{SETS}/{key}").json()["digest"]
     for name in (key, digest):
         for method, path in (("GET", ""), ("GET", "/events"), ("DELETE", "")):

@@ -32,7 +32,7 @@ def index() -> Iterator[Index]:
         yield serving
 
 
-# `hangs` sends nothing at all, `drips` never finishes
+# `hangs`: the page is never sent; `drips`: the file is sent so slowly that it never ends
 MANNERS = {"hangs": (hang, "page"), "drips": (drip, "file")}
 
 
@@ -84,7 +84,7 @@ async def test_a_redirect_takes_no_password_to_another_host(tmp_path: Path, pin:
         for path in (*pages(language), *archives(language)):
             corporate.odd[path] = redirect(other.url + path)
         async with building(tmp_path, corporate) as service:
-            with contextlib.suppress(HostError):  # it does not matter what the other index answers
+            with contextlib.suppress(HostError):  # the answer of the other index does not matter
                 await evaluated(service, RETURNS_ONE[language], pin, language=language)
         assert corporate.asked
         basic = base64.b64encode(USER.encode()).decode()

@@ -83,7 +83,7 @@ def test_a_host_killed_at_any_step_leaves_no_process_and_builds_after_its_restar
     index.add_python(wheel("tried", {"tried.py": "import time"}))
     with started(tmp_path, environment) as server:
         for kill in kills:
-            if kill.name == "tried":  # the lock is the slow version's, which the index still has
+            if kill.name == "tried":  # its lock names the slow version, so a new build would be slow again
                 continue
             key = server.client.post("/v1/environments", json=kill.body).json()["key"]
             events = server.client.get(f"/v1/environments/{key}/events", timeout=100).text

@@ -64,7 +64,7 @@ async def test_a_wheel_of_nested_folders_is_refused_by_name_and_forgotten(home: 
             nothing_left(home)
             assert (await evaluated(service, ONE, "harmless==1.0.0")).score == 1
             stage = home / "environments" / "build" / "staging" / f"{'0' * 64}.left"
-            nest(stage, 1500)  # what a killed host would leave
+            nest(stage, 1500)  # a folder such as a killed host leaves
         async with building(home, index) as service:
             assert (await evaluated(service, ONE, "harmless==1.0.0")).score == 1
             nothing_left(home)
@@ -116,7 +116,7 @@ def made():
 @pytest.mark.long
 async def test_a_build_that_cannot_be_looked_at_is_ended(home: Path) -> None:
     watch = DiskWatch(home, limit_mb=100, own=(home / "file",))
-    (home / "file").touch()  # a file instead of a folder, so that every look at it fails
+    (home / "file").touch()  # a file instead of a folder, so that measuring it always fails
     killed = asyncio.Event()
     await asyncio.wait_for(watch.watch(os.getpid(), killed.set), timeout=30)
     assert killed.is_set()
@@ -129,7 +129,7 @@ async def test_a_builder_whose_start_failed_tries_again(home: Path, monkeypatch:
     build.mkdir(parents=True)
     builder = Builder(build, file_mb=100)
     with monkeypatch.context() as patched:
-        patched.setattr(Builder, "_tried", None)  # a fault that nobody expected
+        patched.setattr(Builder, "_tried", None)  # a fault that the builder does not expect
         with pytest.raises(TypeError):
             await builder.findings()
     assert [finding.ok for finding in await builder.findings()] == [shutil.which("bwrap") is not None]
@@ -233,7 +233,8 @@ def test_an_installed_set_may_be_tampered_with_at_any_depth(home: Path) -> None:
     nest(files / "deep", 1100)
     assert len(differences(files, known)) == 1100
     before = descriptors()
-    with pytest.raises(PackagesFailed, match="64 levels") as kept:  # a host keeps the errors of builds in this way
+    # like a host, the test keeps the error together with its traceback
+    with pytest.raises(PackagesFailed, match="64 levels") as kept:
         settle(files)
     assert kept.value.__traceback__ is not None
     assert descriptors() <= before

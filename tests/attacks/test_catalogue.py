@@ -25,9 +25,9 @@ from tests.conftest import settings
 
 pytestmark = pytest.mark.timeout(900)  # the first test for a deployment runs all of its attacks
 OF_EVERY_RUNNER = (Group.SOURCE, Group.VALUES)
-"""Attacks on what a runner and the host read; attacks that also meet a guard of the sandbox are in other groups."""
+"""Attacks by text and values that a runner and the host read; other groups have attacks that also meet the sandbox."""
 OF_JAVASCRIPT = (Group.MEMORY, Group.PROCESSES)
-"""The groups in which Node's sandbox has other limits than Python's; its mounts, network and system calls are the same."""
+"""Groups about limits that differ between Node's and Python's sandboxes; their mounts, network and system calls are alike."""
 OF_A_DEPLOYMENT = {
     Guard.NETWORK, Guard.ROOT, Guard.READ_ONLY, Guard.SCRATCH, Guard.PROC, Guard.IPC, Guard.CAPABILITIES,
     Guard.ENVIRONMENT, Guard.MEMORY, Guard.PROCESSES, Guard.DISK,

@@ -280,7 +280,7 @@ async def test_silent_name_servers_delay_no_neighbour(hosts: Hosts) -> None:
                 made = await client.post("/v1/alerts", json={**rule, "url": f"https://slow{number}.example/x"})
                 assert made.status_code == 201, made.text
                 tests.append(asyncio.create_task(client.post(f"/v1/alerts/{rule['name']}/test")))
-        for _ in range(2):  # the second time alpha has already given up, but its look-ups still run
+        for _ in range(2):  # in the second round, alpha's callers have given up, but its look-ups still run
             await reached(hosts, betas)
             told = [one.json()["deliveries"] for one in await asyncio.gather(*tests)]
             refused = await asyncio.gather(*waiting)

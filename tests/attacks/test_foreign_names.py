@@ -72,7 +72,7 @@ AccessMiddleware.__call__ = counted
 """
 """Program that makes a host report in each answer how many functions it called for the request."""
 CALLS_BY_CHANCE = 45
-"""How many function calls two requests for names that do not exist may differ by, at the minimum of three requests each."""
+"""Maximum difference in function calls between two requests for unknown names; for each, the minimum of three tries counts."""
 Names: TypeAlias = dict[str, str]
 
 
@@ -83,7 +83,7 @@ class Ask:
     body: Any = None
     query: dict[str, str] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
-    # whether the answer is the same for all names, because the names are new or are looked up only later
+    # whether the answer is the same for all names, because they are new or the host looks them up only later
     free: bool = False
 
     def filled(self, names: Names) -> dict[str, Any]:
@@ -254,7 +254,7 @@ ASKS: dict[str, list[Ask]] = {
     "POST /api/sandbox": [Ask({"labels": {"a": "b"}}, free=True)],
     "POST /process/code-run": [Ask({"code": "print(1)"})],
 }
-"""Requests by operation, or by the end of a path, because routes that repeat others under another prefix take the same."""
+"""Requests by operation, or by the end of a path, because routes with other prefixes take the same requests."""
 
 FIXED = {
     "version": "1",
@@ -323,7 +323,7 @@ REFERENCES = {
 }
 """Fields of bodies and queries that name stored objects."""
 PLAIN = ("ModelIn.model", "ModelChangeIn.model", "AlertIn.metric", "BundleIn.secrets")
-"""Fields that are called like a reference, but name no stored object."""
+"""Fields that have the name of a reference, but do not name a stored object."""
 
 
 @dataclass(frozen=True)
@@ -422,7 +422,7 @@ def test_every_operation_and_every_field_that_names_something_is_asked_here() ->
     names = {kind: kind for kind in (*KINDS, "url")}
     found, described, given = operations(), bodies(), parameters()
     for one in found:
-        one.at(names)  # on a KeyError here, add to the tables what the parameter in this path names
+        one.at(names)  # if this raises a KeyError, add the parameter of this path to the tables above
         assert one.is_told or str(one) not in described, f"{one} takes a body: say in ASKS what it names"
         schema = described.get(str(one), {"name": "", "properties": {}})
         wanted = {name for name in schema.get("properties", {}) if f"{schema['name']}.{name}" not in PLAIN}
@@ -528,7 +528,7 @@ def furnish(scene: Scene) -> None:
     make("POST", f"/v1/schedules/{name['schedule']}/run")
     make("POST", "/v1/alerts", json={"name": name["alert"], "metric": "mean", "below": 0.5, "job": name["job"]})
     name["set"] = make("POST", "/v1/environments", json={"packages": ["six==1.17.0"]})["key"]
-    make("GET", f"/v1/environments/{name['set']}/events")  # returns once the package set is installed
+    make("GET", f"/v1/environments/{name['set']}/events")  # the answer is complete once the package set is installed
     make("POST", "/apis/entities/v2/workspaces", json={"name": name["space"]})
     place = f"v2/workspaces/{name['space']}"
     make("POST", f"/apis/files/{place}/filesets", json={"name": name["fileset"]})

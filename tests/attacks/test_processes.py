@@ -26,7 +26,7 @@ THROUGH = {
     "model-key", "model-second-request", "model-after-the-row",  # attacks on grants and on the rest of a budget
     "words-for-the-next-row", "huge-text", "endless-loop",  # attacks on limits of logs, results and time
 }  # fmt: skip
-"""Attacks on what passes through the processes between a caller and a sandbox."""
+"""Attacks on data that passes through the processes between a caller and a sandbox."""
 ON_THE_HOST = {"numbers-without-end"}
 
 
@@ -99,7 +99,7 @@ async def test_whichever_process_accepts_a_request_it_is_answered_alike(tmp_path
 
 async def test_a_row_of_too_many_levels_to_pass_on_fails_as_it_does_in_one_process(tmp_path: Path) -> None:
     async with served("bubblewrap", tmp_path) as host:
-        for number in range(6):  # enough that each of the two processes gets some
+        for number in range(6):  # enough evaluators that each of the two processes gets some
             code = f"def evaluate(inputs, outputs, trace):\n    return 1.0  # {number}\n"
             body = f'{{"evaluator": {{"code": {json.dumps(code)}}}, "inputs": {{"a": {"[" * 700 + "]" * 700}}}}}'
             async with httpx.AsyncClient(

@@ -30,12 +30,13 @@ POLICY: dict[str, Any] = json.loads((SANDBOX_IMAGES_DIR / "seccomp.json").read_t
 NUMBER = TABLES[platform.machine()]
 NAME = {number: name for name, number in NUMBER.items()}
 NEWEST = max(NUMBER.values())
-OLDEST_UNKNOWN_TO_LIBSECCOMP = 451  # Docker's libraries are years older than kernels; see docs/sandbox.md
+OLDEST_UNKNOWN_TO_LIBSECCOMP = 451  # Docker's libseccomp may be years older than the kernel; see docs/sandbox.md
 X32 = 1 << 30
 WAITS = ("pause", "sync")
 PROCESSES = ("fork", "vfork", "clone")
 ENOSYS, EPERM = 38, 1
-NOT_THERE = (ENOSYS, "signal 31", "signal 11")  # refused, or killed by the filter or by a kernel without this gate
+# the call is refused, or the process is killed by the filter or by a kernel without this way to make calls
+NOT_THERE = (ENOSYS, "signal 31", "signal 11")
 ALL_ONES = (1 << 64) - 1
 NAMESPACES = (0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
 SIGCHLD = 17
@@ -139,7 +140,7 @@ def deviations(outcomes: list[Outcome], *, knows: int = NEWEST) -> list[str]:
         if how == "compat" or number >= X32:
             expected = set(NOT_THERE)
         elif NAME.get(number) == "sync":
-            expected = {0, "blocked"}  # how long these calls take depends on the machine's disks
+            expected = {0, "blocked"}  # the time of these calls depends on the machine's disks
         elif NAME.get(number) == "restart_syscall":
             expected |= {errno.EINTR}  # the result of a call that a signal interrupted
         elif number > knows:

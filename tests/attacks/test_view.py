@@ -23,7 +23,7 @@ pytestmark = pytest.mark.long("two hosts and four guests; test_catalogue.py has 
 LEAST_CHARACTERS = 12  # shorter names may also be ordinary words ("quiet", "core")
 REAL_NAMES = ("/proc/cmdline", "/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/core_pattern", "/etc/machine-id")
 
-# mountinfo, which each process may read about itself, says where bind mounts come from
+# each process may read its own mountinfo, which contains the sources of bind mounts
 BOUND = re.compile(r"/proc/(own|\d+)/mountinfo")
 # kernel counters of the whole machine, which change all the time
 COUNTERS = re.compile(
@@ -36,7 +36,8 @@ PROCESS = re.compile(
     r"/proc/(own|1)/(arch_status|auxv|autogroup|cgroup|environ|fd/.*|fdinfo/.*|io|ksm_.*|maps|map_files/.*|mounts|mountstats"
     r"|net/.*|ns/.*|numa_maps|oom_score|sched|schedstat|smaps.*|stack|stat|statm|status|syscall|timers|wchan|latency)"
 )
-# names that a process happens to have; a sandbox that was started in advance has run other code of the runner
+# parts of a view that differ from process to process; a sandbox that was started in advance has run other code of the
+# runner
 ANSWERS = re.compile(
     r"code|descriptors|session|(main )?process (pid|ppid|title)|(main )?report|names|stack|call sites|cache"
 )
@@ -91,7 +92,7 @@ def test_nothing_in_view_names_the_host_or_its_secrets(seen: Seen, language: str
             for where, found in one["found"].items()
             for word in found
             if seen.docker or not (BOUND.fullmatch(where) and word[::-1] in paths)
-            if where != "sysconfig"  # the interpreter itself contains the name of the folder in which it was built
+            if where != "sysconfig"  # Python's own configuration names the folder in which the interpreter was built
         }
         assert named == set()
 
@@ -124,7 +125,7 @@ def alike(view: dict[str, str]) -> dict[str, str]:
     plain = {key: re.sub(rf"\b{uid}\b", "UID", text) for key, text in view.items()}
     if (
         "/proc/1/cmdline" in plain
-    ):  # contains the number of descriptors that the host had open when it started this sandbox
+    ):  # this command line contains the number of descriptors that the host had open when it started the sandbox
         plain["/proc/1/cmdline"] = re.sub(r"--args\0\d+", "--args\0N", plain["/proc/1/cmdline"])
     for key in {"/proc/own/mountinfo", "/proc/1/mountinfo"} & plain.keys():
         lines = [line.split(" ") for line in plain[key].splitlines()]

@@ -302,12 +302,12 @@ _OF_THE_SANDBOX: Final = {
     Guard.MEMORY: (
         "memory_mb",
         512,
-    ),  # attacks take at most 300 MB, or all memory, which would take time if there were more
+    ),  # attacks take either at most 300 MB or all the memory that there is; a higher limit would only take more time
     Guard.PROCESSES: ("processes", 1000),
     Guard.DISK: ("disk_mb", 256),
 }
 _OF_THE_RUNNER: Final = {**_OF_THE_SANDBOX, Guard.LOGS: ("log_kb", 1000), Guard.RESULT: ("result_kb", 4 * 1024)}
-_LONG_S: Final = 0.05  # seconds: slightly more than is allowed, so that the error names another limit
+_LONG_S: Final = 0.05  # seconds that are added to a time limit; few, so that the error names another limit
 
 
 def _higher_limits(guards: AbstractSet[Guard], limits: Mapping[Guard, tuple[str, int]]) -> dict[str, Any]:

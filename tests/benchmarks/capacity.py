@@ -16,7 +16,7 @@ from tests.benchmarks.tenants import processor_s
 CALLS, ROWS, EVALUATORS = 400, {Isolation.ROW: 2000, Isolation.BATCH: 20_000}, 8
 _ROW = {"inputs": {"correct_answer": "Paris"}, "outputs": "Paris"}
 _BATCH = 1000  # number of rows in one request
-_SETTLE_S = 2.0  # seconds in which the host looks at its sandboxes and measures their memory
+_SETTLE_S = 2.0  # seconds within which the host measures the memory of its sandboxes
 
 
 def spent_ms(port: int, pid: int, language: Language) -> dict[str, float]:

@@ -62,7 +62,7 @@ async def first_call_ms(service: Service, language: Language, *, idle: bool, tim
     taken = []
     for number in range(times):
         if idle:
-            await asyncio.sleep(0.3)  # time for the host to replace the prewarmed sandbox
+            await asyncio.sleep(0.3)  # the host replaces the prewarmed sandbox during this time
         comment = "#" if language is Language.PYTHON else "//"
         code = CODE[language] + f"{comment} {time.time_ns()} {number}\n"
         started = time.perf_counter()
@@ -96,7 +96,7 @@ async def waiting_call_ms(settings: Settings, language: Language, times: int = 8
     for _ in range(times):
         async with open_engine(alone) as service:
             await service.pool.prewarm(default_spec(language))
-            await asyncio.sleep(0.5)  # time for the host to prepare the sandbox in advance
+            await asyncio.sleep(0.5)  # the host prepares a sandbox in advance during this time
             before = running_ms()
             by_clock += await first_call_ms(service, language, idle=False, times=1)
             worked.append(running_ms() - before)

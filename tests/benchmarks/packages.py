@@ -31,7 +31,7 @@ USING = {
     NUMPY: "import numpy as np\n" + CODE[PYTHON].replace("1.0 if", "np.float64(1.0) if"),
     PANDAS: "import pandas as pd\n" + CODE[PYTHON].replace("1.0 if", "pd.Series([1.0]).mean() if"),
 }
-_SETTLED_S = 0.5  # seconds until work that the last call left behind is done
+_SETTLED_S = 0.5  # seconds in which work that follows a call is done
 _WAITING_S = 30.0
 
 
@@ -79,7 +79,7 @@ async def installs(settings: Settings, language: Language, times: int = 5) -> li
             async for event in service.environments.events(report.key):
                 at.setdefault(event.step, time.perf_counter())
                 assert event.step is not Step.FAILED, event.detail
-            if Step.DOWNLOADING not in at:  # it was already installed
+            if Step.DOWNLOADING not in at:  # the set was already installed
                 await service.environments.delete(report.key)
                 continue
             found.append(

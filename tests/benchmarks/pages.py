@@ -14,9 +14,9 @@ from tests.browser.seeds import sow
 from tests.browser.test_every_page import ROUTES, address
 
 EMPTY: Final = "/healthz"
-"""A page with one word, whose first paint is the floor for all others."""
+"""A page with one word; its first paint is the floor with which those of other pages are compared."""
 TURNS: Final = 9
-FLAGS: Final = ("--no-sandbox", "--disable-gpu")  # without the flags of the tests, which reduce compiling
+FLAGS: Final = ("--no-sandbox", "--disable-gpu")  # not the flags of the tests, because these reduce compiling
 WATCHED: Final = """
 new MutationObserver(() => {
   const isShown = document.querySelector("main h1, header h1") !== null && document.querySelector("main .spinner") === null;

@@ -37,7 +37,7 @@ _WITHOUT_FORKS: Final = frozenset({"row, JavaScript", "row of a batch, Python", 
 
 async def measure(settings: Settings) -> dict[str, float]:
     """Return for each figure the processor time of its floor, divided by that of the figure."""
-    # no sandbox may end during a measurement, because the sum would lose the time that it used
+    # no sandbox may end during a measurement, because its processor time would be missing in the sum
     many = settings.model_copy(update={"max_sandboxes": _SANDBOXES, "idle_sandboxes": 0})
     templates = many.model_copy(update={"sandbox_start": SandboxStart.TEMPLATE})
     taken: dict[str, list[float]] = {}

@@ -165,7 +165,7 @@ def _beside_a_process(
             stdin.flush()
             assert "1" in stdout.readline()
 
-        theirs()  # the first call imports what it needs, which takes longer than a server keeps an unused connection
+        theirs()  # the first call imports its modules, which takes longer than a server keeps an unused connection
         with _wire(port, path, body) as ours:
             found = _in_turns(ours, theirs, rounds)
         worker.stdin.close()

@@ -18,7 +18,7 @@ new Promise((settle) => {
   requestAnimationFrame(look);
 })
 """.strip()
-"""Script that ends once the page's theme is applied and colours have stopped changing: contrast cannot be checked before.
+"""Script that ends once the page's theme is applied and no colour changes any more: only then contrast can be checked.
 
 It does not wait for `finished` of an animation, because Chromium never resolves that if the element disappears meanwhile.
 """

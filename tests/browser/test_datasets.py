@@ -72,7 +72,7 @@ async def test_a_score_that_fell_leads_to_the_comparison(page: Page, host: Serve
     await page.get_by_role("button", name="Fell in the last job 1").click()
     await expect(table.get_by_role("row")).to_have_count(2)
     assert await grave_findings(page) == []
-    await page.reload()  # the choice is in the address, so it survives a reload
+    await page.reload()  # the choice is part of the address, so it is kept after a reload
     await table.get_by_role("link", name="▼").click()
     await expect(page.get_by_role("heading", name="Comparison")).to_be_visible()
     await expect(page).to_have_url(f"{host.url}/compare/{made[0].id}/{made[1].id}?evaluator=trend-falls%401")

@@ -96,7 +96,8 @@ async def test_code_is_formatted_and_the_contract_is_at_hand(page: Page) -> None
     await page.keyboard.press("ControlOrMeta+Space")
     await expect(page.locator(".cm-completionDetail").get_by_text("as on the test row")).to_be_visible()
     await picture(page, "editor-types")
-    await page.wait_for_timeout(200)  # an Enter that comes at the same moment as the list would become part of the text
+    # an Enter pressed at the moment when the list appears would become part of the text
+    await page.wait_for_timeout(200)
     await page.keyboard.press("Enter")
     await expect(lines.first).to_contain_text("inputs: { ")
     await write(page, CODE, "export const evaluate = (")
@@ -150,7 +151,7 @@ async def test_language_servers_know_names_types_and_probable_mistakes(page: Pag
     assert len([name for name in asked if name.startswith("typescript-")]) == 1
 
 
-# the test itself ends the five idle minutes, since a shorter time could be over before a busy machine answers
+# the script lets the test end the five idle minutes at will; a shorter time could be over before a busy machine answers
 IDLE_AT_WILL = (
     "const wait = setTimeout; window.setTimeout = (run, ms, ...more) => {"
     " if (ms === 300_000) window.endIdleTime = run; return wait(run, ms, ...more); }"
@@ -250,7 +251,7 @@ async def test_a_version_is_chosen_by_keyboard_installed_and_used(look: Look) ->
     await expect(chips).to_have_text([re.compile(r"iniconfig==\d")])
     await expect(failed.get_by_role("list", name="Warnings")).to_have_count(
         0
-    )  # no warning asks for pins that are already there
+    )  # no warning asks for pins that the evaluator already has
 
 
 @pytest.mark.long

@@ -87,7 +87,7 @@ async def test_axe_finds_nothing_grave_on_any_page_and_each_fits_narrow_and_wide
     for path in (*PLACES, *SETUP):
         await page.goto(path)
         await expect(page.get_by_role("heading", level=1)).to_be_visible()
-        # wait, because an element that is still fading in has too little contrast
+        # wait until everything is shown, because an element that still fades in has too little contrast
         await expect(page.locator("main .spinner")).to_have_count(0)
         for theme in THEMES:
             await page.emulate_media(color_scheme=theme)

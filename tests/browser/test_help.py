@@ -51,7 +51,7 @@ async def test_the_documentation_is_read_inside(look: Look) -> None:
     sections = re.findall(r"^## (.*)$", (ROOT / "docs" / "README.md").read_text("utf-8"), re.MULTILINE)
     await expect(contents.get_by_role("heading")).to_have_text(
         sections[:-1]
-    )  # without the last section, which lists words
+    )  # the last section lists only words, so the page leaves it out
     await contents.get_by_label("Find in the headings").fill("zebra")
     await expect(contents.get_by_role("listitem")).to_have_count(0)
     await expect(contents.get_by_text("No heading has “zebra”")).to_be_visible()
@@ -78,7 +78,7 @@ async def test_sample_data_shows_jobs_and_their_change_in_one_click(browser: Bro
         await expect(rows).to_have_count(2)
         await expect(rows.first).to_contain_text("completed, 4.2 % failed", timeout=60_000)
         await expect(rows.first).to_contain_text("over 23 of 24 rows")
-        # the same code scored the same rows
+        # both jobs scored the same rows with the same code
         await expect(rows.first.get_by_role("link", name="no change")).to_be_visible()
         await page.get_by_label("Find a job").fill("contains")
         await expect(rows).to_have_count(1)
@@ -119,4 +119,4 @@ async def test_a_host_that_is_gone_is_asked_again_until_it_is_back(page: Page) -
     await expect(banner).to_be_visible()
     await page.unroute_all()
     await expect(banner).to_have_count(0)
-    await expect(page.get_by_role("alert")).to_have_count(0)  # what could not be loaded before is loaded now
+    await expect(page.get_by_role("alert")).to_have_count(0)  # the parts that could not be loaded before are loaded now

@@ -109,7 +109,7 @@ async def test_a_bar_of_the_histogram_shows_its_rows(page: Page, seeds: Seeds) -
     canvas = page.locator("canvas[data-drawn=true]")
     box = await canvas.bounding_box()
     assert box is not None
-    await page.wait_for_timeout(400)  # the bars are still growing
+    await page.wait_for_timeout(400)  # wait until the bars have stopped growing
     await canvas.click(position={"x": box["width"] - 30, "y": box["height"] - 90})
     await expect(page.get_by_role("button", name="Remove the filter score 0.9 to 1")).to_be_visible()
     await expect(count(page)).to_contain_text("1,6")
@@ -215,9 +215,7 @@ async def test_a_result_of_a_megabyte_is_shown_in_part_and_in_whole_when_asked(p
     await expect(again).to_have_attribute("href", f"/?job={job.id}&row=1&label=evaluator%201")
     await again.click()
     await expect(page.get_by_text("'p' * 50_000")).to_be_visible()
-    await expect(page).to_have_url(
-        f"{host.url}/"
-    )  # the address only opens the row; what is written then stays in the tab
+    await expect(page).to_have_url(f"{host.url}/")  # the row is no longer in the address, because edits stay in the tab
 
 
 @pytest.mark.long

@@ -237,7 +237,7 @@ async def test_a_job_that_failed_may_go_on(page: Page, client: Client) -> None:
     async with page.expect_response(f"**/v1/jobs/{job.id}/resume") as asked:
         await page.get_by_role("button", name="Resume").click()
     assert (await asked.value).ok
-    await status(page, "completed")  # the job may have one more failure than before
+    await status(page, "completed")  # the job may now have one more failed row than when it ended
 
 
 @pytest.mark.long
@@ -357,7 +357,8 @@ async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -
     await page.get_by_role("button", name=f"Compare the texts of row {change.row}", exact=True).click()
     texts = page.get_by_role("dialog", name=f"Row {change.row:,} in both jobs")
     await expect(texts.get_by_role("heading", name="Outputs, the same in both")).to_be_visible()
-    await page.goto(f"/compare/{seeds.before}/{seeds.after}?row=0")  # this job's error has other words
+    # in this row, the two jobs have errors with different words
+    await page.goto(f"/compare/{seeds.before}/{seeds.after}?row=0")
     await expect(page.get_by_role("dialog").locator(".diff .cm-changedText").first).to_be_visible()
     assert await grave_findings(page) == []
     await picture(page, "compare-texts")
@@ -365,7 +366,7 @@ async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -
     await expect(page.get_by_role("region", name="Worse: 0")).to_be_visible()
     await expect(page.locator(".tile-value.pass, .tile-value.fail")).to_have_count(
         0
-    )  # neither is good or bad if there is no score
+    )  # without a score, neither job is better or worse
     await page.goto(f"/compare/{seeds.before}/{seeds.small}")
     await expect(page.get_by_role("alert")).to_contain_text("different rows")
 

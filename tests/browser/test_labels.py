@@ -24,7 +24,7 @@ async def test_rows_are_labelled_with_keys_and_agreement_is_shown(page: Page, se
     await dialog.get_by_role("button", name="Make the queue").click()
     await expect(page.get_by_role("heading", name="Row 0")).to_be_visible()
     await page.get_by_label("Your name").fill("ann")
-    await page.keyboard.press("Escape")  # leaves the field, so that keys are labels again
+    await page.keyboard.press("Escape")  # this leaves the field, so that keys set labels again
     for theme in ("light", "dark"):
         await page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
         assert await grave_findings(page) == [], theme
@@ -37,7 +37,7 @@ async def test_rows_are_labelled_with_keys_and_agreement_is_shown(page: Page, se
     await expect(page.get_by_role("heading", name="Row 3")).to_be_visible()
     await page.keyboard.press("n")
     await expect(page.get_by_role("heading", name="Row 6")).to_be_visible()
-    await page.keyboard.press("k")  # goes back to the row before
+    await page.keyboard.press("k")  # this key goes back to the row before
     await expect(page.get_by_role("button", name="Not passed")).to_have_attribute("aria-pressed", "true")
     await expect(page.get_by_role("region", name="length@2")).to_be_visible()
     await page.keyboard.press("u")

@@ -297,6 +297,6 @@ async def test_the_editor_has_most_of_its_panel_after_the_first_run(page: Page) 
     await page.locator(".signature > summary").click()
     await page.wait_for_function(
         "localStorage.getItem('signature') === 'open'"
-    )  # browsers report the change a moment later
+    )  # wait, because browsers report the change a moment later
     await page.reload()
-    await expect(signature).to_be_visible()  # the card is as it was left
+    await expect(signature).to_be_visible()  # the card is open, as it was before

@@ -17,9 +17,9 @@ async def write(page: Page, label: str, text: str) -> None:
     editor = page.get_by_role("textbox", name=label, exact=True)
     await editor.click()
     await page.keyboard.press("ControlOrMeta+a")
-    await page.keyboard.press(
-        "Delete"
-    )  # cleared first: Chromium keeps the styles of text that is typed over, and then reports them as violations
+    # the editor is cleared first, because Chromium keeps the styles of text that is typed over and then reports them as
+    # violations
+    await page.keyboard.press("Delete")
     await page.keyboard.insert_text(text)
 
 

@@ -60,7 +60,7 @@ def small_disk(folder: Path, *, root: bool) -> Iterator[Path]:
         subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True)
         if subprocess.run(["mount", "-o", "loop", image, disk], capture_output=True).returncode:
             subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "none", disk], check=True)
-        image.unlink()  # removed with the mount
+        image.unlink()  # the space is free again once the file system is unmounted
     try:
         yield disk
     finally:
@@ -109,7 +109,7 @@ class ChaosHost:
         self._environment = {**environment, "TMPDIR": str(self.temporary)}
         self._process: subprocess.Popen[bytes] | None = None
         self._is_ready = False
-        self._wanted = False  # whether the host should be running; if so, it is started again when it ends
+        self._wanted = False  # whether the host should run; then it is started again when it ends
         self.over = False  # whether the host is no longer needed, even if the run has failed
         self._lock = threading.RLock()
         set_offset(self.clock, skew_s)
@@ -117,7 +117,7 @@ class ChaosHost:
 
     def _prepare(self) -> None:
         self.temporary.mkdir()
-        if not self.data.exists():  # another host may have made it already
+        if not self.data.exists():  # another host of this run may have made the folder already
             self.data.mkdir()
             asyncio.run(lend_toolchain(self.data))
         self._folder.chmod(0o755)
@@ -161,7 +161,8 @@ class ChaosHost:
         assert process is not None
         if process.poll() is None:
             process.send_signal(number)
-        ends_s = _STARVED_S if number is signal.SIGKILL else _ENDS_S  # a kill can be delayed only by the machine
+        # only a busy machine can delay the end after SIGKILL
+        ends_s = _STARVED_S if number is signal.SIGKILL else _ENDS_S
         try:
             if (code := process.wait(ends_s)) == 0:
                 self.clean.add(process.pid)
@@ -232,7 +233,7 @@ class ChaosHost:
         self._oracle.counts[f"host ended: {code}"] += 1
         timeline, now = self._oracle.timeline, time.monotonic()
         if code in _SIGBUS_EXITS and timeline.recent({Kind.FILE_READ_ONLY, Kind.FULL_DISK}, now):
-            return  # documented: a crash if memory is mapped from a file that cannot be written
+            return  # documented behaviour: the host crashes if memory is mapped from a file that cannot be written
         if not self._is_ready and timeline.recent(_ANY_START, now):
             return
         when = "after it was ready" if self._is_ready else "while it started"
@@ -283,7 +284,8 @@ class ChaosHost:
         left += [f"mount {mount}" for mount in mounts_below(self.data)]
         left += [f"file {path}" for path in self.temporary.iterdir()]
         environments = self.data / "environments"
-        # by design, `removed/` is emptied later, and a killed host's `work/` before the next build
+        # not counted: `removed/`, which is emptied later, and the `work/` of a killed host, which is emptied before the
+        # next build
         mine = environments.glob(f"work/host-*-{self.pids[-1]}-*/*")
         under_way = [*environments.glob("build/staging/*"), *mine]
         return [*left, *(f"file {path}" for path in under_way)]

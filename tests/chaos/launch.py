@@ -36,7 +36,7 @@ def move_clock(file: Path) -> None:
 
     class Datetime(real_datetime, metaclass=Same):  # type: ignore[misc, valid-type]
         def __new__(cls, *parts: Any, **more: Any) -> Any:
-            return real_datetime(*parts, **more)  # orjson does not encode subclasses
+            return real_datetime(*parts, **more)  # a real datetime, because orjson does not encode subclasses
 
         @classmethod
         def now(cls, tz: dt.tzinfo | None = None) -> dt.datetime:

@@ -17,8 +17,8 @@ from tests.chaos.programs import ROWS, Program
 NO_ANSWER: Final = "no answer"
 NOT_READY: Final = "not ready"
 AFTER_S: Final = (
-    # seconds after its end in which a fault still excuses failures: calls wait 15 s for a database, and a busy machine
-    # is slow
+    # seconds for which a fault excuses failures after its end: calls wait 15 s for a database, and a busy machine is
+    # slow
     30.0
 )
 
@@ -213,7 +213,7 @@ class Oracle:
     def judge_job(self, job: dict[str, Any], programs: list[Program], rows: int, lines: list[dict[str, Any]]) -> None:
         """Judge a job that has ended, and each row of it that is stored."""
         where = f"job {job['id']}"
-        # documented: the host ended, and nothing had been stored in between
+        # documented behaviour: the host ended while nothing of the job was stored
         if (job.get("error") or {}).get("code") == "host_ended":
             self.counts["jobs that two kills ended"] += 1
             if sum(self.timeline.hits[kind] for kind in _ENDS_JOBS) < 2:

@@ -75,7 +75,7 @@ STEADY: Final = (
     ),
     _javascript("typescript", f"  const typed: number = n;\n  {_JS_RESULT}", language="typescript"),
 )
-"""Programs that use little of anything."""
+"""Programs that use little time and memory."""
 
 COSTLY: Final = (
     _python("python that loops", f"while n % 16 == 3:\n    pass\n{_RESULT}", "timeout", timeout_s=2.0),

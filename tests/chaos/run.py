@@ -257,7 +257,7 @@ def _judge_remains(host: ChaosHost, oracle: Oracle, *, docker: list[str]) -> Non
     for number, log in enumerate(host.logs(), 1):
         for at in (found.start() for found in _LOGGED.finditer(log)):
             if log.startswith(_CUT_OFF, at) and any(map(oracle.timeline.happened, _HOLD_CALLS)):
-                continue  # documented: connections to a database that never answers stay open for longer
+                continue  # documented behaviour: connections to a database that never answers stay open for longer
             if log.startswith(_LOST, at) and any(map(oracle.timeline.happened, _LOSE_CHILDREN)):
                 continue
             oracle.find(f"host {number} logged a fault:\n{log[at : at + 2500]}")

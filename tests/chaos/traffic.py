@@ -284,7 +284,7 @@ class Traffic:
                 self._oracle.counts["pauses"] += 1
                 await self._until_answered("POST", f"{path}/pause", refused=409)
             if self._stop.is_set():
-                if until is None or job["progress"]["done"] > most:  # a slow job never stands still
+                if until is None or job["progress"]["done"] > most:  # a job that is only slow still makes progress
                     until, most = time.monotonic() + _JOB_ENDS_S, job["progress"]["done"]
                 if time.monotonic() > until:
                     self._oracle.find(f"job {job_id} got no result in {_JOB_ENDS_S:g} s after the last fault: {job}")
@@ -294,7 +294,7 @@ class Traffic:
     def _judge_pause(self, job: dict[str, Any]) -> None:
         error = job["error"]
         if error is None:
-            return  # the client that made the job asked for this
+            return  # the client that created the job paused it
         self._oracle.counts[f"jobs paused: {error['code']}"] += 1
         if error["code"] != "machine_exhausted" or not self._oracle.timeline.happened(Kind.FULL_DISK):
             self._oracle.find(f"job {job['id']} is paused, and no fault explains it: {error}")
@@ -472,7 +472,7 @@ def _spans(trace_id: str, count: int) -> list[dict[str, Any]]:
 
 
 def _body(answer: httpx.Response) -> Any:
-    if answer.headers.get("content-type") == "application/x-ndjson":  # one line would pass as JSON
+    if answer.headers.get("content-type") == "application/x-ndjson":  # a body of one line would also be valid JSON
         return answer.text
     with contextlib.suppress(ValueError):
         return answer.json()

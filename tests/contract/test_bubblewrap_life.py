@@ -75,7 +75,7 @@ async def test_says_how_the_runner_ended(backend, code, expected):
         probe.send(f"import os; os.write(2, b'last words'); {code}" if code != expected else code)
         await probe.link.read()
         exit_status = await probe.link.destroy()
-        if "kill(-1" not in code:  # kill(-1) does not kill its caller
+        if "kill(-1" not in code:  # `kill(-1)` kills every process except its caller
             assert (exit_status.exit_code, exit_status.signal) == expected
         assert exit_status.stderr_tail.endswith("last words")
         assert not exit_status.lost

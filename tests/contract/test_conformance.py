@@ -73,8 +73,8 @@ HOSTILE = [
     ("infinite loop", JAVASCRIPT, "for (;;) {}", {"timeout_s": 0.3}, "timeout"),
     ("memory in a child", PYTHON, "import os, time\nif os.fork() == 0:\n    h = []\n    while True: h.append(bytearray(1 << 20))\nos.wait()\nreturn 0.25", {"memory_mb": 128}, dict.fromkeys(("bubblewrap", "docker", "template"))),
     ("hard exit", PYTHON, "import os; os._exit(0)", {}, "crashed"),
-    # bubblewrap's runner dies with all other processes; with Docker and with a template it is process 1, which the kernel
-    # protects, and the row continues
+    # with bubblewrap, the runner dies with all other processes; with Docker and with a template, the runner is process
+    # 1, which the kernel protects, so the row continues
     ("everybody's death", PYTHON, "import os; os.kill(-1, 9); return 0.25", {}, {"bubblewrap": "crashed", "docker": None, "template": None}),
     ("segfault", PYTHON, "import ctypes; ctypes.string_at(0)", {}, "crashed"),
     ("result too large", PYTHON, "return {'score': 1, 'x': 'x' * (2 << 20)}", {"result_kb": 1024}, "result_too_large"),
@@ -133,7 +133,8 @@ async def test_what_code_prints_is_a_log_in_its_order_and_cut_at_its_limit(
     printing = evaluator_of_cases(language, PRINTS[language], top=top[language], log_kb=16)
     row, fake, megabyte = [await service.evaluate(printing, Row({"case": case})) for case in range(3)]
     assert (row.score, row.logs.stdout) == (1, "module\nrow\n")
-    again = {PYTHON: "", JAVASCRIPT: "module\n"}[language]  # in JavaScript each row loads the module again
+    # in JavaScript each row loads the module again, which prints this line again
+    again = {PYTHON: "", JAVASCRIPT: "module\n"}[language]
     assert (fake.score, fake.logs.stdout) == (0.25, again + '{"score": 0.99}\n'), "a printed result is none"
     assert megabyte.logs.truncated
     assert len(megabyte.logs.stdout) <= 16 * 1024
@@ -342,7 +343,7 @@ async def test_an_idle_sandbox_tells_what_it_uses_and_counts_by_that(service: Se
     """The evaluator keeps 40 MB in its module: its idle sandbox counts as 40 MB, not as its limit of 256 MB."""
     async with open_engine(
         settings(service.pool.backend.name, idle_sandboxes=1), prewarm=True
-    ) as own:  # a service of its own, so that no other sandbox ends meanwhile
+    ) as own:  # a separate service, so that no other sandbox ends meanwhile
         capacity = own.pool.capacity
         before_mb = capacity.taken_mb
         hoard = "hoard = bytearray(40 << 20)\nfor at in range(0, len(hoard), 4096): hoard[at] = 1\n"

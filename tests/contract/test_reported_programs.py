@@ -72,7 +72,7 @@ import natural from 'natural';
 export function evaluate(inputs, outputs, trace) { return natural.JaroWinklerDistance(outputs, 'abc') }
 """,
 }
-SCORED: dict[str, tuple[Any, dict[str, Any]]] = {  # by program: the outputs, and further fields of the evaluator
+SCORED: dict[str, tuple[Any, dict[str, Any]]] = {  # for each program: the outputs, and further fields of the evaluator
     "a generated program that imports numpy": (
         "import numpy as np; print(np.array([1, 2]).sum())",
         {"packages": ("numpy==2.1.3",)},
@@ -85,12 +85,12 @@ SCORED: dict[str, tuple[Any, dict[str, Any]]] = {  # by program: the outputs, an
     "jsdom": ("<p>hi</p>", {"packages": ("jsdom@25.0.1",), "limits": LARGE}),
     "natural": ("abc", {"packages": ("natural@8.0.1",), "limits": LARGE}),
 }
-REFUSED = {  # by pin: the remedy in the error
+REFUSED = {  # for each pin: the remedy in the error
     "better-sqlite3@11.5.0": "use node:sqlite, which works here",
     "sqlite3@5.1.7": "use node:sqlite, which works here",
     "textstat==0.7.4": "pin setuptools==",
 }
-SAID = {  # by pin: the code, and what the error and its hint say
+SAID = {  # for each pin: the code, and texts in the error and its hint
     "chalk@5.3.0": (
         "const chalk = require('chalk');\nmodule.exports.evaluate = (inputs, outputs, trace) => chalk.red(outputs).length > 0;",
         "chalk.red is not a function",

@@ -290,7 +290,7 @@ NEEDS_NONE: list[tuple[str, str]] = [  # evaluators that test for an expected an
             return len(instance["response"]["text"])
     """),
 ]  # fmt: skip
-ASKS: list[tuple[Language, str]] = [  # in `grade(sample, item)`, with `said`
+ASKS: list[tuple[Language, str]] = [  # parts of the body of `grade(sample, item)`, in which `said` is the output
     (PYTHON, "if item.get('reference') is None: return 0"),
     (PYTHON, "x = item.get('reference')\nif not x:\n    return 1"),
     (PYTHON, "x: str = item['reference'] or ''\nif x == None: return 1"),
@@ -361,7 +361,7 @@ NOT_TOLD: list[tuple[str, str]] = [  # evaluators that do not read the expected 
             return float(len(output) > 0)
     """),
 ]  # fmt: skip
-TOLD: list[tuple[str, str]] = [  # an inner function tests it about another value
+TOLD: list[tuple[str, str]] = [  # evaluators in which only an inner function, for another value, tests for None
     ("braintrust", """
         def handler(input, output, expected=None):
             words = sorted([output], key=lambda expected: expected is None)

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.differential, pytest.mark.timeout(
 
 DIFFERS: Final = "dialects/nemo.md#what-differs"
 CLIENT: Final = "dialects/nemo.md#nvidias-own-client"
-# how far numbers may differ: jobs compute them from exact sums, this process computes them as NeMo does
+# by how much numbers may differ: jobs compute them from exact sums, this process as NeMo does
 RELATIVE: Final = {"client": 1e-12, "sdk": 0.0, "sandbox": 0.0, "submit": 0.0}
 AGENTS: Final = {
     r"(agent|toolkit)( failed| without output)?(, ignored)?: rows\[[01]\]\.(sample\.inference_error|metric_errors\.seen)": DIFFERS,
@@ -136,4 +136,4 @@ def _alike(real: dict[str, Any], here: dict[str, Any], way: str) -> tuple[dict[s
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"pydantic\.dev/[0-9.]+/", "pydantic.dev/", text)  # their versions of pydantic differ
+    return re.sub(r"pydantic\.dev/[0-9.]+/", "pydantic.dev/", text)  # the packages use different versions of pydantic

@@ -29,7 +29,7 @@ OF_DIALECTS = [(dialect, code) for dialect in all_dialects() for code in dialect
 MODULE_DOCUMENTS = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), ROOT / "runtimes" / "PROTOCOL.md"])
 MODULE_ROOTS = (ROOT, ROOT / "evaluator_host", ROOT / "runtimes")
 MODULE_PATH = r"^[\w.-]+(?:/[\w.-]+)*/[\w.-]+\.(?:py|mjs|cjs|json)$"
-NOT_OURS = ("custom/",)  # folder in a UiPath project
+NOT_OURS = ("custom/",)  # a folder in the projects of UiPath's users, not in this repository
 PICTURES = ("workbench", "comparison")  # pictures that tests/pictures.py takes
 THEMES = ("light", "dark")
 PAGES = [
@@ -127,7 +127,7 @@ def _codes_made() -> set[str]:
         found = re.findall(r"\{ code: '(\w+)', message\b|\bnote\(state, '(\w+)'", file.read_text())
         made |= {one or other for one, other in found} - {
             *ErrorCode
-        }  # without codes of errors, which look the same in the source
+        }  # codes of errors look the same in the source, but are not codes of warnings
     return made
 
 
@@ -259,7 +259,7 @@ def test_every_module_that_a_document_names_exists(document: Path) -> None:
 
 def test_architecture_md_draws_the_layers_that_the_linter_holds() -> None:
     linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    # brackets mean that a layer may be missing
+    # in the linter's configuration, a layer that may be missing is in brackets
     layers = [re.sub(r"[()]", "", layer) for layer in linter["contracts"][0]["layers"]]
     held = [sorted(layer.split(" | ")) for layer in layers]
     drawing = read("docs/architecture.md").split("```text\n")[1].split("```")[0].rstrip()

@@ -134,7 +134,7 @@ def test_generated_types_of_typescript_fit_what_every_operation_takes_and_answer
     assert len(refused) == told.count("error TS"), told
     assert set(refused) == {("calls.ts", f"{lines - number}") for number in range(len(wrong))}, (
         told
-    )  # the compiler reports only the last lines, which are wrong on purpose
+    )  # the compiler reports only the last lines, which the test has made wrong on purpose
     assert "is not assignable" in told
     answers = {one["operation"] for one in calls}
     documented = {

@@ -18,7 +18,7 @@ from tests.docs.words import report, words_by_section
 CONTENTS = ROOT / "docs" / "README.md"  # page that lists every other page with its purpose
 PAGES = [path for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if path != CONTENTS]
 MOST = 10
-"""Highest number of names from one such list in a section of another page: a third of the shortest list."""
+"""Maximum number of names from one generated list in a section of another page: a third of the shortest list."""
 
 
 def _spans(text: str) -> set[str]:

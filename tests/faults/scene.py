@@ -18,7 +18,8 @@ FAST = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
 SLOW = "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(inputs['seconds'])\n    return 1.0\n"
 HONEST = {429, 503}
 _RECOVERS_S = 60
-_LOOKS_EVERY_S = 0.1  # seconds; not less, because most looks are requests, which take processor time from the host
+# seconds; not fewer, because most of these checks are requests, which take processor time from the host
+_LOOKS_EVERY_S = 0.1
 
 
 class Scene:
@@ -39,7 +40,7 @@ class Scene:
 
     def evaluating(self, code: str = SLOW, *, seconds: float = 3.0, timeout_s: float = 20.0) -> Future[httpx.Response]:
         """Start a call, and return once its row runs."""
-        before = set(self.processes("runner.py"))  # some of these may belong to a sandbox that is ending
+        before = set(self.processes("runner.py"))  # some of these belong to sandboxes that end
         future = self.threads.submit(self.evaluate, code, seconds=seconds, timeout_s=timeout_s)
         with_row = 4  # number of processes: bubblewrap twice, the runner, and its row
         self.until(lambda: future.done() or len(set(self.processes("runner.py")) - before) >= with_row)

@@ -124,7 +124,7 @@ async def stopped(link: Link, seconds: float = 4.0) -> None:
     try:
         for _ in range(int(seconds / 0.2)):
             first = link.first_pid
-            # not 0, which would be the process group of this test
+            # `first` must not be 0, because that would be the process group of this test
             for pid in (set(process_tree(first)) if first else set()) - held:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGSTOP)

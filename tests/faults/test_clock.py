@@ -10,7 +10,8 @@ from evaluator_host.engine.config.settings import RUNTIMES_DIR
 from tests.faults.scene import Scene, scene
 from tests.server import new_home
 
-# files in which times limit, order or end something; elsewhere the wall clock is only stored or shown to people
+# files in which times are used as limits or for an order; in other files the wall clock is only stored or shown to
+# people
 STEADY = (
     "engine/pool",
     "engine/sandbox",
@@ -23,7 +24,7 @@ STEADY = (
     "server",
     "platform/terminal/command.py",
 )
-# how often each of these modules may read the wall clock, and why
+# in how many places each of these modules may read the wall clock, and why
 MEANT = {
     "vendors/daytona/entities.py": (3, "kept: when a sandbox was made and last used"),
     "platform/wires/wire.py": (1, "compared with the time in a signature of a platform"),

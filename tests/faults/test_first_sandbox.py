@@ -59,7 +59,7 @@ def test_a_host_whose_first_sandboxes_are_killed_serves_and_recovers(tmp_path: P
         assert "no sandbox has started (try 2)" in server.log
         assert "no sandbox has started yet, next try in 1 s" in server.log
         shim = tmp_path / "bin" / "bwrap"
-        shim.write_text(shim.read_text().replace("kill -9 $$", "exit 1"))  # as if the engine had been stopped meanwhile
+        shim.write_text(shim.read_text().replace("kill -9 $$", "exit 1"))  # now bubblewrap fails in another way
         eventually(lambda: server.client.get("/readyz").json()["code"] == "sandbox_unavailable", within_s=60)
         busy.unlink()
         server.wait_until_ready()

@@ -35,7 +35,7 @@ def asked(host: Server, path: str) -> httpx.Response:
     """Return an answer from a process that does not hang; new connections reach different processes."""
     while True:
         try:
-            return httpx.get(f"{host.url}{path}", timeout=4)  # /metrics waits for other processes for half of this time
+            return httpx.get(f"{host.url}{path}", timeout=4)  # longer than /metrics waits for other processes
         except httpx.TransportError:
             continue
 

@@ -13,7 +13,7 @@ from tests.keyed import eventually
 from tests.server import PREWARMED, Server, new_home
 
 SECONDS = 10
-MOST_A_SECOND = 10  # highest number of wake-ups a second of all its processes, including idle sandboxes
+MOST_A_SECOND = 10  # maximum number of wake-ups per second of all processes of the host, including idle sandboxes
 
 
 def wake_ups(pids: list[int]) -> int:

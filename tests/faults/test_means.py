@@ -44,7 +44,7 @@ def test_out_of_descriptors(host: Scene, recovery: Note) -> None:
     host.until(lambda: host.gauge("sandboxes") == 0)
     before = host.descriptors()
     _, hard = resource.prlimit(host.pid, resource.RLIMIT_NOFILE)
-    for more in range(2, 34, 2):  # with each step, another part of a start fails
+    for more in range(2, 34, 2):  # at each number, another part of a start fails
         resource.prlimit(host.pid, resource.RLIMIT_NOFILE, (before + more, hard))
         assert set(codes(host, 1)) <= {200, *HONEST}
     resource.prlimit(host.pid, resource.RLIMIT_NOFILE, (hard, hard))
@@ -129,7 +129,7 @@ def process_limit(host: Scene) -> Iterator[Callable[[int | None], None]]:
     finally:
         limit(None)
         (mount / "cgroup.procs").write_text(str(host.pid))
-        # wait, because processes that the host started meanwhile are in the group too
+        # wait until no sandboxes are left, because their processes are in the group too
         host.until(lambda: host.gauge("sandboxes") == 0)
         host.until(lambda: removed(group))
 

@@ -70,7 +70,7 @@ def tenants(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tenants]
             "EVALUATOR_HOST_BODY_TIMEOUT_S": "120",
         },
         command=("prlimit", "--nofile=512:512", *COMMAND),
-        few_sandboxes=False,  # so that the host itself decides how many of its few descriptors are for sandboxes
+        few_sandboxes=False,  # the host itself shares its few descriptors between connections and sandboxes
     )
     with server:
         made = Tenants(server, **keys)

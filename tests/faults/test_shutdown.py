@@ -15,7 +15,7 @@ from tests.server import COMMAND, Server, new_home
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_lets_what_runs_finish_and_refuses_the_rest(number: signal.Signals, tmp_path: Path) -> None:
-    # restore the default, because `nohup make test` ignores the signal
+    # restore the default for SIGHUP, because processes under `nohup make test` ignore it
     heard = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)"
     with scene(tmp_path, program=heard) as host:
         running = host.evaluating(seconds=3.0)

@@ -33,7 +33,8 @@ def spin(stack: ExitStack, cpu: int) -> "subprocess.Popen[bytes]":
     """Start a process that computes for ever on one processor."""
     process = subprocess.Popen(
         [sys.executable, "-c", f"import os\nos.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"],
-        start_new_session=True,  # a separate session, because the kernel may give a session one common weight
+        # a separate session, because the kernel may give all processes of a session one common weight
+        start_new_session=True,
     )
     stack.callback(process.wait)
     stack.callback(process.kill)
@@ -51,12 +52,12 @@ def guest(stack: ExitStack, host: Cgroups, cpu: int) -> "subprocess.Popen[bytes]
 
 def test_a_busy_neighbour_takes_no_weight_from_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
     cpu = max(os.sched_getaffinity(0))
-    # with two processors, the sandboxes of a host weigh as much as one process
+    # as if the machine had two processors: then the sandboxes of a host together weigh as much as one process
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     with host_folder(1) as one, host_folder(2) as two, ExitStack() as stack:
         ordinary, alone = spin(stack, cpu), guest(stack, one, cpu)
         flood = [guest(stack, two, cpu) for _ in range(6)]
-        time.sleep(0.3)  # time for both to begin
+        time.sleep(0.3)  # give all of them time to begin
         everyone = [ordinary, alone, *flood]
         before = {process.pid: own_seconds(process.pid) for process in everyone}
         while sum(own_seconds(process.pid) - before[process.pid] for process in everyone) < MEASURED_S:

@@ -12,7 +12,7 @@ from tests.fuzz.bounds import bounded
 from tests.server import Server
 
 EXAMPLES = 12  # number of examples for each route
-FEWER = 3  # number of examples for each of NVIDIA's routes, which are many and similar
+FEWER = 3  # number of examples for each of NVIDIA's routes, because there are many similar ones
 ANSWERED_S = 30.0
 # index without a server: pins that happen to be valid must not be looked up on the network
 NOWHERE = "http://127.0.0.1:9"

@@ -94,7 +94,8 @@ def test_the_python_runner_reads_what_the_host_would(data: bytes, sizes: list[in
             os.close(fd)
     expected = host_reads(data, sizes)
     if any(isinstance(one, list) and not isinstance(one[0].get("type"), str) for one in found):
-        assert "refused" in expected  # the runner checks a type only when it reaches it
+        # the host refuses a wrong type at once, the runner only when it reads the type
+        assert "refused" in expected
     elif "refused" not in expected:
         assert found == expected
 
@@ -119,7 +120,7 @@ console.log(JSON.stringify(told))
 
 @pytest.mark.timeout(120)
 def test_the_javascript_runner_reads_what_the_host_would() -> None:
-    # each is followed by an impossible length for the next frame
+    # the runner gets each stream with an impossible length of a next frame at its end
     asked: list[tuple[bytes, list[int]]] = [(b"\0\0\0\0\0\0\1\0", [])]
 
     @bounded(400)

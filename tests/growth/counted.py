@@ -15,7 +15,7 @@ from sqlalchemy import event, text
 from evaluator_host.platform.store.database import Database, Engine
 from evaluator_host.platform.store.store import Store
 
-_STEP: Final = 10  # number of SQLite's instructions between two counts
+_STEP: Final = 10  # number of instructions of SQLite after which one step is counted
 
 
 @dataclass

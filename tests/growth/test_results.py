@@ -18,7 +18,7 @@ from tests.store.records import queued
 from tests.tables import tables
 
 FEW, TIMES, EVALUATORS = 2000, 4, 3
-# highest growth of costs that must not grow with the rows, and of costs that may
+# maximum factor for costs that must not grow with the rows, and for costs that may grow with the rows
 SAME, WITH_THE_ROWS = 1.5, 1.25 * TIMES
 _LIMIT = 20
 _EVERY, _FAILED, _PASSED = Filter(), Filter(status="failed"), Filter(passed=True)
@@ -105,7 +105,7 @@ async def test_each_statement_of_a_page_without_an_index_is_one_pass(jobs: Jobs,
     assert many.statements <= few.statements
     if tables(jobs.store).results._database.address.engine is Engine.SQLITE:
         assert many.read <= WITH_THE_ROWS * few.read
-    else:  # the database is free to choose another index, or none
+    else:  # here the database is free to choose another index, or to use no index
         assert many.read <= many.statements * (1 + TIMES) * FEW * EVALUATORS
 
 

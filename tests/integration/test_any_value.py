@@ -127,7 +127,7 @@ def unsaid(row: dict[str, Any], result: dict[str, Any], evaluator: str) -> list[
     if result["error"] is not None:
         message = result["error"]["message"]
         return [] if "$.made[0]" in message or "$.given[0]" in message else [message]
-    # all numbers are floats, because the evaluator itself called JSON.parse
+    # in JavaScript all numbers are floats, because the evaluator itself called JSON.parse
     numbers = {} if evaluator == "python" else {"parse_int": float}
     sent = (row["inputs"]["value"], row["outputs"], json.loads(row["inputs"]["text"], **numbers))
     came = (result["value"][name][0] for name in ("given", "outputs", "made"))

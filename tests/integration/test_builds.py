@@ -20,7 +20,7 @@ from tests.server import Server
 CALLERS = 20
 SMALL = "toolz==0.12.1"
 COUNT = "import toolz\ndef evaluate(inputs, outputs, trace):\n    return toolz.count(outputs)\n"
-LARGE = "numpy==2.1.0"  # a set whose build takes long enough to be killed in the middle
+LARGE = "numpy==2.1.0"  # a set with a build that takes long enough for the test to kill it in the middle
 SUM = "import numpy\ndef evaluate(inputs, outputs, trace):\n    return float(numpy.arange(len(outputs)).sum())\n"
 
 
@@ -44,7 +44,7 @@ async def test_many_callers_cause_one_build(backend: str, home: Path) -> None:
             evaluator = Evaluator(code=COUNT, packages=(SMALL,))
             rows = (Row(outputs="a" * length) for length in range(CALLERS))
             results = await asyncio.gather(*(service.evaluate(evaluator, row) for row in rows))
-        while of_another_build.exists():  # what a failed build could not remove is removed after the next build
+        while of_another_build.exists():  # files that a failed build left are removed after the next build
             await asyncio.sleep(0.01)
     assert [result.score for result in results] == list(range(CALLERS))
     assert len(builds - {of_another_build.name}) == 1

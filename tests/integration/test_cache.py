@@ -110,7 +110,7 @@ async def test_a_set_that_another_process_uses_is_not_evicted(
         assert server.client.post("/v1/evaluate", json=body).json()["label"] == "set 0"
 
 
-# on one backend only, because the rules for keeping package sets are the same
+# this test runs on one backend only, because the rules for keeping package sets are the same on both
 @pytest.mark.long
 @pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)
 def test_a_set_is_deleted_that_other_processes_of_the_host_have_used(host: Host, index: Index, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ async def test_a_set_that_a_process_does_not_use_any_more_can_be_removed_by_anot
         await asyncio.sleep(1)
         with pytest.raises(InUse, match="another process"):
             await other.environments.delete(digest)  # an idle sandbox uses the set
-        one.pool.forget(digest)  # ends the sandbox, as happens after some time without calls
+        one.pool.forget(digest)  # this ends the sandbox, as some time without calls would
         await asyncio.sleep(2)
         await other.environments.delete(digest)
         assert await label(one, LABEL.format("once"), pin) == "once", "it is built again"
@@ -172,7 +172,7 @@ async def test_a_server_and_a_command_line_that_want_one_set_build_it_once(
         key = server.client.post("/v1/environments", json={"language": "python", "packages": [pin]}).json()["key"]
         await until(lambda: index.asked.count(file) > asked)
         command = asyncio.create_task(asyncio.to_thread(host.run, "packages", "build", pin))
-        await asyncio.sleep(6)  # time in which the second host would begin its own build
+        await asyncio.sleep(6)  # in this time the second host would begin its own build
         index.open.set()
         assert (await command)["key"] == key
         assert server.client.get(f"/v1/environments/{key}").json()["status"] == "ready"

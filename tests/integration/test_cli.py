@@ -388,7 +388,7 @@ def test_a_run_that_is_interrupted_ends_its_sandboxes(folder: Path, number: sign
         time.sleep(0.05)
     sandboxes = child_pids(process.pid)
     assert sandboxes
-    time.sleep(1)  # gives the row time to begin
+    time.sleep(1)  # give the row time to begin
     process.send_signal(number)
     assert process.wait(30) == 128 + number
     assert "Traceback" not in (folder / "said").read_text()

@@ -16,7 +16,8 @@ from tests.docs.blocks import ROOT, files
 CODE = files(ROOT / "examples" / "rl-rewards" / "code-rewards.md")["reward.py"]
 LIMITS = Limits(timeout_s=60, memory_mb=512, processes=48)
 TESTS = [{"stdin": "2 3", "stdout": "5"}, {"stdin": "-1 1", "stdout": "0"}]
-YAMA = Path("/proc/sys/kernel/yama/ptrace_scope").exists()  # a kernel with this setting may refuse ptrace by itself
+# if a kernel has this setting, the kernel itself may refuse ptrace
+YAMA = Path("/proc/sys/kernel/yama/ptrace_scope").exists()
 SECRET = "the-expected-value-of-a-hidden-test"
 
 SCORED = {
@@ -128,5 +129,5 @@ async def test_no_answer_reads_the_expected_values(service: Service) -> None:
     )
     for code, seen in ((shown, False), (shown.replace("prctl(4, 0,", "prctl(4, 1,"), not YAMA)):
         told = (await service.evaluate(Evaluator(code, limits=LIMITS), Row({"tests": tests}, READS_ITS_JUDGE))).logs
-        assert "import os" in (told.stdout or "")  # the program reads its own source
+        assert "import os" in (told.stdout or "")  # the program can read its own source
         assert (SECRET in (told.stdout or "")) is seen

@@ -85,7 +85,8 @@ async def test_an_engine_over_tls_with_certificates_on_both_sides(
     context.verify_mode = ssl.CERT_REQUIRED
     monkeypatch.setenv("DOCKER_CERT_PATH", str(tmp_path))
     monkeypatch.setenv("DOCKER_TLS_VERIFY", "1")
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "cert.pem"))  # trusted for web sites, not for the engine
+    # this certificate is trusted for web sites, not for the engine
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "cert.pem"))
     image = engines.probe_image()
     with Relay(engines.bare_engine_address(), tls=context) as relay:
         backend = DockerBackend(docker_host=relay.address, runtime=None, image=image, instance=own())

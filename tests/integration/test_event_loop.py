@@ -207,7 +207,8 @@ async def host(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
     with httpx.Client(base_url=base_url(listener), timeout=60) as client:
         host = await asyncio.to_thread(prepared, client)
         gc.collect()
-        gc.freeze()  # a server does the same
+        # a server also freezes its objects when it starts
+        gc.freeze()
         yield host
         gc.unfreeze()
     stop.set()

@@ -76,7 +76,7 @@ def test_a_workbook_becomes_jobs_with_names_and_figures(client: Client, url: str
         None,
     )
     assert (second.mean, second.pass_rate) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
-    # None, because the jobs count failed rows differently
+    # the change is None, because the two jobs count failed rows differently
     assert (second.previous, second.change) == (jobs[0].id, None)
     told = "not compared by its mean (its last two jobs did not score the same rows, or count failed rows differently"
     assert told in command(url, "datasets", "scores", "qa")
@@ -328,7 +328,7 @@ def test_people_label_rows_of_a_job(client: Client, url: str) -> None:
         *(0, "France?", "Paris", ()),
     )
     assert bob.index == 1
-    assert client.labels.next("review", by="carl") is None  # others hold both rows
+    assert client.labels.next("review", by="carl") is None  # ann and bob hold both rows
     again = client.labels.next("review", by="bob")
     assert again is not None
     assert again.index == 1

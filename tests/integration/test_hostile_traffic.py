@@ -175,7 +175,7 @@ def test_a_flood_of_traces_has_turns_with_others_and_does_not_keep_the_host_from
         for digit in "0123456789"
     ]
     assert 200 in statuses
-    assert 429 in statuses  # all of them together would be 100,000
+    assert 429 in statuses  # all requests together have 100,000 traces
     eventually(lambda: bool(host.flood.get("/v1/evaluators/slow/traces").json()))
     assert host.neighbour.post(PATH, content=export(span("f" * 32))).status_code == 200
     eventually(lambda: "f" * 32 in [one["trace_id"] for one in host.neighbour.get(PATH).json()])

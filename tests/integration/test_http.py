@@ -145,7 +145,8 @@ def test_a_body_over_its_limit_is_refused_before_it_is_read_whole(server: Server
         for _ in range(64):
             yield b"x" * (1 << 20)
 
-    with contextlib.suppress(httpx.TransportError):  # the host may close the connection while the test still sends
+    # the host may close the connection while the test still sends
+    with contextlib.suppress(httpx.TransportError):
         assert server.client.post("/v1/evaluate", content=endless()).status_code == 413
     assert server.client.get("/healthz").status_code == 200
 
@@ -222,7 +223,7 @@ def test_a_client_that_hangs_up_frees_the_sandbox(server: Server) -> None:
 
 
 def test_the_openapi_examples_are_true(tmp_path: Path) -> None:
-    # a new host, where the examples' names are free and the hosts of their models are allowed
+    # a new host, on which the names in the examples are free and the hosts of the examples' models are allowed
     own = {
         "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path / 'host.db'}",
         "EVALUATOR_HOST_JUDGE_HOSTS": '["api.openai.com"]',
@@ -241,7 +242,8 @@ def test_the_openapi_examples_are_true(tmp_path: Path) -> None:
             name = body.get("schema", {}).get("$ref", "").rpartition("/")[2]
             for example in schema["components"]["schemas"].get(name, {}).get("examples", []):
                 response = server.client.post(path, json=example)
-                if response.status_code == 202 and "key" in response.json():  # a package set that is not installed yet
+                # the answer is about a package set that is not installed yet
+                if response.status_code == 202 and "key" in response.json():
                     server.client.get(f"{path}/{response.json()['key']}/events")
                     response = server.client.post(path, json=example)
                 assert response.status_code in (200, 201, 202), (path, response.text)

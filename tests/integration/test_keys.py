@@ -11,7 +11,7 @@ from tests.databases import ENGINES, Databases
 from tests.keyed import BODY, bearer, eventually, is_problem, make_key, revoke_key
 from tests.server import Server
 
-# here the host trusts cached keys for an hour, so that it has to notice each change of a key
+# makes the host trust cached keys for an hour; it must still notice each change of a key at once
 TRUSTS = "from evaluator_host.platform.http.auth import keyring\nkeyring._TRUSTED_S = 3600.0"
 
 

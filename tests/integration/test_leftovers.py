@@ -36,7 +36,7 @@ time.sleep(600)
 
 @pytest.mark.long("it starts an engine and a database of its own; each run begins with what it tries")
 def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = make_folder("eh-engine")  # a short path, because it becomes part of a socket's address
+    folder = make_folder("eh-engine")  # the path is short, because it becomes part of a socket's address
     (folder / "users.lock").touch()
     without = {name: value for name, value in os.environ.items() if name != RUN}
     killed = subprocess.Popen(

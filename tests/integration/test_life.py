@@ -79,7 +79,7 @@ def test_the_next_start_removes_the_temporary_folder_of_a_killed_host_of_several
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_clean_stop_leaves_nothing(backend: str, tmp_path: Path) -> None:
-    command = COMMAND if backend == "bubblewrap" else None  # for bubblewrap a process that is not forked from the tests
+    command = COMMAND if backend == "bubblewrap" else None  # with bubblewrap, the host is not forked from the tests
     with Server(backend, command=command, log=tmp_path / "log", environment=environment(backend)) as server:
         assert server.client.post("/v1/evaluate", json={"evaluator": {"code": FAST}}).json()["score"] == 1.0
         with slow_row(server):

@@ -40,7 +40,8 @@ async def tools(*arguments: str) -> AsyncIterator["Client"]:
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "evaluator_host", "mcp", *arguments], env=environment
     )
-    # by default the client writes to what was standard error when its module was imported, perhaps another test's
+    # by default the client writes to the standard error of the moment when its module was imported, perhaps that of
+    # another test
     async with Client(stdio_client(command, errlog=sys.stderr)) as client:
         yield client
 

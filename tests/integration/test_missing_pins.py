@@ -12,7 +12,7 @@ from tests.builds import JAVASCRIPT, PYTHON, building, nothing_left, refusal, va
 from tests.indexes import Index
 from tests.packages import npm_package, wheel
 
-# by package: an import of it, and the pin that the refusal names (None if no well-known package has the module)
+# for each package: an import of it, and the pin that the refusal names (None if no well-known package has the module)
 FORGOTTEN = {
     PYTHON: {
         "forgetsyaml": ("import yaml", "pyyaml==1.0.0"),

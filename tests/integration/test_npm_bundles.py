@@ -136,7 +136,9 @@ export function evaluate(inputs, outputs) {
     assert "kind: ConfigMap" in result.value["said"]  # type: ignore[index, call-overload]
 
 
-REAL = {  # by pin: an import, its value, and the memory that it needs if the default is too little
+# for each pin: an import, an expression that must be true, and the memory that the package needs if the default is too
+# little
+REAL = {
     "ai@5.0.76": ("import { cosineSimilarity } from 'ai'", "cosineSimilarity([1, 0], [1, 0]) === 1"),
     "ajv@8.17.1": ("import Ajv from 'ajv'", "new Ajv().validate({ type: 'string' }, 'a')"),
     "bcrypt@6.0.0": ("import bcrypt from 'bcrypt'", "bcrypt.compareSync('x', bcrypt.hashSync('x', 4))"),

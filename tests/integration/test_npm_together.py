@@ -11,7 +11,7 @@ pytestmark = [
     pytest.mark.long("a hundred packages from the registry; test_npm_bundles.py has a case of each kind"),
     pytest.mark.parametrize("service", ["bubblewrap"], indirect=True),
 ]
-# by set and pin: imports, and an expression that must be true
+# for each set and pin: imports, and an expression that must be true
 SETS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     "texts": {
         "lodash-es@4.18.1": ("import { chunk } from 'lodash-es'", "chunk([1, 2, 3], 2).length === 2"),

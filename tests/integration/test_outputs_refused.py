@@ -40,7 +40,7 @@ FREE = {
     "takes the column": "def score(reply, expected):\n    return float(reply == expected)\n",
 }
 FEW = {"limit_samples": 2}
-"""Configuration with few rows, for jobs of which the tests only check whether they are created."""
+"""Configuration with few rows, for tests that only check whether a job is created."""
 SUGGESTED = "no column is mapped to outputs; support has id, question, expected, reply; did you mean outputs=reply?"
 ENVIRONMENT = {**os.environ, "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
 

@@ -13,7 +13,7 @@ from evaluator_host.types.evaluator import Evaluator, Limits, Row
 
 pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 
-USED = {  # by pins: an import, and an expression that must be true
+USED = {  # for each pin: an import, and an expression that must be true
     "anthropic==0.52.0": ("import anthropic", "anthropic.__version__ == '0.52.0'"),
     "autoevals==0.0.129": ("from autoevals import Levenshtein", "Levenshtein()('a', 'a').score == 1"),
     "beautifulsoup4==4.13.4": (
@@ -161,14 +161,14 @@ USED = {  # by pins: an import, and an expression that must be true
     "xmltodict==0.14.2": ("import xmltodict", "xmltodict.parse('<a>1</a>') == {'a': '1'}"),
 }
 NEEDS_MB = {"deepeval==3.0.0": 512, "ragas==0.2.15 langchain-community==0.3.24": 1024}
-NOTED = {  # by pins: the warning about what the import leaves behind
+NOTED = {  # for each pin: the warning about threads or files that the import leaves behind
     "deepeval==3.0.0": "threads_at_load",
     "matplotlib==3.10.3": "files_at_load",
     "polars==1.30.0": "threads_at_load",
     "ragas==0.2.15 langchain-community==0.3.24": "threads_at_load",
     "seaborn==0.13.2": "files_at_load",
 }
-REFUSED = {  # by pin: the remedy that the error names
+REFUSED = {  # for each pin: the remedy that the error names
     "langdetect==1.0.9": "Let the operator set allow_source_builds",
     "ragas==0.2.15": "pin another version of langchain-community too",
     "rouge-score==0.1.2": "Pin rouge-score==0.0.4",
@@ -242,7 +242,8 @@ def evaluate(inputs, outputs, trace):
     assert found.value == {"score": 1, "said": [256, 256]}, found.error
 
 
-MODELS = {  # by pins: code that writes the folder `model`, and an expression that must be true when it is read
+# for each pin: code that writes the folder `model`, and an expression that must be true when the folder is read
+MODELS = {
     "spacy==3.8.7 click==8.1.8": (
         "import spacy\nspacy.blank('en').to_disk('model')",
         "len(__import__('spacy').load('model')('Hello there.')) == 3",

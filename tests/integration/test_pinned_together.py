@@ -12,7 +12,7 @@ pytestmark = [
     pytest.mark.long("hundreds of packages from the index; test_pinned_most.py has a case of each kind"),
     pytest.mark.parametrize("service", ["bubblewrap"], indirect=True),
 ]
-# by set and pin: statements, and an expression that must be true after them
+# for each set and pin: statements, and an expression that must be true after them
 SETS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     "words": {
         "rank-bm25==0.2.2": (

@@ -239,7 +239,7 @@ ON_BACKENDS = {
 
 
 @pytest.mark.sampled(20)
-@pytest.mark.timeout(400)  # long enough for the first case of a set, which installs it
+@pytest.mark.timeout(400)  # long enough for the first case with a set, which installs the set
 @pytest.mark.parametrize(("service", "case"), ON_BACKENDS.values(), ids=ON_BACKENDS, indirect=["service"])
 async def test_a_real_set_does_real_work(service: Service, case: Case) -> None:
     evaluator = Evaluator(code=case.code, language=case.language, packages=case.packages)

@@ -272,7 +272,8 @@ def test_results_are_friendly_to_pandas(either: Client, tmp_path: Path) -> None:
     assert size == (tmp_path / "rows.parquet").stat().st_size
     table = pd.read_parquet(tmp_path / "rows.parquet")
     assert table["score"].tolist() == frame["score"].tolist()
-    assert "output" not in [*table.columns, *frame.columns]  # no model was asked
+    # there is no column `output`, because the job asked no model
+    assert "output" not in [*table.columns, *frame.columns]
     either.jobs.download(job.id, tmp_path / "rows.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert [line["index"] for line in lines] == list(range(250))

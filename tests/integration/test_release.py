@@ -60,7 +60,7 @@ def copy_tree(target: Path) -> dict[str, str]:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, target / name)  # so that the copies have the present time
+        shutil.copy(ROOT / name, target / name)  # the copies get the present time
     (target / ".venv").symlink_to(ROOT / ".venv")
     about = ["git", "rev-parse", "--absolute-git-dir"]
     folder = subprocess.run(about, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
@@ -155,4 +155,4 @@ def test_the_saved_image_is_the_same_again_and_scores_on_an_engine_that_loads_it
     finally:
         docker("rmi", "--force", f"evaluator-host:{VERSION}")
     names = {one["name"] for one in json.loads((dist / f"{IMAGE}.cdx.json").read_text())["components"]}
-    assert {"bubblewrap", "httpx", "obstore"} <= names  # obstore, because the chart stores rows in S3
+    assert {"bubblewrap", "httpx", "obstore"} <= names  # obstore is needed, because the chart stores rows in S3

@@ -50,7 +50,7 @@ def test_a_workspace_over_its_quota_may_not_store_more_but_evaluate(url: str, tm
         assert [one["workspace"] for one in everyones] == ["alpha", "beta"]
         assert [(one["workspace"], one["total_bytes"]) for one in mine] == [("alpha", told["total_bytes"])]
         assert client.delete("/v1/datasets/first", headers=keys["alpha"]).status_code == 204
-        time.sleep(0.6)  # a refusal is repeated from memory for half a second
+        time.sleep(0.6)  # for half a second, the host repeats a refusal without measuring again
         again = client.post("/v1/datasets?name=second", content=ROWS[:10_170], headers={**JSONL, **keys["alpha"]})
         assert again.status_code == 201, again.text
 

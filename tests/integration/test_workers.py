@@ -51,7 +51,7 @@ def test_a_host_that_was_killed_starts_again_at_its_port_at_once(tmp_path: Path)
     with Server(data_dir=new_home(tmp_path), log=tmp_path / "log", environment=environment) as server:
         eventually(lambda: len(calling_processes(server)) == 1, within_s=60)
         (pid,) = calling_processes(server)
-        # the host closes this connection first, so the kernel keeps it for a minute
+        # the host closes this connection first, so the kernel keeps the connection's port for a minute
         with connection_to(server, pid) as asking:
             asking.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
             while asking.recv(4096):
@@ -88,7 +88,8 @@ def counted(server: Server) -> float:
 
 
 def test_an_evaluator_is_warm_in_one_process_whoever_is_asked(host: Server) -> None:
-    many(host)  # make calls until the processes have found each other
+    # by these calls the processes find each other
+    many(host)
     before = counted(host)
     found = many(host)
     cold = sum(not one["sandbox"]["warm"] for one in found)  # type: ignore[index]
@@ -159,7 +160,8 @@ def test_a_second_host_is_refused_the_port(host: Server, tmp_path: Path) -> None
 def test_a_killed_process_is_started_again_and_no_call_fails_on_new_connections(host: Server) -> None:
     (first,) = calling_processes(host)
     os.kill(first, signal.SIGKILL)
-    eventually(lambda: not psutil.pid_exists(first))  # until then, connections that wait for it are not reset
+    # before it has ended, connections that wait for it are not reset
+    eventually(lambda: not psutil.pid_exists(first))
     many(host)
     until = time.monotonic() + 30
     while calling_processes(host) in ([], [first]) and time.monotonic() < until:
@@ -172,7 +174,7 @@ def test_a_killed_process_is_started_again_and_no_call_fails_on_new_connections(
 def test_it_stops_as_one(host: Server) -> None:
     pids = calling_processes(host)
     assert host.stop() == 0
-    # the kernel ends the processes after their last message
+    # the processes have already said that they end; the kernel needs a moment more
     eventually(lambda: not any(map(psutil.pid_exists, pids)), within_s=5)
     assert "Traceback" not in host.log
 

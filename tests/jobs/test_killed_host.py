@@ -30,7 +30,7 @@ def evaluate(inputs, outputs, trace):
     return {"score": outputs / 1000, "nonce": random.random()}
 """
 
-# the process for jobs, with its host at the other end of a socket
+# program of a process for jobs; its host is at the other end of a socket
 JOBS = """
 import socket, sys
 from evaluator_host.engine.config.settings import SandboxChoice, Settings

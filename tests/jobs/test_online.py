@@ -190,7 +190,8 @@ async def test_a_prompt_that_a_row_cannot_fill_fails_that_row_only(desk: Desk) -
 @pytest.mark.slow
 async def test_pausing_stops_asking_and_going_on_asks_for_the_rest_only(desk: Desk) -> None:
     def slowly(question: str, attempt: int) -> Fault:
-        return 30.0 if question == "q0" and attempt == 1 else 0.1  # the first row is answered late, later rows soon
+        # the first row is answered late, later rows are answered soon
+        return 30.0 if question == "q0" and attempt == 1 else 0.1
 
     with ModelServer(faults=slowly) as server:
         job = await start(desk, target(server, concurrency=3))

@@ -164,7 +164,7 @@ def test_a_job_is_made_with_a_model_on_the_command_line(server: Server, tmp_path
 @pytest.mark.long
 def test_the_bar_shows_how_many_rows_the_model_was_asked_about(server: Server) -> None:
     rows = [{"question": f"q{n}"} for n in range(30)]
-    # rows whose answers wait until the bar shows how many rows came before
+    # rows with answers that wait until the progress bar shows the number of rows before them
     held = {10: threading.Event(), 20: threading.Event()}
 
     def faults(question: str, attempt: int) -> Fault:

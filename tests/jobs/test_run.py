@@ -312,7 +312,7 @@ async def test_a_host_that_died_is_succeeded_and_no_row_is_scored_twice(
         await desk.reached(job, done=1)
         kept = await tables(desk.store).jobs.get_job(WORKSPACE, job.id)
         monkeypatch.setattr("evaluator_host.platform.jobs.scheduler.is_dead", lambda owner: owner == kept.owner)
-        # this host takes the job although the first host still works on it
+        # this second host takes the job although the first host still works on it
         async with opened(database_url, tmp_path) as successor:
             ended = await successor.ended(job)
             assert (ended.status, ended.progress.done) == (JobStatus.COMPLETED, 1000)

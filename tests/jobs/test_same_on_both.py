@@ -17,7 +17,8 @@ ODD = [
     "'; DROP TABLE results; --", [], [1, "two", None], {}, {"a": {"b": [1.5]}, "ключ": "\u001b[31m"},
 ]  # fmt: skip
 ROWS = [{"n": n, "value": value, "outputs": n % 7} for n, value in enumerate(ODD * 6)]
-# by their numbers, one row fails, one lacks the metric `half`, one has an infinite metric, many have the same score, …
+# the number `n` decides: some rows fail, some lack the metric `half`, some have an infinite metric, many have the same
+# score, …
 PYTHON = """
 def evaluate(inputs, outputs, trace):
     n = inputs["n"]

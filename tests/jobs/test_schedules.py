@@ -157,7 +157,8 @@ async def test_a_schedule_runs_on_after_a_clock_that_was_ahead(desk: Desk) -> No
     await look(made.next_runs[0])
     assert (await schedules.get_schedule(WORKSPACE, "often")).last_at == made.next_runs[0]
     assert len(await desk.board.list_jobs(WORKSPACE)) == 2
-    await look(made.next_runs[0] - timedelta(seconds=1))  # if the clock goes back a moment, the run is not repeated
+    # if the clock goes back a little, the run is not repeated
+    await look(made.next_runs[0] - timedelta(seconds=1))
     assert (await schedules.get_schedule(WORKSPACE, "often")).next_runs[0] == made.next_runs[1]
 
 
@@ -294,12 +295,12 @@ async def test_a_message_that_is_not_taken_is_tried_again(desk: Desk, receiver: 
     found = await alerts.get_alert(WORKSPACE, "low")
     (sent,) = found.deliveries
     assert (sent.status, sent.attempts, sent.error) == ("waiting", 1, "the webhook answered 503")
-    assert found.paused  # its only job has been checked
+    assert found.paused  # the alert is paused, because its only job has been checked
     (stored,) = await desk.store.objects.list_objects("alert")
     earlier = stored.content.replace(str(datetime.now(UTC).year), "2020")
     assert await desk.store.objects.swap_object(stored, earlier)
     (stored,) = await desk.store.objects.list_objects("alert")
-    # use another host's alerts, because this host now waits before it sends to the receiver
+    # the alerts of another host are used here, because this host waits after a failed message
     await check(desk, alerts_of(desk, tmp_path), stored)
     (sent,) = (await alerts.get_alert(WORKSPACE, "low")).deliveries
     assert (sent.status, sent.attempts, sent.error) == ("sent", 2, None)
@@ -361,7 +362,7 @@ async def test_webhooks_whose_name_server_is_silent_delay_no_other_alert(
     for number in range(12):
         rule = AlertRule(Metric.MEAN, f"http://slow{number}.test/", job=job.id, below=2)
         await alerts.add_alert(WORKSPACE, f"slow{number}", rule)
-    await asyncio.sleep(0.3)  # by now their messages are being sent
+    await asyncio.sleep(0.3)  # in this time their messages begin to be sent
     await alerts.add_alert(space, "low", AlertRule(Metric.MEAN, receiver.url, job=other.id, below=2))
     try:
         async with asyncio.timeout(100):

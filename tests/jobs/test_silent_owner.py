@@ -16,8 +16,8 @@ from tests.store.records import result
 from tests.tables import tables
 
 SILENT_S = 1.0
-# an owner on another machine, whose first pid namespace has the same number, so that nobody here can tell whether the
-# process is alive
+# the name of an owner on another machine where the first pid namespace has the same number: no host here can find out
+# whether the process is alive
 ELSEWHERE = f"host-0123456789ab-{this_instance().split('-')[2]}-4194305-1.1"
 
 

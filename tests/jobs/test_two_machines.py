@@ -24,7 +24,8 @@ def evaluate(inputs, outputs, trace):
     time.sleep(0.004)
     return {"score": outputs / 900, "nonce": random.random()}
 """
-# gives a host another boot id, by which machines differ; the number of the first pid namespace is the same on all
+# gives a host another boot id, by which machines are distinguished; the number of the first pid namespace is the same
+# on all machines
 ON_A_MACHINE = """
 from evaluator_host.platform.jobs import scheduler
 from evaluator_host.engine.sandbox.linux import instance
@@ -121,7 +122,7 @@ def test_a_host_without_the_rows_leaves_their_jobs_to_the_host_that_has_them(
         assert client.jobs.wait(small.id).status is JobStatus.COMPLETED, (
             "a job that it can run waits behind one that it cannot"
         )
-        time.sleep(3)  # the owner counts as dead by now
+        time.sleep(3)  # after this time the owner counts as dead
         assert f"-{ONE}-" in owner(url)
         with host(ONE, home, url):
             for one in (job, queued):

@@ -22,7 +22,7 @@ class Tally:
 
     statuses: Counter[int] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
-    milliseconds: list[float] = field(default_factory=list)  # milliseconds of answered calls of good programs
+    milliseconds: list[float] = field(default_factory=list)  # milliseconds that answered calls of good programs took
 
     @property
     def answered(self) -> int:

@@ -46,7 +46,8 @@ def _javascript(body: str) -> str:
 
 
 def _hostile(name: str, code: str, errors: str, *, language: str = "python", **limits: float) -> Program:
-    allowed = {"timeout", *errors.split()}  # a machine this busy may not reach the limit within a second
+    # on such a busy machine, the program may not reach the limit within a second
+    allowed = {"timeout", *errors.split()}
     return Program(name, code, language, frozenset(allowed), {"timeout_s": 1.0, **limits})
 
 
@@ -71,8 +72,8 @@ HOSTILE = (
     _hostile("flood of errors", _python("while True: os.write(2, b'\\xff' * 65536)"), "timeout"),
     _hostile("crash", _python("os.kill(os.getpid(), 11)"), "crashed"),
     _hostile("exit", _python("os._exit(0)"), "crashed"),
-    # if the runner is process 1 (Docker, a template), the kernel protects it and the row continues, but then returns
-    # nothing
+    # if the runner is process 1 (with Docker and with a template), the kernel protects the runner; the row then
+    # continues and returns None
     _hostile(
         "kill everything",
         _python("os.kill(-1, 9); return inputs['number'] if open('/proc/1/comm').read() == 'bwrap\\n' else None"),

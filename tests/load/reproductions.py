@@ -40,7 +40,8 @@ from tests.processes import peak_mb, restart_peak
 
 HELD_S: Final = 0.25
 ATTACK_S: Final = 60.0
-TRIES: Final = 2  # attempts; the machine may keep the neighbour from reading an answer while the host continues to work
+# number of attempts; a busy machine may keep the neighbour from reading an answer although the host works
+TRIES: Final = 2
 ENDED: Final = ("completed", "failed", "cancelled", "paused")
 ONE: Final = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
 FORGED: Final = """

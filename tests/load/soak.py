@@ -51,7 +51,7 @@ ATTACK_S: Final = 120.0  # seconds for requests that are still under way at the 
 EVALUATORS: Final = 5
 TRACES: Final = 2000
 FAULTS: Final = re.compile("^(ERROR|Traceback)", re.MULTILINE)
-LOGGED: Final = 3000  # how many characters of the log to show from each error on
+LOGGED: Final = 3000  # number of characters of the log to show from each error on
 CODE: Final = "def evaluate(inputs, outputs, trace):\n    return inputs['x'] / 1000  # {number}\n"
 GROUPS: Final = frozenset({Group.NEIGHBOURS, Group.CPU, Group.MEMORY})
 
@@ -115,7 +115,7 @@ def attack_together(
 
     This runs in a separate process, because making large bodies would delay the neighbour's measurements.
     """
-    os.setsid()  # a separate session, so that the kernel does not schedule it as part of the neighbour
+    os.setsid()  # a separate session, so that the kernel does not count this process as part of the neighbour
     sent = Counter[str]()
     threads = [threading.Thread(target=attack, args=(url, key, begun, stop, seed + n, sent)) for n in range(ATTACKERS)]
     for thread in threads:
@@ -244,7 +244,7 @@ def serving(
         **({"EVALUATOR_HOST_NPM_REGISTRY": npm_registry} if npm_registry else {}),
         **({"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {}),
     }
-    # a separate session, to which the kernel gives the same weight as to those of its callers
+    # the host gets a separate session, to which the kernel gives the same weight as to the sessions of its callers
     command = ["setsid", *COMMAND]
     if ordinary:
         for path in (data, *data.rglob("*")):

@@ -23,9 +23,7 @@ AT_ONCE = 4
 # `make test` proves one program in this many, since a proof starts two sandboxes; `make test-all` proves all
 SHARE = 15
 _PROVEN = [one for one in ALL if one.outcome == "proven"]
-_FILES = [
-    one for one in _PROVEN if "\r" in one.before
-]  # without programs that differ from their files only in line ends
+_FILES = [one for one in _PROVEN if "\r" in one.before]  # programs with Windows line ends
 IN_SANDBOXES = [one for one in ALL if one.outcome != "proven" or one in (*_PROVEN[::SHARE], *_FILES)]
 _OTHERS = [one for one in ALL if one not in IN_SANDBOXES]
 

@@ -41,7 +41,7 @@ async def ask(days: DayBudgets, times: int) -> int:
     async def one() -> bool:
         if await days.take(WORKSPACE, priced=True) is not None:
             return False
-        await asyncio.sleep(0.01)  # the time that a model takes to answer
+        await asyncio.sleep(0.01)  # stands for the time that a model takes to answer
         days.add(WORKSPACE, "judge", Used(1, 1, 0.1))
         return True
 
@@ -96,7 +96,7 @@ async def test_a_process_that_is_killed_loses_its_part_only(stores: list[Store])
     one, two, _ = processes(stores, ModelBudget(requests=640))
     assert [await ask(one, 1), await ask(one, 1)] == [1, 1]
     assert one._writing is not None
-    one._writing.cancel()  # the first process then gives nothing back
+    one._writing.cancel()  # after this, the first process gives nothing back, as if it had been killed
     left = 640 - await taken(stores[0], 640)
     assert left > 620
     assert await ask(two, 700) == left
@@ -149,7 +149,8 @@ async def test_near_their_end_tokens_and_cost_are_those_of_all_processes(
         await asyncio.sleep(0.05)
     assert await three.take(WORKSPACE, priced=True) is None
     one.add(WORKSPACE, "judge", used)
-    async with asyncio.timeout(0.9):  # less than the time between two readings while much of the budget is left
+    # shorter than the time between two readings of the database while much of the budget is left
+    async with asyncio.timeout(0.9):
         while await three.take(WORKSPACE, priced=True) is None:
             await asyncio.sleep(0.02)
     await close(days)

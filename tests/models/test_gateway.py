@@ -23,8 +23,8 @@ from tests.ordinary_user import run_as_ordinary_user
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
 OVER_DOCKER = {"openai": ("openai==3.3.0",)}
-"""Clients that are tried with Docker. All work in the same way on both backends, so one that streams is enough to show that
-the connection works."""
+"""Clients that are tried with Docker. All clients work in the same way on both backends, so one client with streams is
+enough to show that the connection works."""
 ASK = """
 import json, os, urllib.error, urllib.request
 
@@ -130,7 +130,7 @@ async def test_a_required_recording_gives_the_same_scores_without_the_provider(g
         again = await granting.score(judge, "replay", replay=replay)
         found = (again.score, again.reason, again.usage.requests, again.usage.cost)
         assert found == (1.0, first.reason, 0, 0.0), again.error
-        # two clients may ask the same question
+        # if two clients ask the same question, the second answer is a recorded one
         assert again.usage.replayed == first.usage.requests + first.usage.replayed
     for own in ("recorded", "recorded-claude"):
         await models.directory.delete("default", own)

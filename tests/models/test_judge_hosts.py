@@ -112,7 +112,7 @@ class TestOnAFreshHost:
             again = fresh.client.post("/v1/models", json={**asks, "model": "other"})
             assert again.json()["errors"][0]["message"] == "there is a secret judge already"
             host = client.models.hosts().hosts[0]
-            # the host was allowed before, so the refused request must not forbid it
+            # the model's host was allowed before the refused request, so it must still be allowed
             assert host in command(fresh, "models", "hosts")
             client.models.forbid_host(host)
             with pytest.raises(NotFound, match="was not allowed"):

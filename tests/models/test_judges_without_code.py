@@ -104,7 +104,8 @@ class TestOnAHost:
             assert (estimate.rows, estimate.sampled, estimate.failed, estimate.usage.requests) == (5, 2, 0, 5)
             assert estimate.over == ("the job may ask models 2 times, but would ask about 5 times",)
             part = client.jobs.estimate(["polite"], ROWS, rows=2, shard="1/2", **options)
-            assert (part.rows, part.sampled) == (2, 2)  # the sample is taken from all rows, the total from the shard
+            # the sample is taken from all rows, but the total counts only rows of the shard
+            assert (part.rows, part.sampled) == (2, 2)
             assert client.jobs.all() == []
             job = client.jobs.wait(client.jobs.create(["polite"], ROWS, **options).id)
             assert job.status is JobStatus.COMPLETED
@@ -208,7 +209,7 @@ def test_rows_have_classes() -> None:
 @pytest.mark.parametrize(
     ("human", "result", "classes"),
     [
-        ("1.0", {"score": 1}, ("1", "1")),  # pandas writes integers like this if a column has gaps
+        ("1.0", {"score": 1}, ("1", "1")),  # pandas writes integers in this form if a column has gaps
         ("01", {"score": 1.0}, ("1", "1")),
         ("1,0", {"score": 1}, None),
         ("nan", {"score": 1}, None),

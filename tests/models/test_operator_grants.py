@@ -241,11 +241,12 @@ def test_one_module_reads_what_the_operator_grants() -> None:
     for file in SOURCES.rglob("*.py"):
         text = file.read_text()
         if not any(f"settings.{name}" in text for name in granting):
-            continue  # skipped, because parsing all files would take seconds
+            continue  # a file without these names is not parsed, because parsing all files would take seconds
         for node in ast.walk(ast.parse(text)):
             of = node.value if isinstance(node, ast.Attribute) else None
             name = of.attr if isinstance(of, ast.Attribute) else of.id if isinstance(of, ast.Name) else ""
             if isinstance(node, ast.Attribute) and node.attr in granting and name.lstrip("_") == "settings":
                 doors.add(str(file.relative_to(SOURCES)))
-    # the second module only checks whether there are any, before the command line loads the code that calls models
+    # the second module only checks whether any models are granted, so that the code that calls models is loaded only
+    # then
     assert doors == {"platform/models/gateway/operator_grants.py", "platform/evaluators/evaluation_service.py"}

@@ -21,7 +21,7 @@ _PINS = (*PACKAGES, "requests==2.34.2", "tenacity==9.2.1")
 _MODELS = ("*=judge", "claude", "claude-sonnet-4-5=claude", "claude-haiku-4-5=claude")
 
 
-# run without changes; what judges may return is tested by the cases of the contracts
+# these judges run without changes; the cases of the contracts test the values that judges may return
 AS_THEY_ARE = ("anthropic async",)
 # All others run in one process, each in its own namespace, because importing the clients takes seconds.
 TOGETHER = """

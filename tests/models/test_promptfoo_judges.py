@@ -14,7 +14,8 @@ from evaluator_host.vendors.promptfoo.judged import judge_program, models_of
 from tests.models.conftest import Granting
 
 INPUTS = {"query": "Capital of France?", "context": "Paris is the capital of France."}
-# the model repeats the question, so the output or the value is the JSON object of its answer
+# the model answers with the text that it gets, so the output or the value of the assert is the JSON object of the
+# answer
 CASES: dict[str, tuple[dict[str, Any], Any, float, bool]] = {
     "llm-rubric": ({"value": "polite"}, {"pass": True, "score": 0.75, "reason": "kind"}, 0.75, True),
     "llm-rubric, threshold": ({"value": "polite", "threshold": 0.8}, {"pass": True, "score": 0.75}, 0.75, False),

@@ -40,7 +40,8 @@ def player() -> Iterator[ModelServer]:
     def answer(question: str, _: int) -> Reply:
         system = server.bodies[-1]["messages"][0]["content"]
         texts = [text for task, text in said if str(task) in system and f"\n{text}" in question]
-        first = min(texts, key=question.index)  # another case's output may also be in the prompt, after it
+        # the prompt may also contain the output of another case, but only after its own
+        first = min(texts, key=question.index)
         found = next(one for (task, text), one in said.items() if str(task) in system and text == first)
         content = json.dumps(found)
         choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}

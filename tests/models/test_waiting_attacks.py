@@ -148,7 +148,8 @@ async def test_rows_that_never_read_their_answers_end_and_hold_nothing(tmp_path:
             rows = [*rows_of(4, requests=12, reads=False), *rows_of(1, requests=1, reads=True)]
             found = await granting.service.evaluate_batch(evaluator, rows)
             assert [one.score for one in found] == [0.0] * 4 + [1.0]
-            while granting.service.pool.capacity.running:  # wait until the row has ended; unread bytes are dropped
+            # wait until the last row has ended; bytes that it did not read are dropped
+            while granting.service.pool.capacity.running:
                 await asyncio.sleep(0.05)
 
 
@@ -158,7 +159,7 @@ async def test_a_sandbox_that_is_killed_while_its_row_waits_is_replaced(tmp_path
         await held.wait_for(3)
         (owner,) = (
             granting.service.pool._evaluator_pools
-        )  # the test kills the sandboxes, as the machine may do; no caller can do this
+        )  # the test kills the sandboxes as a machine without memory may do; no caller can do this
         for slot in list(owner.paused):
             os.kill(slot.sandbox.link.first_pid, signal.SIGKILL)
         await held.wait_for(3)

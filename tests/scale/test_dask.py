@@ -64,7 +64,8 @@ def test_a_worker_that_is_killed_loses_no_row_and_keeps_none_twice() -> None:
         futures = client.map(scorer, [Chunk(rows) for rows in chunks()], pure=False, retries=3)
         for _, scored in as_completed(futures, with_results=True):
             for key, columns in scored:
-                kept.setdefault(key, facts(columns))  # the engine returns a row at least once; only the first counts
+                # the engine may return a row several times; only the first time counts
+                kept.setdefault(key, facts(columns))
             if not killed and len(kept) > ROWS * 0.3:
                 os.kill(next(iter(pids.values())), signal.SIGKILL)
                 killed = True

@@ -42,7 +42,7 @@ NODE = {
     "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap",
     "EVALUATOR_HOST_MAX_SANDBOXES": "2", "EVALUATOR_HOST_SANDBOX_MEMORY_MB": "1024",
 }  # fmt: skip
-# without the last one, Ray would start 32 processes to read the footer of a Parquet file
+# without the last setting, Ray would start 32 processes to read the footer of a Parquet file
 OF_RAY = {"RAY_worker_niceness": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_DATA_PARQUET_FOOTER_NUM_ACTORS": "1"}
 OPTIONS = {"max_sandboxes": 2, "memory_mb": 1024, "sandbox": "bubblewrap", "data_dir": str(DATA_DIR)}
 
@@ -183,7 +183,7 @@ def test_a_job_on_the_nodes_loses_no_row_with_a_node_or_its_host(cluster: Cluste
         _until(client, made.id, 1.0)  # on a timeout, the message names the nodes and their reasons
         ended = client.jobs.wait(made.id)
         assert (ended.status, ended.progress.done, ended.progress.failed) == (JobStatus.COMPLETED, ROWS, ROWS // 1000)
-        # rows that were lost with a node or a host ran twice
+        # only rows that were lost with a node or a host ran twice
         assert sum(node.rows for node in ended.nodes) <= ROWS + 20 * 2000
         local = client.jobs.wait(client.jobs.create([Evaluator(CODE)], "numbers", isolation=Isolation.BATCH).id)
         assert local.nodes == ()

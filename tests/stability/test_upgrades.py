@@ -50,7 +50,8 @@ def _check(server: Server, kept: dict[str, Any], client: httpx.Client) -> None:
     assert client.get("/v1/evaluators/exact/versions/1").json()["version"] == 1
     results = client.get(f"/v1/jobs/{kept['job']}/results").json()
     assert known(results, kept["results"]) == kept["results"]
-    for path, earlier in kept["answers"].items():  # a client of that release finds all fields that it knows
+    # a client of the earlier release still finds all fields that it knows
+    for path, earlier in kept["answers"].items():
         assert lacks(client.get(path).json(), earlier, path) == []
     scored = client.post("/v1/evaluate", json={"evaluator": "secret", "inputs": {}, "outputs": "a"}).json()
     assert scored["score"] == len(SECRET), scored
@@ -106,6 +107,7 @@ def test_a_host_of_an_earlier_release_goes_on_and_back(backup: Path, tmp_path: P
     upgraded = restored(backup, tmp_path / "upgraded", databases)
     with serve(upgraded, tmp_path) as server:
         check(server, kept)
-    back = restored(backup, tmp_path / "back", databases)  # the backup that was made before the upgrade
+    # the backup from before the upgrade can still be restored
+    back = restored(backup, tmp_path / "back", databases)
     with serve(back, tmp_path) as server:
         check(server, kept)

@@ -102,7 +102,7 @@ async def test_a_transaction_that_is_cancelled_in_a_statement_leaves_no_lock(sto
             begun.set()
             await connection.execute(select(WorkspaceTable.name))
 
-    cancelled = []  # keeps the errors with their tracebacks, which keep the statements' cursors alive
+    cancelled = []  # the errors are kept with their tracebacks, which keep the statements' cursors alive
     for turns in range(20):
         begun = asyncio.Event()
         task = asyncio.create_task(work(begun))
@@ -119,7 +119,7 @@ async def test_a_transaction_that_is_cancelled_in_a_statement_leaves_no_lock(sto
 
 async def test_a_connection_of_sqlite_may_be_closed_twice_at_once(tmp_path: Path) -> None:
     async with open_store(f"sqlite:///{tmp_path / 'host.db'}", tmp_path) as store:
-        for _ in range(2):  # the second time uses the connection that replaces the first
+        for _ in range(2):  # the second round uses the connection that replaces the first one
             async with store.database.reading() as connection:
                 assert await connection.scalar(text("SELECT 1")) == 1
                 driver = (await connection.get_raw_connection()).driver_connection

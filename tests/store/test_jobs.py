@@ -109,7 +109,7 @@ async def finished(
     ("before", "after", "excluded", "zero"),
     [
         ([1.0, 0.0, 0.5], [0.5, 0.5, 0.5], 0.0, 0.0),
-        # the same number of rows failed, but different rows
+        # in both jobs the same number of rows failed, but different rows
         ([1.0, 1.0, None], [None, 0.0, 1.0], None, pytest.approx(-1 / 3)),
         ([1.0, None, None], [1.0, None, None], 0.0, 0.0),
         ([1.0, None, 0.0, 0.0], [0.0, 1.0, 0.0, None], None, 0.0),
@@ -179,7 +179,7 @@ async def test_a_list_of_jobs_tells_what_each_evaluator_scored_and_what_changed(
         pytest.approx(2 / 3, abs=1e-11),
     )
     assert found[before.id].previous is None
-    assert found[other.id].previous is None  # that job has another number of rows
+    assert found[other.id].previous is None  # job `other` has another number of rows
     assert [one.job.id for one in await tables(store).jobs.list_overviews(WORKSPACE, limit=10, search="SECO")] == [
         after.id
     ]

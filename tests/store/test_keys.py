@@ -139,9 +139,9 @@ async def test_a_keyring_sees_every_change_and_asks_no_file_that_nobody_wrote(
         return list(asked)
 
     is_file = database_url.startswith("sqlite")
-    async with open_store(database_url, tmp_path) as other:  # in the same way as another host or the command line
+    async with open_store(database_url, tmp_path) as other:  # as another host or the command line would
         assert (await asks(), keyring.required) == (["any_made"], False)
-        await asks()  # after this, the first connection has made its files
+        await asks()  # after this, the first connection has created its files
         assert await asks() == ([] if is_file else ["any_made"])
         key, token = await other.keys.create_key("ci", "acme")
         assert (await asks(), keyring.required) == (["any_made"], True)
@@ -152,7 +152,8 @@ async def test_a_keyring_sees_every_change_and_asks_no_file_that_nobody_wrote(
         assert await asks() == ["credentials"]
         with pytest.raises(Unauthorized):
             await keyring.admit(f"Bearer {token}")
-        monkeypatch.setattr(database, "_TICK_S", 60.0)  # then the file counts as just written
+        # with this, the file always counts as just written
+        monkeypatch.setattr(database, "_TICK_S", 60.0)
         assert store.keys.mark() is None
 
 

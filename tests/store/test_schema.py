@@ -116,7 +116,7 @@ def test_tables_of_another_package_come_later_and_change_by_themselves(where: Ad
     revisions = dict(asked(where, f"SELECT package, revision FROM {VERSION_TABLE}"))
     assert revisions["notes_of_others"] == "0002"
     assert revisions[STORE] == "0001"
-    migrate(where)  # the package is no longer imported, as if it were not installed
+    migrate(where)  # now without the package, as if it were not installed
 
 
 def migrated_with(where: Address, folder: Path) -> None:

@@ -115,7 +115,7 @@ async def test_a_new_key_in_the_file_encrypts_and_the_old_one_still_opens(databa
         assert (done.added, done.resealed, done.closed, done.dropped) == (True, 2, (), 0)
         assert file.read_text().split()[1:] == old
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-        await running.secrets.set_secret(WORKSPACE, "later", VALUE)  # a host that runs meanwhile uses the new key
+        await running.secrets.set_secret(WORKSPACE, "later", VALUE)  # a host that already runs uses the new key
         done = await command.secrets.rotate_key(drop_old=True)
         assert (done.added, done.resealed, done.closed, done.dropped) == (False, 0, (), 1)
         assert not set(file.read_text().split()) & set(old)

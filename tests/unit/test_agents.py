@@ -10,7 +10,7 @@ from evaluator_host.sdk import agent_inference
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.jobs import Target
 
-# the functions exist twice, because code in a sandbox cannot import the host's
+# the functions exist twice, because code in a sandbox cannot import those of the host
 READERS = {"host": agent_answers, "sandbox": agent_inference}
 ANSWER = {"a": {"b c": [{"d": 1}, {"d": 2}]}, "d": 3}
 

@@ -163,7 +163,7 @@ def test_scratch_space_is_limited_and_open_to_the_guest():
     arguments = args(spec(disk_mb=8))
     for folder in ("/tmp", "/dev/shm"):
         assert has(arguments, "--perms", "1777", "--size", str(8 * 1024 * 1024), "--tmpfs", folder)
-    # the third is the mask over the host's packages
+    # the third mount is the mask over the host's packages
     assert arguments.count("--tmpfs") == arguments.count("--size") == 3
 
 

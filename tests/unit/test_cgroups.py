@@ -232,7 +232,8 @@ def test_a_host_that_ends_leaves_no_group(machine):
     machine.files(memory / home_name("me"), cgroup__procs="")
     found = find_cgroups("me", proc=machine.proc)
     assert (memory / home_name("me") / "me").is_dir()
-    (memory / home_name("me") / "cgroup.procs").unlink()  # the kernel's file, which disappears with its folder
+    # the kernel removes this file together with its folder; here the test removes it
+    (memory / home_name("me") / "cgroup.procs").unlink()
     found.close()
     assert list(memory.iterdir()) == []
 

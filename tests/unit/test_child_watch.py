@@ -75,7 +75,8 @@ async def test_a_worker_that_hangs_is_named_and_killed(forker: Forker, caplog: p
 async def test_a_lost_forker_is_replaced(
     forker: Forker, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # the next forker is a new interpreter that imports this module: on a slow machine, that is more than half a second
+    # the next forker is a new interpreter that imports this module: on a slow machine, that takes more than half a
+    # second
     monkeypatch.setattr("evaluator_host.engine.system.child_watch.PERIOD_S", 0.5)
     supervisor, lost = Supervisor(), forker.pid
     async with supervisor.watching("the forker", lambda: forker.pid, forker.ping), asyncio.timeout(60):

@@ -199,7 +199,7 @@ def test_a_number_that_json_does_not_have_is_refused_and_never_sent_as_null(flav
 
 
 EMPTY = {"bool": False, "int": 0, "float": 0.0, "str": "", "Sequence": [], "Iterable": [], "Mapping": {}, "dict": {}, "list": []}  # fmt: skip
-ROUTED = {"format", "resume"}  # arguments that are not sent, since they say how a file is read or written here
+ROUTED = {"format", "resume"}  # arguments that are not sent, since they decide how the client reads or writes a file
 
 
 def falsy_arguments() -> Iterator[tuple[str, str, Any]]:
@@ -261,7 +261,7 @@ def test_only_none_is_left_out_of_a_request(
     sent |= {"idempotency_key": request.headers.get("Idempotency-Key")}
     written = str(value).lower() if argument in request.url.params else value
     in_path = request.url.path.endswith(f"/{written}")
-    assert in_path or sent.get(argument, []) == written  # a query has no empty list
+    assert in_path or sent.get(argument, []) == written  # a query cannot contain an empty list
 
 
 @pytest.mark.parametrize("verb", sorted(verbs_of(Client()).keys() - {"verbs"}))

@@ -109,7 +109,7 @@ class Nobody:
 def test_what_dead_hosts_left_is_found_and_what_others_write_is_not(tmp_path: Path) -> None:
     folder = written(tmp_path, ROWS)
     (tmp_path / f"ds_2.{_dead()}").mkdir()
-    (tmp_path / "ds_3.host-1-1-1").mkdir()  # from a host in another pid namespace, which may be alive
+    (tmp_path / "ds_3.host-1-1-1").mkdir()  # belongs to a host in another pid namespace, which may be alive
     assert folder.orphans({"ds_1"}) == [f"ds_2.{_dead()}"]
     assert folder.orphans(set()) == [f"ds_2.{_dead()}"], "the rows were written a moment ago"
     os.utime(tmp_path / "ds_1", (0, 0))

@@ -31,7 +31,7 @@ V8_RESERVE = "#\n# Fatal process out of memory: Failed to reserve virtual memory
         (ExitStatus(signal=signal.SIGILL, stderr_tail=V8_RESERVE), ErrorCode.MEMORY_LIMIT),
         (ExitStatus(exit_code=134, stderr_tail=V8_HEAP), ErrorCode.MEMORY_LIMIT),
         (ExitStatus(signal=signal.SIGABRT, stderr_tail="Assertion failed: fd > 0"), ErrorCode.CRASHED),
-        # here the program printed that text and ended by itself
+        # here the program itself printed that text and ended
         (ExitStatus(exit_code=1, stderr_tail=V8_HEAP), ErrorCode.CRASHED),
         (ExitStatus(exit_code=1, pids_hit=True), ErrorCode.PROCESS_LIMIT),
         (ExitStatus(exit_code=72, stderr_tail="runner: no process may start another one"), ErrorCode.SANDBOX_LOST),

@@ -158,7 +158,8 @@ async def test_workspaces_alternate_and_a_flood_is_refused(processes: LimitedPro
         await processes.call(workspace, time.sleep, 0.01)
         order.append(workspace)
 
-    await asyncio.gather(call("b"), call("c"))  # after this, both children have started
+    # when these calls return, both children have started
+    await asyncio.gather(call("b"), call("c"))
     order.clear()
     flood = [asyncio.create_task(call("a")) for _ in range(WAITING_CALLS + 1)]
     await asyncio.sleep(0)

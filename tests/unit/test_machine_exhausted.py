@@ -93,7 +93,8 @@ async def test_a_resolver_that_cannot_be_started_now_is_not_missing(tmp_path: Pa
             await replace(resolver, run=raising(NO_DESCRIPTORS)).attempt(("uv",), workspace)
         with pytest.raises(Misconfigured):
             await replace(resolver, run=raising(FileNotFoundError())).attempt(("/nowhere/uv",), workspace)
-        with pytest.raises(MachineExhausted):  # also raised if a file that the run needs was removed
+        # the error is the same if a file that the run needs was removed
+        with pytest.raises(MachineExhausted):
             await replace(resolver, run=raising(FileNotFoundError())).attempt((sys.executable,), workspace)
 
 

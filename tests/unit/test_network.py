@@ -63,7 +63,7 @@ def test_neither_a_request_nor_a_setting_nor_an_evaluator_can_ask_for_it() -> No
     assert {name for name in Settings.model_fields if "network" in name} == OF_GRANTS
 
 
-# settings for granted hosts, where the host's proxy carries the connections and the sandbox has no network
+# settings for granted hosts: the connections go through the host's proxy, and the sandbox has no network
 OF_GRANTS = {"network_hosts", "network_private", "network_mb"}
 GRANTING = {
     "types/evaluation.py", "cli/run.py", "cli/check.py", "platform/evaluators/commands.py", "platform/evaluators/bodies.py", "types/outcome.py",
@@ -96,7 +96,7 @@ def test_only_the_command_asks_for_it() -> None:
         "cli/run.py",
         "cli/check.py",
         "platform/evaluators/commands.py",
-    }  # grants of models and hosts
+    }  # these modules pass on grants of models and hosts
     assert asking == COMMANDS | handing_on | {"engine/service/prepared.py"}
     assert calling == {"engine/service/service.py"}
 

@@ -145,7 +145,7 @@ def test_a_range_in_a_specifier_is_refused_with_its_line() -> None:
         ("lodahs", Language.JAVASCRIPT, "lodash"),
         ("expresss", Language.JAVASCRIPT, "express"),
         ("lodash.isequl", Language.JAVASCRIPT, "lodash.isequal"),
-        ("recat", Language.JAVASCRIPT, "react"),  # not recast, because swapped letters count as closer
+        ("recat", Language.JAVASCRIPT, "react"),  # not `recast`: two swapped letters count as closer
         ("preact", Language.JAVASCRIPT, None),
         ("scypy", Language.PYTHON, "scipy"),  # closer than sympy
         ("antropic", Language.PYTHON, "anthropic"),

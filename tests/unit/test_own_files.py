@@ -282,7 +282,8 @@ def test_modules_that_the_project_lacks_come_from_its_checkout(checkout: Path) -
     file = checkout / HERE / "mine.py"
     assert modules_of(file, "from shared.text import x\n") == ["shared/__init__.py", "shared/text.py"]
     assert modules_of(file, "import wide, between, deep\n") == ["between.py", "deep.py", "wide.py"]
-    assert modules_of(file, "import both\n") == ["both.py"]  # the project's module, which is nearer
+    # the module of the project comes before that of the checkout
+    assert modules_of(file, "import both\n") == ["both.py"]
     (checkout.parent / "linked.py").symlink_to("/etc/passwd")
     write(checkout.parent / ".secret" / "leaf.py", "x = 1\n")
     with pytest.raises(InvalidRequest, match=r"linked\.py leads through a link to .*, outside the project"):

@@ -34,7 +34,7 @@ async def test_a_sandbox_never_serves_two_evaluators_nor_two_workspaces() -> Non
 async def test_calls_that_arrive_while_the_sandbox_starts_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "evaluator_host.engine.pool.pool.GROW_AFTER_S", 60.0
-    )  # rows get another sandbox only if they wait longer than this
+    )  # seconds; rows get another sandbox only if they wait for longer
     async with opened() as (pool, backend):
         backend.gate = asyncio.Event()
 
@@ -307,7 +307,7 @@ async def test_a_row_that_waits_leaves_its_place_and_memory_to_others() -> None:
         await resumed
         assert not waiting.done(), "a row with its answer goes before a new one"
         assert pool.capacity.running == 1
-        pool.pause(first, waits=False)  # the row is already running
+        pool.pause(first, waits=False)  # this changes nothing, because the row is already running
         pool.release(first)
         pool.release(await waiting)
 

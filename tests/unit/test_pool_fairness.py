@@ -59,7 +59,7 @@ async def test_a_flood_of_slow_evaluators_leaves_sandboxes_for_others() -> None:
         await called(pool, "quiet", "loud")
         loud = Flood(pool, "loud", 20)
         await until(lambda: len(loud.held) == 6)
-        pool.release(await leased(pool, request("new", workspace="quiet")))  # this workspace does not have to wait
+        pool.release(await leased(pool, request("new", workspace="quiet")))  # this workspace need not wait
         assert len(loud.held) == 6, "three for each one that is left"
         await finish(loud)
 
@@ -102,7 +102,7 @@ async def test_small_sandboxes_do_not_keep_a_large_one_of_another_workspace_wait
         await until(lambda: len(small.held) == 15)
         large = Flood(pool, "quiet", 1, memory_mb=900)
         await until(lambda: pool.waiting == 26)
-        while large.waiting:  # the loud workspace asks for a new sandbox for each that it gives back
+        while large.waiting:  # for each sandbox that it gives back, the loud workspace asks for a new one
             small.give_one_back()
             await asyncio.sleep(0.001)
         assert small.waiting, "they had no more than the large one would have"
@@ -186,7 +186,7 @@ def test_when_to_come_back_follows_how_the_queue_moves(monkeypatch: pytest.Monke
     assert share.retry_after_s == 1.0
     share.waited_s, now = 4.0, 1001.0
     assert share.retry_after_s == 4.0
-    now = 1007.0  # nobody has been served since then
+    now = 1007.0  # time passes, and nobody is served
     assert share.retry_after_s == 7.0
     now = 9999.0
     assert share.retry_after_s == 30.0

@@ -41,7 +41,7 @@ def test_a_bad_block_says_what_is_wrong(block: str, what: str) -> None:
     ("required", "version", "fits"),
     [
         (">=3.11", "3.11", True),
-        (">=3.11.4", "3.11", True),  # accepted, because it is not known whether 3.11 means an older release
+        (">=3.11.4", "3.11", True),  # accepted, because 3.11 may be this release or an older one
         (">=3.11.4", "3.11.2", False),
         ("==3.12.*", "3.11", False),
         ("<3.13", "3.13", False),

@@ -266,4 +266,4 @@ def test_a_megabyte_of_anything_takes_one_pass(code: str) -> None:
     started = time.process_time()
     clean(code, PY)
     sdk_needs(Evaluator(code))
-    assert time.process_time() - started < 2  # some of these once took minutes or hours, the first one 18 s
+    assert time.process_time() - started < 2  # some of these texts once took minutes or hours, the first one 18 s

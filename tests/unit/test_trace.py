@@ -194,7 +194,7 @@ def test_every_span_comes_out_once_whatever_the_parents_say(links: dict[str, str
     assert trace is not None
     found = [name for root in trace["spans"].values() for name in names_of(root)]
     assert sorted(found) == sorted(links)
-    orjson.dumps(trace)  # must not be nested too deeply for an encoder
+    orjson.dumps(trace)  # the trace must not be nested too deeply for an encoder
 
 
 def test_a_span_without_parent_comes_before_an_orphan() -> None:

@@ -143,7 +143,8 @@ def test_a_tree_that_somebody_writes_to_is_removed_as_soon_as_they_stop(home: Pa
     try:
         for _ in range(20):
             list(walk(tree)) if tree.exists() else None
-            remove(tree)  # the tree may still exist afterwards, but nothing is raised
+            # the tree may still exist after this, but no error is raised
+            remove(tree)
     finally:
         stop.set()
         writer.join()
@@ -182,7 +183,7 @@ def test_no_other_module_walks_or_removes_trees() -> None:
     found = []
     for file in HOST.rglob("*.py"):
         name, text = file.relative_to(HOST).as_posix(), file.read_text()
-        # a search first, because parsing takes longer
+        # the text is searched first, because parsing takes longer
         if not name.startswith(OWN) and any(word in text for word in (*BANNED, "os.walk")):
             for node in ast.walk(ast.parse(text)):
                 called = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

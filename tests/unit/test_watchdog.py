@@ -13,7 +13,8 @@ import pytest
 from evaluator_host.engine.sandbox.linux import watchdog as module
 from evaluator_host.engine.sandbox.linux.watchdog import Over, Watch, Watchdog
 
-NO_LIMIT = 1 << 50  # the whole machine's sockets count, because the process has no network of its own
+# no limit, because the sockets of the whole machine count for a process in the machine's own network
+NO_LIMIT = 1 << 50
 
 
 @pytest.fixture

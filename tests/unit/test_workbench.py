@@ -120,7 +120,7 @@ def test_the_host_answers_every_path_that_the_page_routes() -> None:
     assert {path[1:].split("/")[0] for path in ROUTED} == PAGES
 
 
-@pytest.mark.engine  # it needs the built pages
+@pytest.mark.engine  # this test needs the built pages
 async def test_the_frame_is_there_before_any_script_runs() -> None:
     async with browser(DIST) as client:
         page = (await client.get("/jobs")).text
@@ -132,12 +132,12 @@ async def test_the_frame_is_there_before_any_script_runs() -> None:
     assert "undefined" not in frame
 
 
-@pytest.mark.engine  # it needs the built pages
+@pytest.mark.engine  # this test needs the built pages
 @pytest.mark.parametrize("path", ROUTED)
 def test_little_comes_before_the_first_paint(path: str) -> None:
     listed = json.loads((DIST / "assets.json").read_text("utf-8"))
     names = {*listed["first"], *listed["pages"][path]}
-    assert len(names) < 10  # each name is a request
+    assert len(names) < 10  # each name means one request
     sizes = [min(file.stat().st_size for file in (DIST / "assets").glob(f"{name}*")) for name in names]
     assert 10_000 < sum(sizes) < FIRST_PAINT_BYTES
 

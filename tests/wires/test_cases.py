@@ -105,7 +105,7 @@ def test_coze_loop(client: httpx.Client) -> None:
 def test_promptfoo(host: Server) -> None:
     """All cases in Python, and in JavaScript one for each outcome, since the wire is the same and `tests/dialects` has every case."""
     fitting = [case for case in cases_of("promptfoo") if {"output", "context"} <= case.row.variables.keys()]
-    # here the contract is named, so a file with several functions needs an entry
+    # the request names the contract, so a file with several functions needs an entry
     fitting = [case for case in fitting if "several_entries" not in case.warnings]
     javascript = {(case.status, case.error): case for case in fitting if case.language is not Language.PYTHON}
     cases = [*(case for case in fitting if case.language is Language.PYTHON), *javascript.values()]
@@ -118,7 +118,7 @@ def test_promptfoo(host: Server) -> None:
         if made.status_code == 422:  # code that cannot be stored has no webhook
             return made
         assert made.status_code == 201, (case.id, made.text)
-        for _ in range(20):  # promptfoo also retries
+        for _ in range(20):  # promptfoo also tries again
             answer = host.client.post(f"/hooks/promptfoo-{number}", json=case.row.variables, timeout=20)
             if answer.status_code < 429 and not answer.json().get("reason", "").startswith("timeout"):
                 break

@@ -80,7 +80,7 @@ def full(saturated: Server) -> Iterator[Server]:
                 f"POST /v1/evaluate HTTP/1.1\r\nhost: localhost\r\n{JSON}: {len(call)}\r\n\r\n{call}".encode()
             )
             until = time.monotonic() + 20
-            waiting = 1.0 if seconds == 0 else 0.0  # no wait if the first call has already got its sandbox
+            waiting = 1.0 if seconds == 0 else 0.0  # do not wait if the first call already has its sandbox
             expected = {f"evaluator_host_queue {waiting}", "evaluator_host_sandbox_memory_mb 256.0"}
             while not expected <= metrics(saturated):
                 assert time.monotonic() < until
@@ -178,7 +178,7 @@ def test_keys_bodies_and_loops_are_refused_in_each_platform_s_own_terms(keyed: K
             path = CALLS[name][0] or f"/wires/daytona/toolbox/{sandbox}/process/code-run"
             wrong = httpx.post(f"{keyed.url}{path}", json=body("return 1"), headers=bearer("eh_no"), timeout=30)
             large = client.post(path, json=body(f"return '{'x' * 70_000}'"))
-            for _ in range(9):  # retries as callers do if no sandbox was free in time
+            for _ in range(9):  # tries again, as callers do if no sandbox was free in time
                 if (endless := client.post(path, json=body(ENDLESS))).status_code not in (429, 503):
                     break
             return [wrong, large, endless]

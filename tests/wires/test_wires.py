@@ -30,7 +30,7 @@ def test_wires_are_named_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALUATOR_HOST_WIRE_OPTIONS", json.dumps({"langfuse": {"timeout_s": 3}}))
     ((wire, options),) = named_wires(load_settings())
     assert (wire.name, wire.limit_s(options)) == ("langfuse", 3)
-    assert wire.limit_s(WireOptions(timeout_s=60)) == 9  # Langfuse gives up after 10
+    assert wire.limit_s(WireOptions(timeout_s=60)) == 9  # Langfuse gives up after 10 seconds
     monkeypatch.setenv("EVALUATOR_HOST_WIRE_OPTIONS", json.dumps({"langfuse": {"secret": "short"}}))
     with pytest.raises(Misconfigured):
         load_settings()

@@ -13,7 +13,7 @@ from tests.server import FORKED, Server
 
 SECRET = "a secret of sixteen characters"
 ENDLESS = "__import__('time').sleep(60)"
-"""Code that runs until the wire's time limit without using processor time; Langfuse's tests have a loop that uses it."""
+"""Code that runs until the wire's time limit without using processor time; Langfuse's tests have a busy loop."""
 
 
 @contextmanager

@@ -13,7 +13,7 @@ ANY: Final = object()
 _DECIDED: Final = frozenset(
     ("no_score", "coerced", "out_of_range", "duplicate_metric", "bare_score", "trace_converted", "source_cleaned")
 )
-"""Warnings that a case must expect if they occur; others (such as: a pre-bound name was used) may occur too."""
+"""Warnings that a case must expect if they occur; other warnings (for example about a pre-bound name) may always occur."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

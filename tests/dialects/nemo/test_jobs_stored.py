@@ -37,7 +37,7 @@ def jobs_of(desk: Desk, entities: Entities, datasets: DatasetService | None = No
     async def any_python(_: str | None) -> None:
         pass
 
-    others: Any = None  # files; no job in these tests refers to them
+    others: Any = None  # stands for services of files, which no job in these tests uses
     made = datasets or datasets_of(desk, DatasetService)
     given = {"board": desk.board, "rows": others, "datasets": made, "max_rows": 10, "require_python": any_python}
     return NemoJobs(entities, Namespaces(entities), others, others, others, **given)
@@ -99,7 +99,7 @@ async def test_rows_that_are_swept_away_before_the_job_is_made_are_stored_again(
     class Swept(DatasetService):
         async def add_unnamed(self, *args: Any) -> DatasetReport:
             made = await super().add_unnamed(*args)
-            if not swept:  # what happens after any data set or job is deleted
+            if not swept:  # this clean-up runs after any data set or job is deleted
                 swept.extend(await self.store.forget_unused())
             return made
 

@@ -23,7 +23,8 @@ WHERE: Final = "import uipath.eval.models\nprint(uipath.eval.models.__file__)\n"
 OLD, NEW = "uipath==2.7.0", "uipath==2.14.44"
 TRACE: Final[dict[str, Any]] = {"spans": [PATTERN_SPAN]}
 SHIPPED: Final = cast("SdkNeeds", sdk_needs(Evaluator("", contract=Contract("uipath"))))
-PYDANTIC: Final = [pin for pin in SHIPPED.pins if pin.startswith("pydantic==")]  # pins that are the same in every set
+# the same pins are used in every set
+PYDANTIC: Final = [pin for pin in SHIPPED.pins if pin.startswith("pydantic==")]
 
 NO_ERROR = {"ErrorEvaluationResult": {"details": None, "evaluation_time": None, "score": 0.0, "score_type": 2}}
 NO_DETAILS = {"details": {"BaseModel": {}}, "evaluation_time": None, "score": 1.0, "score_type": 1}

@@ -40,7 +40,7 @@ def test_writing_to_every_descriptor_costs_at_most_the_own_row(load):
     try:
         answer = load(EVERY % "writeSync(fd, 'garbage')").call({}, None, None)
     except (protocol.ProtocolError, RunnerEnded):
-        pass  # the host would then destroy the sandbox
+        pass  # after such an error, a host would destroy the sandbox
     else:
         assert body(answer).get("value") == 0.25
 

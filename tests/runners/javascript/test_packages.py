@@ -52,8 +52,8 @@ FILES: dict[str, str | bytes] = {
     "broken/broken.node": "no shared library",
 }
 
-# by the form of the import, which the bundler sees; names known only at run time are tested separately, since a bundle
-# contains all that the bundler sees
+# for each form of import: an expression and its value. The bundler sees these imports; names that are known only at run
+# time are tested separately, since a bundle contains everything that the bundler sees
 SEEN = {
     "a file beside a CommonJS module": ('require("own-files").text', "mine"),
     "WebAssembly beside a CommonJS module": ('require("own-files").seven()', 7),

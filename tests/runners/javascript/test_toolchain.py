@@ -69,7 +69,7 @@ def test_old_runners_are_removed_unless_a_process_uses_them(tmp_path):
     with other_host_of(used):
         assert toolchain.remove_old_tools(tmp_path) == 1
     kept = {used.name, f"{used.name}.lock", own.name, f"{own.name}.lock"}
-    # without a lock file, as made by versions that used no locks
+    # the last folder has no lock file, like folders of versions without locks
     assert {path.name for path in home.iterdir()} == {*kept, older.name}
     assert toolchain.remove_old_tools(tmp_path) == 1
     assert not used.exists()
@@ -148,7 +148,7 @@ def test_tools_of_the_shell_are_copied_once_and_again_once_the_machines_change(t
     (programs / "dash").write_text("a later version")
     later = toolchain.shell_tools_dir(tmp_path)
     assert (later / "sh").read_text() == "a later version"
-    assert toolchain.remove_old_tools(tmp_path) == 0  # this process uses both of them
+    assert toolchain.remove_old_tools(tmp_path) == 0  # this process uses both folders
 
 
 def test_npm_belongs_to_node():

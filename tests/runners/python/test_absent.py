@@ -37,7 +37,7 @@ def told(frame: Any) -> list[tuple[str, int]]:
             CHAIN + "json = None",
             [("ujsonx", 2), ("orjsonx", 5)],
         ),
-        # there is another module with the same name
+        # the code imports another module under the same name instead
         ("try:\n    import ujsonx as json\nexcept ImportError:\n    import json", []),
         ("try:\n    import tomlx as toml\nexcept ModuleNotFoundError:\n    import tomllib as toml", []),
         (
@@ -52,7 +52,7 @@ def told(frame: Any) -> list[tuple[str, int]]:
             "import importlib\ntry:\n    json = importlib.import_module('ujsonx')\nexcept ImportError:\n    import json",
             [],
         ),
-        # not packages, or not names that a package has
+        # modules that no package provides, and names that a module does not have
         ("try:\n    import winreg\nexcept ImportError:\n    winreg = None", []),
         ("try:\n    from json import no_such_name\nexcept ImportError:\n    pass", []),
         ("try:\n    import json.no_such_part\nexcept ImportError:\n    pass", []),

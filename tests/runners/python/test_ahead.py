@@ -86,7 +86,8 @@ def test_a_load_finds_its_packages_imported(start: Start, packages: Path) -> Non
 @pytest.mark.parametrize(
     ("code", "load"),
     [
-        (IMPORTED.replace("import heavy", ""), {}),  # code without the import
+        # the code does not import the package
+        (IMPORTED.replace("import heavy", ""), {}),
         (IMPORTED, {"check": True}),
         (IMPORTED, {"limits": {"memory_mb": 300}}),
         ("import os\nos.environ['HEAVY'] = '1'\n" + IMPORTED, {}),
@@ -178,7 +179,8 @@ def test_what_imports_print_is_nobodys_and_what_rows_print_is_theirs(start: Star
 
 @pytest.mark.slow
 def test_what_the_load_prints_is_told(start: Start, packages: Path) -> None:
-    for _ in range(8):  # the import prints at once, while the supervisor still works on the load
+    # the code prints while the supervisor still works on the load
+    for _ in range(8):
         runner = start("--packages", str(packages))
         assert prepare(runner, "heavy")["ready"] is True
         loaded = runner.load(f"print('at once')\n{IMPORTED}")

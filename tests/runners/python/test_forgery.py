@@ -60,7 +60,7 @@ def evaluate(inputs, outputs, trace):
     return kinds
 """
     runner.load(code)
-    assert body(runner.call({}, 1, None))["value"] == ["socket"]  # only the socket of its own row
+    assert body(runner.call({}, 1, None))["value"] == ["socket"]  # only the socket that belongs to the row itself
 
 
 def test_other_processes_of_the_runner_are_closed_books(runner: RunnerProcess) -> None:

@@ -166,7 +166,7 @@ def evaluate(inputs, outputs, trace):
 def test_a_machine_that_lets_nobody_fork_is_not_the_evaluators_fault(anyones_command: list[str]) -> None:
     prlimit = shutil.which("prlimit")
     assert prlimit is not None
-    two_processes = [prlimit, "--nproc=2"]  # the runner and the loaded evaluator
+    two_processes = [prlimit, "--nproc=2"]  # enough for the runner and the loaded evaluator only
     with RunnerProcess([*two_processes, *anyones_command, "--drop-to", "54322:54322"]) as runner:
         assert runner.load("def evaluate(a, b, c):\n    return 0.5\n").type == "loaded"
         with pytest.raises(RunnerEnded, match="no process may start another one"):

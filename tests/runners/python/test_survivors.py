@@ -58,7 +58,7 @@ def test_daemon_is_gone_before_the_next_row(runner: RunnerProcess, mark: str) ->
     runner.load(DOUBLE_FORK)
     assert body(runner.call({"mark": mark}, True, None))["value"] == 0.5
     assert body(runner.call({"mark": mark}, False, None))["value"] == 0.5
-    assert survivors(mark) == []  # the next row was answered, so the cleaning before it is complete
+    assert survivors(mark) == []  # the next row has its answer, so the cleaning before this row is complete
 
 
 @pytest.mark.parametrize("ending", ["timeout", "end of channel", "cancel", "crash"])
