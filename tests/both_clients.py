@@ -1,4 +1,4 @@
-"""Lets the same tests use `Client` and `AsyncClient`: each call of the async client runs in an event loop of its own."""
+"""Lets the same tests use `Client` and `AsyncClient`: each call of the async client runs in a separate event loop."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator

@@ -159,7 +159,9 @@ def settings(backend: str, **changes: object) -> Settings:
 
 @pytest.fixture(scope="module", autouse=True)
 def own_database(databases: Databases) -> None:
-    """Give a module's hosts a database of their own, so that their names do not clash with other modules' names."""
+    """Give the hosts of a test module a separate database, so that names there do not clash with those of other
+    modules.
+    """
     os.environ["EVALUATOR_HOST_DATABASE_URL"] = databases.make("sqlite")
 
 

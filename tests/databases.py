@@ -6,9 +6,9 @@ The server is Debian's, started as an ordinary user on a socket in its own folde
     async with opened_store(address) as store:
         ...
 
-Each is a copy of a migrated database, since migrating takes longer than most tests of a store; `databases.make_empty` makes a
-database without tables. Modules whose tests should all run on both kinds use the fixture `database_url` or
-`empty_database_url` from tests/conftest.py.
+Each is a copy of a migrated database, since migrating takes longer than most tests of a store; `databases.make_empty`
+makes a database without tables. If all tests of a module should run on both kinds, they use the fixture `database_url`
+or `empty_database_url` from tests/conftest.py.
 """
 
 import contextlib

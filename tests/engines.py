@@ -1,4 +1,4 @@
-"""Gives tests a real Docker engine: one that already runs, or else a dockerd of their own.
+"""Gives tests a real Docker engine: an engine that already runs, or else a dockerd only for tests.
 
     engine_address()       # an engine that has the runtime image
     bare_engine_address()  # an engine
@@ -80,7 +80,7 @@ def running_engine() -> Iterator[str]:
 
 @cache
 def bare_engine_address() -> str:
-    """Return the address of a real engine for this process, whatever images it has."""
+    """Return the address of a real engine for this process; no special images are needed."""
     opened = ExitStack()
     atexit.register(opened.close)
     return opened.enter_context(running_engine())

@@ -4,10 +4,10 @@
     process = Forked(["serve", "--port", "0"], env=..., stdout=log.fileno())
     ended = run(["-c", "from evaluator_host.client import Client; ..."], ...)   # a program, as `python -c` runs it
 
-Each command is a separate process, with its own environment, arguments, files, signals and exit code. But its `/proc/PID/cmdline` and
-`environ` are those of the process from which it was forked; a test that reads them, or that is about the start of a process, runs
-`tests.server.COMMAND` instead. When the tests end, in whatever way, processes that still run are killed. All processes of a run
-share one process that has imported the command line (`_template`).
+Each command is a separate process, with its own environment, arguments, files, signals and exit code. But its
+`/proc/PID/cmdline` and `environ` are those of the process from which it was forked; a test that reads them, or that is
+about the start of a process, runs `tests.server.COMMAND` instead. When the tests end in any way, processes that still
+run are killed. All processes of a run share one process that has imported the command line (`_template`).
 """
 
 import atexit

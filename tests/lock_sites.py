@@ -87,7 +87,7 @@ def wheel(name: str, requires: str = "") -> bytes:
 
 
 def source_archive(name: str, marker: Path) -> bytes:
-    """Return a package whose build writes a file, because resolving the package must not run the build."""
+    """Return a package that writes a file when it is built, because resolving the package must not run the build."""
     backend = (
         f"import os, pathlib\npathlib.Path({str(marker)!r}).write_text(repr(dict(os.environ)))\n"
         "def prepare_metadata_for_build_wheel(directory, config=None):\n"

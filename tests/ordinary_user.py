@@ -26,7 +26,7 @@ PACKAGES = Path(sysconfig.get_path("purelib")).resolve()
 UID = 54321  # the id has no entry in the table of users, because an ordinary user need not have one
 # settings of hosts that are passed on from the environment of the tests
 MODES = ("EVALUATOR_HOST_SANDBOX_START", "EVALUATOR_HOST_WORKERS")
-_PUBLIC = (Path("/srv"), Path("/media"))  # folders in which a system has no programs of its own
+_PUBLIC = (Path("/srv"), Path("/media"))  # folders in which a system keeps no programs
 
 
 def run_as_ordinary_user(script: str, *arguments: str | Path, also: Sequence[Path] = (), timeout_s: float = 60) -> str:

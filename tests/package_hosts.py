@@ -1,4 +1,4 @@
-"""Hosts with their own data directories, whose packages come from the tests' own index."""
+"""Hosts with their own data directories; their packages come from the tests' own index."""
 
 import json
 import os

@@ -84,7 +84,7 @@ def described(folder: Path, language: Language, target: LockTarget | None = None
 
 
 def backend_at(address: str, image: str = RUNTIME_IMAGE, *, owner: str = "") -> DockerBackend:
-    """Return a backend whose images of package sets belong to this session."""
+    """Return a backend with images of package sets that belong to this session."""
     return DockerBackend(
         docker_host=address, runtime=None, image=image, instance=this_instance(), owner=owner or owner_name()
     )

@@ -1,4 +1,4 @@
-"""Looks into a sandbox from inside, with a tiny runner (tests/fixtures/probe_runtimes) that runs whatever code it gets."""
+"""Looks into a sandbox from inside, with a tiny runner (tests/fixtures/probe_runtimes) that runs any code that it gets."""
 
 import asyncio
 import json

@@ -12,7 +12,7 @@ from tests.conftest import settings
 
 
 def service_of_each_start() -> Any:
-    """Return a fixture `service`, for a module whose tests run once for each way to start sandboxes."""
+    """Return a fixture `service`, for a module with tests that run once for each way to start sandboxes."""
 
     @pytest.fixture(scope="module", params=["fresh", "template", "docker"], name="service")
     async def made(request: pytest.FixtureRequest) -> AsyncIterator[Service]:

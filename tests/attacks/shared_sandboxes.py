@@ -1,8 +1,9 @@
 """Puts attacks with the same language and limits into one evaluator, in which each row runs one attack, because starting a sandbox is most of the cost.
 
-An attack can share its sandbox if it acts only in its row: its program then meets the same guards as it would alone. Attacks that act
-while they are loaded, by their source, or on another sandbox stay evaluators of their own. So do attacks that must be the first row
-(those on the channel), and those that fill memory or start many processes, because the kernel's counters include earlier rows.
+An attack can share its sandbox if it acts only in its row: its program then meets the same guards as it would alone.
+Attacks that act while they are loaded, by their source, or on another sandbox stay separate evaluators. So do attacks
+that must be the first row (those on the channel), and those that fill memory or start many processes, because the
+kernel's counters include earlier rows.
 """
 
 import ast
@@ -52,7 +53,7 @@ def in_shared_sandboxes(attacks: Sequence[Attack]) -> list[Attack]:
 
 
 def acts_in_a_row_alone(attack: Attack) -> bool:
-    """Whether an attack does nothing before its row begins, and needs no sandbox of its own."""
+    """Whether an attack does nothing before its row begins, and needs no separate sandbox."""
     if attack.isolation is Isolation.BATCH or attack.witness is not None or attack.data or attack.group in _OF_ITS_OWN:
         return False
     if any(_FILL_MEMORY & set(one.codes) for one in attack.expected):
@@ -70,7 +71,7 @@ def _acts(statement: ast.stmt) -> bool:
 
 
 def evaluator_of(attacks: Sequence[Attack]) -> str:
-    """Return an evaluator that runs the attack whose name is in `inputs["attack"]`."""
+    """Return an evaluator that runs the attack named in `inputs["attack"]`."""
     if attacks[0].language is Language.PYTHON:
         return _PYTHON.format(programs="".join(f"    {one.name!r}: {one.code!r},\n" for one in attacks))
     programs = (f"'{one.name}': () => {{\n{one.code}\nreturn evaluate;\n}},\n" for one in attacks)

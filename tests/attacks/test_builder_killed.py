@@ -53,7 +53,7 @@ def stage_has(pattern: str) -> Callable[[Index, Path], bool]:
 
 
 def offer_all(index: Index) -> list[Kill]:
-    """Offer sets whose builds last long enough to be killed: a silent index, many files to write, a slow import."""
+    """Offer sets with builds that last long enough to be killed: a silent index, many files to write, a slow import."""
     many = {f"large/file{number}.py": "x = 1\n" * 20 for number in range(2_000)}
     index.add_python(wheel("resolved", {"resolved.py": ""}))
     index.add_python(wheel("downloaded", {"downloaded.py": ""}))
@@ -117,7 +117,7 @@ def wait_until(true: Callable[[], bool], seconds: float) -> None:
 
 
 def cgroups_of(hosts: list[int]) -> list[str]:
-    """Return the cgroups of builds whose hosts are dead."""
+    """Return the cgroups of builds by hosts that are dead."""
     names = re.compile(rf"host-[0-9a-f]+-\d+-({'|'.join(map(str, hosts))})-\d+(\.\d+)?")
     return [f"{at}/{name}" for at, folders, _ in os.walk("/sys/fs/cgroup") for name in folders if names.fullmatch(name)]
 

@@ -81,7 +81,7 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 async def permissive(
     open_index: Index, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[tuple[Service, Path]]:
-    """A host whose operator allows source builds and has configured passwords; its index does not ask for them."""
+    """A host with an operator who allows source builds and has configured passwords; the index does not ask for them."""
     home = tmp_path_factory.mktemp("permissive")
     proxy = f"http://carol:{PROXY_PASSWORD}@127.0.0.1:9"
     changes: dict[str, Any] = {

@@ -96,7 +96,7 @@ CASES = [
 
 
 def to_run(request: pytest.FixtureRequest, deployment: str) -> list[Attack]:
-    """Return the attacks on a deployment whose tests are in this run."""
+    """Return the attacks on a deployment that have a test in this run."""
     cases = (getattr(item, "callspec", None) for item in request.session.items if item.path == request.path)
     wanted = {case.params["attack"].name for case in cases if case and "attack" in case.params}
     return [attack for attack in chosen(deployment) if attack.name in wanted]

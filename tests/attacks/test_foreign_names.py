@@ -116,7 +116,7 @@ LIKE = [
 
 
 def with_evaluators(**more: Any) -> list[Ask]:
-    """Return bodies that name an evaluator, or whose code names models, secrets and data files."""
+    """Return bodies that name an evaluator, or that contain code with names of models, secrets and data files."""
     named = ["<evaluator>", *(one.body for one in LIKE)]
     judge = {"judge": {"model": "<model>", "prompt": "{{ outputs }}", "scale": {"min": 0, "max": 1}}}
     return [Ask({"evaluator": one, **more}) for one in (*named, judge)]

@@ -133,7 +133,7 @@ async def rows_per_s(service: Service, language: Language, isolation: Isolation,
 
 
 async def after_timeout_ms(service: Service, language: Language, times: int = 5) -> list[float]:
-    """Return the milliseconds of a call on an evaluator whose last row has just hit its time limit."""
+    """Return the milliseconds of a call on an evaluator right after one of its rows reached the time limit."""
     loop = {
         Language.PYTHON: "def evaluate(i, o, t):\n    while o == 'loop': pass\n    return 1.0\n",
         Language.JAVASCRIPT: "function evaluate(i, o, t) { while (o === 'loop'); return 1.0 }\n",

@@ -63,7 +63,7 @@ async def _score(service: Service, answers: list[str]) -> float:
 
 
 def process_ms() -> float:
-    """Return the processor time of a test in a process of its own with a new folder, as in SandboxFusion."""
+    """Return the processor time of a test in a separate process with a new folder, as in SandboxFusion."""
     return _each_ms(lambda _: _PYTHON)
 
 

@@ -34,7 +34,7 @@ class Seeds:
 
 
 def many_rows() -> list[dict[str, Any]]:
-    """Return rows of which a tenth have no output and a few have another fault."""
+    """Return rows; a tenth of them have no output, and a few have another fault."""
     outputs: list[str | None] = [None, "1/0"] + ["word " * (n % 9) + "x" * (n % 13) for n in range(2, MANY)]
     for n in range(0, MANY, 10):
         outputs[n] = None

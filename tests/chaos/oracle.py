@@ -205,7 +205,7 @@ class Oracle:
             self.find(f"{where}: {status} {code} that no fault explains: {body['detail'][:400]}")
 
     def judge_no_answer(self, where: str, error: Exception, began: float) -> None:
-        """Judge a call whose connection was refused or broke off."""
+        """Judge a call if its connection was refused or broke off."""
         self.counts["no answer"] += 1
         if not self.timeline.excused(NO_ANSWER, began, time.monotonic()):
             self.find(f"{where}: no answer, and no fault explains it: {error!r}")

@@ -1,4 +1,4 @@
-"""Evaluators whose outcome for row `n` is a function of `n`: they score, raise, print, exit, or go over a limit."""
+"""Evaluators with an outcome for row `n` that depends only on `n`: they score, raise, print, exit, or go over a limit."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -90,7 +90,9 @@ PACKAGES: Final = 12
 
 
 def packaged(number: int) -> Program:
-    """Return a program with a package of its own, from Python and npm in turn, see `hosts.publish`."""
+    """Return a program with its own package, alternately from Python's index and from npm; `hosts.publish` offers these
+    packages.
+    """
     name = f"part{number % PACKAGES}"
     if number % 2:
         body = f"  return {{score: n / 100, part: {name}.value}};"

@@ -206,7 +206,7 @@ async def _under_faults(run: Run, hosts: list[ChaosHost], faults: Faults, oracle
 
 
 async def _lane(plan: list[Fault], began: float, faults: Faults, oracle: Oracle) -> None:
-    """Cause the faults of one lane, each at its time or a little later; leave out faults whose time has passed.
+    """Cause the faults of one lane, each at its time or a little later; leave out faults if their time has passed.
 
     Without this rule, a host that takes a minute to start would have faults for a minute after the end of the run.
     """

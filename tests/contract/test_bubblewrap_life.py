@@ -1,4 +1,4 @@
-"""The end of a bubblewrap sandbox, whatever ends it, and what is left; on real hosts of root and of an ordinary user."""
+"""The end of a bubblewrap sandbox by any cause, and what is left; on real hosts of root and of an ordinary user."""
 
 import asyncio
 import contextlib
@@ -34,7 +34,7 @@ async def backend_fixture():
 
 
 def living(mark: str) -> list[int]:
-    """Return the ids of this machine's processes whose name is the mark."""
+    """Return the ids of all processes on this machine that have the mark as their name."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

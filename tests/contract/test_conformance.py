@@ -23,7 +23,7 @@ ONE = {
 
 
 def evaluator(language: Language, body: str, *, top: str = "", **limits: float) -> Evaluator:
-    """Return an evaluator whose function has this body; its limits are low so that tests are quick."""
+    """Return an evaluator with a function that has this body; its limits are low so that tests are quick."""
     indented = "\n".join(f"    {line}" for line in body.strip().splitlines())
     code = {
         PYTHON: f"{top}\ndef evaluate(inputs, outputs, trace):\n{indented}\n",
@@ -34,7 +34,7 @@ def evaluator(language: Language, body: str, *, top: str = "", **limits: float) 
 
 
 def evaluator_of_cases(language: Language, bodies: Sequence[str], *, top: str = "", **limits: float) -> Evaluator:
-    """Return an evaluator that runs the body whose number is in `inputs`, so that cases share its sandboxes."""
+    """Return an evaluator that runs the body with the number in `inputs`, so that cases share its sandboxes."""
     if language is PYTHON:
         cases = "".join(
             f"def case_{number}(outputs):\n{indent(body.strip(), '    ')}\n" for number, body in enumerate(bodies)

@@ -42,7 +42,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 async def over_docker() -> AsyncIterator[Settings]:
-    """Settings for a host whose image has Python 3.14."""
+    """Settings for a host with an image that has Python 3.14."""
     pins = replace(recipe.read_pins(), suite=SUITE, python="3.14")
     with pytest.MonkeyPatch.context() as patched:
         for module in (recipe, build):

@@ -15,7 +15,7 @@ from tests.conftest import BACKENDS, settings
 
 @pytest.fixture(scope="session", params=BACKENDS)
 async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
-    """A running service on each backend in turn, whose sandboxes start only when they are needed."""
+    """A running service on each backend in turn; its sandboxes start only when they are needed."""
     chosen = settings(request.param, sandbox_start=SandboxStart.TEMPLATE)
     async with open_engine(chosen) as opened:
         yield opened

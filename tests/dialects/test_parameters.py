@@ -32,7 +32,7 @@ PLAIN_V1 = ("app_params, inputs, output, correct_answer", "config, inputs, outpu
 
 
 def head(names: str, language: Language) -> str:
-    """Return code whose function has these parameters, on line 3."""
+    """Return code with a function that has these parameters, on line 3."""
     return HEADS[language].format(names if language is not TYPESCRIPT else names.replace(", ", ": any, "))
 
 
@@ -115,7 +115,7 @@ REWRITES: list[tuple[Language, str, str | None]] = [
 
 
 def loaded_of(contract: Contract, code: str) -> Loaded:
-    """Return what a sandbox reports about code whose only function is on line 1."""
+    """Return what a sandbox reports about code with only one function, on line 1."""
     given, _, body = code.partition("(")[2].partition(")")
     names = tuple(one.split()[0] for one in given.replace(":", " ").split(","))
     parameters = tuple(ParameterFacts(name, read=name in body) for name in names)

@@ -33,7 +33,7 @@ VENDORS = [contract for contract in Contract if contract not in OWN and contract
 CONTRACTS = [contract for contract in Contract if contract is not Contract.AUTO]
 RELEASED = {
     "evaluator_host/platform/store/migrations/r0004_entities.py"
-}  # a released migration, whose name says its purpose and must not change
+}  # a released migration; its name says its purpose and must not change
 ATTRIBUTES = {"evaluator_host/platform/traces/export.py"}  # contains attributes of spans that name a trace's session
 HEAVY = {
     "pydantic",

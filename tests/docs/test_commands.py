@@ -60,7 +60,7 @@ def marked(document: Path) -> object:
     return pytest.param(document, id=name(document), marks=[pytest.mark.long] if is_long else [])
 
 
-@pytest.mark.timeout(400)  # a document may have dozens of commands, each of which starts a process
+@pytest.mark.timeout(400)  # a document may have dozens of commands, and each starts a process
 @pytest.mark.parametrize("document", [marked(path) for path in DOCUMENTS if blocks(path)])
 def test_every_block_runs_and_prints_what_the_document_says(
     document: Path, server: Server, tmp_path: Path, programs: Path, databases: Databases

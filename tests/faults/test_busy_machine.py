@@ -235,7 +235,7 @@ async def _stopped_twice(service: Service, language: Language, machine: Machine)
 
 
 def sleeper(language: Language) -> Evaluator:
-    """Return an evaluator whose rows take as many of their three seconds as the row says."""
+    """Return an evaluator that sleeps for the number of seconds in its row; at most three seconds are allowed."""
     code = {
         Language.PYTHON: "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(inputs['s'])\n    return 0.5\n",
         Language.JAVASCRIPT: _SLEEPS,

@@ -57,7 +57,7 @@ class Tenants:
 
 @pytest.fixture
 def tenants(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tenants]:
-    """A host with two workspaces, whose grace period is `GRACE_S`, or as many seconds as a test says."""
+    """A host with two workspaces; its grace period is `GRACE_S`, or the number of seconds that a test sets."""
     grace_s = getattr(request, "param", GRACE_S)
     url = f"sqlite:///{tmp_path / 'host.db'}"
     # the keys are made first, because the host requires them from its start on

@@ -111,7 +111,9 @@ def test_an_interpreter_that_is_slow_to_free_its_memory_is_not_ended_by_force(tm
 
 
 def test_a_crash_of_native_code_says_in_the_log_where_it_was(tmp_path: Path) -> None:
-    """The cause may be a SQLite file whose file system becomes read-only while the host has it mapped."""
+    """The cause of a crash may be a SQLite file on a file system that becomes read-only while the host has the file
+    mapped.
+    """
     with Server(log=tmp_path / "log") as server:
         server.process.send_signal(signal.SIGBUS)
         assert server.process.wait(20) == -signal.SIGBUS

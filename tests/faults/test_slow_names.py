@@ -1,4 +1,5 @@
-"""A machine whose resolver waits for silent name servers: one tenant's names do not delay another tenant's models.
+"""A machine with a resolver that waits for silent name servers: one tenant's names do not delay another tenant's
+models.
 
 The host is a separate process with a C library in which a look-up of a name with `slow` in it lasts until the test ends.
 """

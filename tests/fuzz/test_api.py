@@ -1,4 +1,6 @@
-"""The HTTP API, called by its own OpenAPI document: whatever is sent, the answer is one that is described, and never a 500."""
+"""The HTTP API, called as its OpenAPI document describes: every answer to any request is one that the document
+describes, and never a 500.
+"""
 
 import shutil
 from collections.abc import Iterator

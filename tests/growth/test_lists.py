@@ -136,7 +136,7 @@ def traces(numbers: range) -> Rows:
 
 
 def labels(numbers: range) -> Rows:
-    """Return the rows of one queue, of which people have labelled the first half."""
+    """Return the rows of one queue; people have labelled the first half of them."""
     queue = {"id": "lq_0", "workspace_id": WORKSPACE, "name": "queue", "dataset_id": "ds_0", "created_at": BEGIN}
     labelled = {"state": LabelState.LABELLED.value, "label": "1", "note": "", "by": "ann", "at": BEGIN}
     waiting = {"state": LabelState.WAITING.value, "label": None, "note": "", "by": None, "at": None}

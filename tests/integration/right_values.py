@@ -1,4 +1,4 @@
-"""Evaluators, by kind, whose score once was not what their author meant, or that ended with an unexplained error.
+"""Evaluators, by kind, that once had another score than their author meant, or ended with an unexplained error.
 
 Each kind has the reported input and others like it. A case says what a caller must read: the score, the verdict, the
 reason, codes of warnings, and words in the error, its hint or the warnings.
@@ -16,7 +16,9 @@ ANY: Final = object()
 
 @dataclass(frozen=True)
 class Case:
-    """An evaluator, a row, and what the result must say; `rows` are rows of a batch, whose scores must all differ."""
+    """An evaluator, a row, and what the result must say; `rows` are rows of a batch that must all have different
+    scores.
+    """
 
     kind: str
     code: str
@@ -34,12 +36,12 @@ class Case:
 
 
 def py(kind: str, body: str, score: Any = ANY, **more: Any) -> Case:
-    """Return a case whose function has this body."""
+    """Return a case with a Python function that has this body."""
     return Case(kind, PY + body, score, **more)
 
 
 def js(kind: str, body: str, score: Any = ANY, **more: Any) -> Case:
-    """Return the case whose JavaScript function has this body."""
+    """Return a case with a JavaScript function that has this body."""
     return Case(kind, JS + body + " }", score, language="javascript", **more)
 
 

@@ -56,7 +56,7 @@ def command(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def on_terminal(home: Path, *arguments: str) -> tuple[int, str]:
-    """Run a command whose standard error is a terminal; return its exit code and what the terminal showed."""
+    """Run a command with a terminal as its standard error; return its exit code and what the terminal showed."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, *arguments], env=environment(home), stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs

@@ -1,4 +1,5 @@
-"""No route holds the event loop for 50 ms of processor time, whatever a caller sends: the largest bodies on every route.
+"""No route holds the event loop for 50 ms of processor time: every route gets the largest bodies that a caller may
+send.
 
 The routes come from the application itself. A new route with a JSON body gets the bodies below, made from its example in the
 OpenAPI document. A route with another body, or with a new name in its path, needs a line here, or its test fails.

@@ -55,7 +55,7 @@ def slow_row(server: Server) -> Iterator[None]:
 
 
 def has_begun(mark: str) -> bool:
-    """Whether a row has made this file in a sandbox, whatever host started it."""
+    """Whether a row has made this file in a sandbox of any host."""
     roots = Path("/proc").glob("[0-9]*/root")
     return any(os.path.exists(root / "tmp" / mark) for root in roots)  # noqa: PTH110 - `Path.exists` raises for a process that ends
 

@@ -151,7 +151,7 @@ async def test_a_version_without_a_hash_is_refused(tmp_path: Path) -> None:
 
 
 def processes_with(text: str) -> list[str]:
-    """Return the programs whose environment contains `text`, according to the kernel."""
+    """Return the programs that have `text` in their environment, according to the kernel."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:

@@ -1,4 +1,4 @@
-"""Sets whose packages cannot be imported: the refusal says why, and what to pin."""
+"""Sets with packages that cannot be imported: the refusal says why, and what to pin."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path

@@ -340,7 +340,7 @@ LIMITS: Final = Limits(timeout_s=60, memory_mb=1024, processes=64, disk_mb=256)
 
 
 def program(used: dict[str, tuple[str, str]]) -> str:
-    """Return an evaluator that uses the package whose pin is a row's input."""
+    """Return an evaluator that uses the package with the pin in the row's inputs."""
     functions = [
         f"def use_{number}():\n{textwrap.indent(statements, '    ')}\n    return bool({true})\n"
         for number, (statements, true) in enumerate(used.values())

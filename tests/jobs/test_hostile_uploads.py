@@ -53,7 +53,7 @@ async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
 
 
 def same_text(column: Callable[[pa.Array], pa.Array], mb: int, rows: int = 256) -> bytes:
-    """Return a small Parquet file whose rows share one string of some megabytes."""
+    """Return a small Parquet file with rows that share one string of some megabytes."""
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["x" * (mb * _MB)]))
     file = io.BytesIO()
     parquet.write_table(pa.table({"a": column(texts)}), file, compression="zstd", store_schema=False)

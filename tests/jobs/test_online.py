@@ -1,4 +1,6 @@
-"""Online jobs: the model is asked about each row once, with retries; its answer is scored, whatever goes wrong."""
+"""Online jobs: the model gets each row's question once, apart from retries, and its answer is scored even if something
+fails.
+"""
 
 import json
 from collections import Counter

@@ -1,5 +1,4 @@
-"""The life of a job: every row is scored once, whatever happens to sandboxes, hosts and the database; pause, cancel,
-limits."""
+"""The life of a job: every row is scored once, even if sandboxes, hosts or the database fail; pause, cancel, limits."""
 
 import asyncio
 import errno

@@ -1,5 +1,4 @@
-"""Whether a job's owner is alive is decided by what it writes, whatever any clock says; no row is scored
-twice."""
+"""A job's owner counts as alive as long as it writes, independently of all clocks; no row is scored twice."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -22,7 +21,7 @@ ELSEWHERE = f"host-0123456789ab-{this_instance().split('-')[2]}-4194305-1.1"
 
 
 async def owner_elsewhere(desk: Desk, job: JobReport, *, ahead: timedelta) -> asyncio.Task[None]:
-    """Act as a host on another machine, whose clock is ahead: score some rows, and claim to work on the rest."""
+    """Act as a host on another machine with a clock that is ahead: score some rows, and claim to work on the rest."""
     assert await tables(desk.store).job_queue.claim_job(
         await tables(desk.store).jobs.get_job(WORKSPACE, job.id), ELSEWHERE
     )

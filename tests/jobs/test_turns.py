@@ -76,7 +76,7 @@ async def test_alone_a_workspace_has_every_place_and_keeps_it(desk: Desk) -> Non
 
 @pytest.fixture
 def dead_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make owners whose names begin with `dead` count as dead."""
+    """Make owners count as dead if their names begin with `dead`."""
     monkeypatch.setattr("evaluator_host.platform.jobs.scheduler.is_dead", lambda owner: owner.startswith("dead"))
     monkeypatch.setattr("evaluator_host.platform.jobs.scheduler.LOOK_EVERY_S", 0.05)
 

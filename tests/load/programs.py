@@ -10,7 +10,7 @@ class Program:
     """One evaluator.
 
     Attributes:
-      errors: Codes of errors, one of which must be in the answer; empty for a program that scores the row's number.
+      errors: Codes of errors; one of them must be in the answer. Empty for a program that scores the row's number.
       limits: Limits that the program asks for.
     """
 

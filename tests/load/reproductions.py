@@ -166,7 +166,7 @@ def uploads_that_break_off(client: httpx.Client) -> None:
 
 
 def lines_for_the_log(client: httpx.Client) -> None:
-    """Send a trace whose id contains line breaks, to forge lines of the log."""
+    """Send a trace with line breaks in its id, to forge lines of the log."""
     client.post("/v1/evaluators?force=true", json={"name": "gone", "code": ONE})
     forged = "x\nERROR evaluator_host.web.guard: forged\n\x1b[2J"
     spans = [{"traceId": forged, "spanId": "a" * 16}]

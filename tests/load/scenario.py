@@ -42,7 +42,7 @@ def run_load(
     """Start a host, put it under load, let it come to rest, and stop it.
 
     One workspace floods the host with half of the callers, three share the others (a third of all these calls are
-    hostile), and one has two callers with only good programs, whose times show whether the host is fair.
+    hostile), and one has two callers with only good programs; their times show whether the host is fair.
 
     Raises:
       AssertionError: something of the host is left behind.

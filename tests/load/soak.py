@@ -156,7 +156,7 @@ def evaluate(client: httpx.Client, attack: Attack) -> None:
 
 
 def send_traces(client: httpx.Client) -> None:
-    """Send many traces whose root never arrives."""
+    """Send many traces without their root, which never arrives."""
     client.post("/v1/evaluators?force=true", json={"name": "tr", "code": CODE})
     first = random.randrange(1 << 60)
     spans = [{"traceId": f"{first + n:032x}", "spanId": f"{n:016x}", "parentSpanId": "f" * 16} for n in range(TRACES)]

@@ -1,4 +1,4 @@
-"""A service in whose sandboxes migrations are proven."""
+"""Fixtures: a service that proves migrations in its sandboxes."""
 
 from collections.abc import AsyncIterator
 

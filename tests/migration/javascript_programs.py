@@ -1,4 +1,4 @@
-"""Generates random legacy JavaScript evaluators, whose names collide on purpose.
+"""Generates random legacy JavaScript evaluators with names that collide on purpose.
 
 No program compares the ground truth with the same column of the inputs, because in legacy code these are two equal
 objects, and in new code they are one object.

@@ -1,4 +1,4 @@
-"""Generates random legacy Python evaluators, whose names collide on purpose."""
+"""Generates random legacy Python evaluators with names that collide on purpose."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""A service on each backend whose models are played by a server on loopback."""
+"""Fixtures: a service on each backend; a server on loopback plays its models."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -67,7 +67,7 @@ async def granted(provider: ModelServer, tmp_path_factory: pytest.TempPathFactor
 
 @asynccontextmanager
 async def granting_on(backend: str, provider: ModelServer, folder: Path, **changes: object) -> AsyncIterator[Granting]:
-    """A new service on a backend, with a database of its own."""
+    """A new service on a backend, with its own database."""
     models = {
         "judge": {"base_url": provider.url, **PRICES},
         "claude": {"base_url": provider.url, "kind": "anthropic", **PRICES},

@@ -111,7 +111,7 @@ class TestOnAHost:
             assert job.status is JobStatus.COMPLETED
             usage = client.jobs.results(job.id).evaluators[0].usage
             assert usage is not None
-            # three requests, two of which the estimate had already recorded
+            # three requests; the estimate had already recorded two of them
             assert (usage.requests, usage.replayed) == (3, 2)
             found = client.jobs.agreement(job.id, label="human")[0]
             assert (found.rows, found.unlabelled, found.accuracy) == (5, 0, 0.8)

@@ -156,7 +156,7 @@ async def reached(web: WebServers, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @asynccontextmanager
 async def reaching_on(backend: str, web: WebServers, folder: Path) -> AsyncIterator[Reaching]:
-    """A new service on a backend, with a database of its own."""
+    """A new service on a backend, with its own database."""
     chosen = settings(
         backend,
         network_hosts=("*.test", "default/localhost", "elsewhere/only.example:443", "private.example:80"),

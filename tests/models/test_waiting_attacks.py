@@ -1,4 +1,4 @@
-"""Rows that wait for a model give way to others, whatever they do meanwhile."""
+"""Rows that wait for a model give way to other rows, even if they compute or fork meanwhile."""
 
 import asyncio
 import os

@@ -1,4 +1,6 @@
-"""A host works without a resource whose folder was deleted: it starts, scores rows and jobs, and has fewer routes."""
+"""A host works without a resource if the folder of the resource is deleted: it starts, scores rows and jobs, and has
+fewer routes.
+"""
 
 import subprocess
 import sys

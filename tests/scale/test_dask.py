@@ -1,4 +1,6 @@
-"""Chunks on a real engine whose worker is killed in the middle: each row is stored once, with the same result as in a local run."""
+"""Chunks on a real Dask engine with a worker that is killed in the middle: each row is stored once, with the same
+result as in a local run.
+"""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Ray Data and reward actors on real nodes: raylets on one machine, one of which is killed in the middle.
+"""Ray Data and reward actors on real nodes: raylets on one machine; one of them is killed in the middle.
 
 These tests run if Ray is installed (`pip install 'evaluator-host[ray]'`), and in CI.
 """

@@ -52,7 +52,9 @@ async def test_a_transaction_is_kept_as_a_whole_or_not_at_all(store: Store) -> N
 
 
 async def test_a_connection_from_when_the_file_was_read_only_is_replaced(tmp_path: Path) -> None:
-    """SQLite opens a file without write permission for reading, and that connection stays read-only, whatever changes."""
+    """SQLite opens a file without write permission for reading, and that connection stays read-only, even if the file
+    can be written again.
+    """
     async with open_store(f"sqlite:///{tmp_path / 'host.db'}", tmp_path) as store:
         with not_writable(tmp_path / "host.db"):
             later = Database(store.database.address)

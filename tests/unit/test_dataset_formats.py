@@ -1,4 +1,6 @@
-"""Formats of files with rows: JSON arrays are cut into items whatever the chunks, Parquet values become JSON, media types."""
+"""Formats of files with rows: JSON arrays are cut into items however they are cut into chunks, Parquet values become
+JSON, media types.
+"""
 
 import csv
 import datetime as dt

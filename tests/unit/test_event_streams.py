@@ -1,4 +1,6 @@
-"""Streams of server-sent events end without errors when their readers vanish, whatever the events wait for."""
+"""Streams of server-sent events end without errors when their readers close the connection, even while the next event
+is awaited.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator

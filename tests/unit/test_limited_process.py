@@ -1,4 +1,6 @@
-"""Limited processes: whatever a function does with a caller's data, the host and the other workspaces can go on."""
+"""Limited processes: a function may do anything with a caller's data, and still the host and the other workspaces can
+go on.
+"""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Stored answers of models: a secret is masked in whatever way the provider's JSON and streams write it."""
+"""Stored answers of models: a secret is masked in every form in which the provider's JSON and streams can write it."""
 
 import base64
 import json

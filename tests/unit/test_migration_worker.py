@@ -1,4 +1,4 @@
-"""The process that parses code for migration: whatever it gets, it answers with a rewrite or with a refusal and a reason."""
+"""The process that parses code for migration: for any code, it answers with a rewrite or with a refusal and a reason."""
 
 from collections.abc import AsyncIterator, Sequence
 

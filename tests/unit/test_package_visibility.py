@@ -73,7 +73,7 @@ async def test_a_set_of_others_causes_the_work_of_one_that_does_not_exist(name: 
     ("caller", "name", "key"),
     [
         (ALPHA, "of_alpha", "of_alpha"),
-        (ALPHA, "a1", "of_alpha"),  # a set whose digest was not known when it was requested
+        (ALPHA, "a1", "of_alpha"),  # the digest of this set was not known when the set was requested
         (BETA, "b1", "of_beta"),
         (OPERATOR, "b1", "of_beta"),
         (OPERATOR, "no-such", None),

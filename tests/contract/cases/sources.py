@@ -14,7 +14,7 @@ def numbered(program: str, pattern: str) -> str:
 
 
 def paste(case_id: str, code: str, expected: Expected, language: Language = Language.PYTHON) -> Case:
-    """Return a case whose code must reach the host exactly as it is."""
+    """Return a case with code that must reach the host exactly as it is."""
     return Case(id=f"source-{case_id}", language=language, code=code, expected=expected, outputs="x")
 
 

@@ -1,4 +1,4 @@
-"""The end of a container, whatever ends it: what is left, and which errors occur when there is no engine."""
+"""The end of a container by any cause: what is left, and which errors occur when there is no engine."""
 
 import asyncio
 import os

@@ -16,7 +16,7 @@ case = partial(NativeCase, row=FOUR, recognised=Contract("deepeval"))
 
 
 def metric(body: str, base: str = "BaseMetric", more: str = "") -> str:
-    """Return code for a metric whose `measure` has this body."""
+    """Return code for a metric with this body of `measure`."""
     return (
         f"{HEAD}class Mine({base}):\n    def __init__(self, threshold=0.5):\n        self.threshold = threshold\n\n"
         f"    def measure(self, test_case, *args, **kwargs):\n{indent(body, '        ')}\n\n"

@@ -14,7 +14,7 @@ case = partial(NativeCase, row=FOUR, recognised=Contract("mlflow"))
 
 
 def scorer(body: str, parameters: str = "outputs", decorator: str = "@scorer") -> str:
-    """Return code for a scorer whose function has this body."""
+    """Return code for a scorer with a function that has this body."""
     return f"{HEAD}{decorator}\ndef mine({parameters}):\n    {body}\n"
 
 

@@ -8,7 +8,9 @@ _NO_LIMIT = "'max_tokens' is not supported with this model"
 
 
 def judge_server(key: str | None = None) -> ModelServer:
-    """Return a server whose answers are judgements; a question with `boom` is refused, and one with `twice` fails once."""
+    """Return a server that answers with judgements; it refuses a question with `boom`, and fails once for a question
+    with `twice`.
+    """
     server = ModelServer(key=key)
 
     def said(question: str, attempt: int) -> Fault:

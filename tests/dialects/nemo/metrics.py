@@ -87,7 +87,9 @@ result = Evaluator().run_sync(
 
 
 def metric(body: str, spec: str = 'MetricOutputSpec.boolean("p")', *, before: str = "") -> str:
-    """Return a module with one metric, `m`, whose `compute_scores` has this body; `text`, `data` are the row's."""
+    """Return a module with one metric, `m`, with this body of `compute_scores`; there, `text` and `data` are the values
+    of the row.
+    """
     lines = dedent(body).strip().replace("\n", "\n        ")
     return f"""{before}{IMPORTS}
 
@@ -104,7 +106,7 @@ class M(Metric):
 
 
 def returning(value: str, spec: str = 'MetricOutputSpec.boolean("p")') -> str:
-    """Return a module with a metric whose only output, `p`, has the value of an expression."""
+    """Return a module with a metric that has only one output, `p`, with the value of an expression."""
     return metric(f'return MetricResult(outputs=[MetricOutput(name="p", value={value})])', spec)
 
 

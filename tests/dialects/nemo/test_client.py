@@ -31,7 +31,7 @@ def day(tmp_path_factory: pytest.TempPathFactory, model: Expressions) -> tuple[s
     models = {"default/my-model": {"base_url": model.url, "model": "m-1"}}
     environment = {
         "EVALUATOR_HOST_MODELS": json.dumps(models),
-        # a database of its own, so that lists show only objects of this session
+        # a separate database, so that lists show only objects of this session
         "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder / 'host.db'}",
     }
     with Server(log=folder / "log", environment=FORKED | environment) as server:

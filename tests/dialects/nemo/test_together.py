@@ -1,4 +1,6 @@
-"""Scores over all rows of a job or data file: they are computed once, whatever is killed meanwhile, and shown everywhere."""
+"""Scores over all rows of a job or data file: they are computed once, even if a process is killed meanwhile, and shown
+everywhere.
+"""
 
 import json
 import os

@@ -36,12 +36,12 @@ def plain(passed: bool, score: float, language: Language = Language.PYTHON) -> d
 
 
 def returns(value: str) -> str:
-    """Return a Python file whose assert returns this expression."""
+    """Return a Python file with an assert that returns this expression."""
     return f"def get_assert(output, context):\n    return {value}\n"
 
 
 def exports(value: str) -> str:
-    """Return a JavaScript file whose assert returns this expression."""
+    """Return a JavaScript file with an assert that returns this expression."""
     return f"module.exports = (output, context) => ({value});"
 
 

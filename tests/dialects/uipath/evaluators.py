@@ -140,7 +140,7 @@ PATTERN_SPAN: Final = {
 
 
 def evaluator(body: str, *, config: str = "", criteria: str = "", justification: str = "str", name: str = "E") -> str:
-    """Return an evaluator `E` whose `evaluate` has this body, which can use `execution` and `criteria`."""
+    """Return an evaluator `E` with this body of `evaluate`; the body can use `execution` and `criteria`."""
     return (
         f"{IMPORTS}\n"
         f"class {name}Criteria(BaseEvaluationCriteria):\n    text: str = ''\n{indent(dedent(criteria), '    ')}\n"

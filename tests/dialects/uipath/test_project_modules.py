@@ -41,7 +41,7 @@ def raw(told: str) -> list[float]:
 
 @pytest.fixture(scope="module")
 def registered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A project whose evaluator is registered, and the evaluator's path in it."""
+    """A project with a registered evaluator, and the evaluator's path in the project."""
     project = tmp_path_factory.mktemp("registered")
     made = make_shared(project)
     done = local(project, "register", "shared.py")

@@ -141,7 +141,7 @@ MEDDLING = [
 
 
 def test_positions_survive_meddling_with_stacks(load):
-    """Each kind of change is a row of its own, two lines from the next."""
+    """Each kind of change is a separate row, two lines before the next."""
     ways = "\n".join(f"if (i.way === {number}) {{ {way};\nnull.x }}" for number, way in enumerate(MEDDLING))
     runner = load(f"function evaluate(i, o, t) {{\n{ways}\n}}")
     for number, way in enumerate(MEDDLING):

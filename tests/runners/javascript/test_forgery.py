@@ -36,7 +36,9 @@ def test_a_printed_frame_is_output(scratch, way):
 
 
 def test_writing_to_every_descriptor_costs_at_most_the_own_row(load):
-    """Code can write to the channel of its own sandbox; the host then reads bytes that are not frames, or a forged score."""
+    """A row's code can write to the channel of its sandbox. Then the host reads bytes that are not frames, or a forged
+    score.
+    """
     try:
         answer = load(EVERY % "writeSync(fd, 'garbage')").call({}, None, None)
     except (protocol.ProtocolError, RunnerEnded):

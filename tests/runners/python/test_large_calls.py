@@ -1,4 +1,4 @@
-"""Large calls, whose bodies are passed to their row while they arrive: complete, in order, and without a long wait."""
+"""Large calls: their bodies are passed on to the row while they arrive, completely, in order and without a long wait."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""Nothing of a row outlives it, neither processes nor threads nor files, whatever they try."""
+"""Nothing of a row stays after its end: neither processes nor threads nor files, even if they try to stay."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The form in which a returned value is sent, whatever the value's own methods claim."""
+"""The form in which a returned value is sent, even if the value's own methods lie."""
 
 import collections
 import dataclasses
