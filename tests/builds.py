@@ -39,7 +39,7 @@ def build_settings(home: Path, index: Index, **changes: Any) -> Settings:
 
 @asynccontextmanager
 async def building(home: Path, index: Index, **changes: Any) -> AsyncIterator[Service]:
-    """A service that installs from `index`; its tools are those of all tests."""
+    """A service that installs from `index`; it uses the tools that all tests share."""
     await lend_toolchain(home)
     async with open_engine(build_settings(home, index, **changes)) as service:
         yield service
@@ -85,7 +85,7 @@ def leftovers(home: Path) -> list[str]:
 
 
 def nothing_left(home: Path, *, within_s: float = 10.0) -> None:
-    """Fail if something of a build is left, after waiting for what the kernel is about to remove."""
+    """Fail if something of a build is left; first wait, because the kernel may still be removing it."""
     until = time.monotonic() + within_s
     while found := leftovers(home):
         assert time.monotonic() < until, found

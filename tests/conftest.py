@@ -135,7 +135,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByGroup:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Remove what killed runs and their hosts left behind."""
+    """Remove processes and files that killed runs and their hosts left behind."""
     if hasattr(session.config, "workerinput") or session.config.option.collectonly:
         return
     remove_leftovers(DATA_DIR.parent, spared=f"{ENGINE_DIR}/")

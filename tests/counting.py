@@ -1,4 +1,4 @@
-"""Counts what no report contains: installations that really began, and connections that were really made."""
+"""Counts events that no report contains: installations that really began, and connections that were really made."""
 
 import asyncio
 import contextlib

@@ -88,7 +88,9 @@ def bare_engine_address() -> str:
 
 @cache
 def engine_address() -> str:
-    """Return the address of a real engine that has the runtime image; both are made when missing, and shared by this process."""
+    """Return the address of a real engine that has the runtime image; a missing engine is started and a missing image
+    built, once for this process.
+    """
     address = bare_engine_address()
     # in a thread, because the caller may be in an event loop
     with _exclusive("build.lock"), ThreadPoolExecutor(1) as aside:
@@ -218,7 +220,7 @@ def remove_engine_leftovers(folder: Path = ENGINE_DIR) -> None:
 
 
 def remove_unused_engines() -> None:
-    """Remove what killed runs left of engines, unless another run uses the engine."""
+    """Remove the engines that killed runs left and everything of them, unless another run uses an engine."""
     for folder in (ENGINE_DIR, CRASH_DIR):
         if os.geteuid() != 0 or not (folder / "users.lock").exists():
             continue

@@ -155,8 +155,9 @@ class FakeBackend:
     """Starts fake sandboxes, and keeps them all in `links`. If `broken` is set, no sandbox can be started; `gate`
     delays all starts.
 
-    `preparing` is what sandboxes do when asked to import in advance: `answers`, `refuses`, `dies`, `never answers`.
-    `start_s` is how long a start takes; `starting` counts the starts under way, `most_starting` the most at any time.
+    `preparing` decides what sandboxes do if they should import packages in advance: `answers`, `refuses`, `dies`,
+    `never answers`. `start_s` is how long a start takes; `starting` counts the starts under way, `most_starting` the
+    most at any time.
     """
 
     name = "fake"

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 @dataclass
 class LoopWatch:
-    """The longest callback so far, in seconds of processor time of the loop's thread, and what it was."""
+    """The longest callback so far: its processor time in seconds, and which callback it was."""
 
     longest_s: float = 0.0
     longest: str = ""

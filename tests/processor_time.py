@@ -65,7 +65,7 @@ class Recorder:
         self._seconds: Counter[str] = Counter()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add what a part used."""
+        """Add the processor time of a part."""
         self._seconds.update(getattr(report, "processor_s", {}))
 
     def pytest_sessionfinish(self) -> None:

@@ -91,7 +91,7 @@ def _serve(listener: socket.socket) -> dict[str, Any]:
 
 
 def _go_on(message: dict[str, Any]) -> None:
-    """Continue as a process that xdist started, which reads from its input what to run."""
+    """Continue as a process that xdist started: it reads from its input which tests to run."""
     os.chdir(message["cwd"])
     os.environ.clear()
     os.environ.update(message["env"])

@@ -1,4 +1,4 @@
-"""Archives that write where they should not, or that are not the ones in the lock.
+"""Archives that write to places where they should not, or that differ from those in the lock.
 
 The guards are uv's and npm's unpacking (they refuse or drop each such member), hashes in the lock (`--require-hashes`,
 integrity), `contents.settle` for links, and the builder's mounts for everything that gets past these.
@@ -125,7 +125,7 @@ async def test_a_tarball_that_is_not_the_locked_one_is_refused(service: Service,
 
 async def test_what_changes_on_the_index_after_the_lock_is_refused_for_ever(tmp_path: Path) -> None:
     """Before the set is installed, the index replaces the file by another one with the same name and a matching hash;
-    the lock still has the old hash.
+    the lock still has the old hash, so the host refuses the file.
     """
     with Index() as index:
         index.add_python(wheel("later", {"later.py": "said = 1"}))

@@ -87,7 +87,7 @@ def corporate(tmp_path: Path) -> Iterator[Corporate]:
 
 @contextmanager
 def command_lines() -> Iterator[set[str]]:
-    """Collect during the block the command lines of all processes below this one, as `ps` would show them."""
+    """During the block, collect the command lines of all processes below this process, as `ps` would show them."""
     seen: set[str] = set()
     ended = threading.Event()
 

@@ -32,7 +32,9 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 @asynccontextmanager
 async def never_blocked(service: Service) -> AsyncIterator[None]:
-    """Fail if a turn of the event loop takes too much processor time, or if another workspace's warm evaluator gets no turn."""
+    """Fail if a turn of the event loop takes too much processor time, or if a warm evaluator of another workspace
+    scores no row.
+    """
     worst, rows, over = 0.0, 0, asyncio.Event()
 
     async def measure() -> None:

@@ -1,4 +1,5 @@
-"""A build's processes see, use and do only what they may, as checked from inside; on hosts of root and of an ordinary user.
+"""The processes of a build can see, use and do only allowed things, as programs inside a build check; on hosts of root
+and of an ordinary user.
 
 Each test was seen to fail without its guard: with one more mounted folder, without a limit, without the filter, or
 without `_ENTER`.

@@ -1,4 +1,5 @@
-"""Byte code of package sets: it is made by the Python that imports them, on every backend, and written only where it belongs.
+"""Byte code of package sets: it is made by the version of Python that imports the packages, on every backend, and
+written only to the right place.
 
 The guards are the sandbox without packages in which it is compiled, and the descriptors with which it is written
 (`environments.build.byte_code`). A `.pyc` is trusted as much as the `.py` beside it, but a package must not decide
@@ -154,7 +155,9 @@ async def test_sources_that_harm_a_compiler_cost_themselves_only(service: Servic
 
 
 async def test_byte_code_takes_no_more_than_its_room(service: Service, tmp_path: Path) -> None:
-    """Each of three files is small as source and takes 400 KB compiled; there is room for two of them, and for a small last one."""
+    """Each of three files is small as source, but takes 400 KB when it is compiled. There is room for two of these
+    files, and for a small last file.
+    """
     folded = "\n".join(f"v{number} = 'x' * 4000 + '{number}'" for number in range(100))
     files = laid_out(tmp_path / "set", a=folded, b=folded, c=folded, d="")
     found = await compiled(service, files, "a.py", "b.py", "c.py", "d.py", room_bytes=1_000_000)

@@ -1,7 +1,7 @@
 """Attacks by one workspace on another, on hosts with every set-up: tunnels, names, secrets, budgets, streams, models.
 
-Other tests try each attack in all its forms on bubblewrap as root. Here one form is tried wherever the guard could depend on
-the user who runs the host, on the backend, or on the number of processes and hosts.
+Other tests try each attack in all its forms on bubblewrap as root. Here one form of each attack is tried wherever its
+guard could depend on the user who runs the host, on the backend, or on the number of processes and hosts.
 """
 
 import asyncio

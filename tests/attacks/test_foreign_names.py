@@ -1,9 +1,10 @@
-"""Every operation of a host, called with the key of one workspace and the names of another: it answers as if nothing had those names.
+"""Every operation of a host, called with the key of one workspace and the names of another: the host answers as if
+nothing had these names.
 
 The operations are read from the running application: those in the OpenAPI document, those under repeated prefixes, and
-those of wires. If a route is added, the first test fails until the tables here say what its path, query and body name.
-Each request is also sent with the other workspace's own key: if that answer depends on the names, the request really
-got as far as looking them up.
+those of wires. If a route is added, the first test fails until the tables here contain the names in its path, query and
+body. Each request is also sent with the other workspace's own key: if that answer depends on the names, the request
+really got as far as looking them up.
 
 The MCP server and the commands are clients, which call these operations.
 """
@@ -645,7 +646,7 @@ def test_names_of_others_cost_the_host_what_names_of_nothing_cost(tmp_path: Path
 
 @pytest.mark.long
 def test_the_same_requests_depend_on_the_names_for_who_has_them(scene: Scene) -> None:
-    """Without this test, the one above would also pass if requests were refused for another reason."""
+    """Without this test, the test above would also pass if requests were refused for another reason."""
     blind, gone = list[str](), set[str]()
     for operation, ask in in_order():
         last = operation.at(scene.names).rpartition("/")[2]

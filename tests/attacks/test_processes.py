@@ -1,5 +1,5 @@
-"""A host with two processes stops the same attacks on data that passes through it as a host with one process, and
-returns the same results for some cases.
+"""A host with two processes stops the same attacks as a host with one process: attacks on data that passes through the
+processes. Some cases check that results are the same too.
 
 `EVALUATOR_HOST_WORKERS=2 make test-all ARGS='tests/attacks/test_catalogue.py tests/contract/test_conformance.py'` tries all attacks and cases.
 """

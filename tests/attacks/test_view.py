@@ -1,8 +1,9 @@
 """An evaluator in a sandbox sees neither names of its host nor secrets of the service, and sees the same on each host.
 
 Two hosts are started in which every name and secret is a unique word (host name, folders, home, environment, index
-credentials). Evaluators write down all that they see: twice on one host, for two tenants, and once on the other. What may
-contain a word, and what may differ, is listed here; docs/sandbox.md tells operators the same ("What a guest can see").
+credentials). Evaluators write down all that they see: twice on one host, for two tenants, and once on the other. This
+file lists the places that may contain a word and the places that may differ; docs/sandbox.md lists the same for
+operators ("What a guest can see").
 """
 
 import re

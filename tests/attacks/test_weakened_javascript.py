@@ -1,4 +1,4 @@
-"""Every JavaScript attack that names guards gets through if these are removed; on bubblewrap."""
+"""Every JavaScript attack that names guards gets through if these guards are removed (on bubblewrap)."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path

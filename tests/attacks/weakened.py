@@ -3,8 +3,8 @@
     with weakened({Guard.SECCOMP}, folder=tmp_path):
         ...  # every sandbox that starts here has no filter
 
-This is only for tests: it replaces the functions that build arguments with ones that leave something out, or the limits with
-which a sandbox is started, or lines in a copy of the runner. No setting can do any of this.
+This is only for tests: it replaces the functions that build arguments with functions that leave something out, the
+limits with which a sandbox is started, or lines in a copy of the runner. No setting can do any of this.
 """
 
 import asyncio
@@ -131,8 +131,9 @@ async def attacked_host(backend: str) -> AsyncIterator[AttackedHost]:
 def weakened(guards: AbstractSet[Guard], *, folder: Path) -> Iterator[None]:
     """Start no sandbox with any of these guards.
 
-    Sandboxes are not forked from a template, whatever the settings say, because guards are removed from bubblewrap's
-    arguments. That an attack works without its guard is a fact about the attack, whichever way sandboxes start.
+    Sandboxes are not forked from a template, even if the settings ask for that, because guards are removed from
+    bubblewrap's arguments. That an attack works without its guard is a fact about the attack, whichever way sandboxes
+    start.
 
     Args:
       guards: The guards to take away.

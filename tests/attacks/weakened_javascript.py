@@ -1,4 +1,4 @@
-"""Takes guards of the JavaScript runner away, besides those that `weakened` takes from the host and the backend.
+"""Removes guards of the JavaScript runner, in addition to those that `weakened` removes from the host and the backend.
 
     with weakened_javascript({Guard.CLEANING}, folder=tmp_path):
         ...  # what a row leaves behind stays

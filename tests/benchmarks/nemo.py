@@ -72,7 +72,8 @@ async def real_packages(service: Service) -> Path:
 
 
 def import_s(packages: Path, times: int = 7) -> tuple[float, float]:
-    """Return the seconds of a process that only imports what a metric imports, with none of these files in the page cache.
+    """Return the seconds of a process that only imports the modules of a metric, with none of their files in the page
+    cache.
 
     The minimum of clock time and the minimum of processor time are returned, since other work on the machine only adds to them.
     """

@@ -2,10 +2,10 @@
 
 The processor time of the host, its sandboxes and all that they start is nearly the same on a quiet and on a busy
 machine. Its ratio to that of a floor, measured in turns, is nearly the same on all machines if both do work of one
-kind. So what mostly forks is compared with a bare fork server, and rows that need no separate process with the same
-rows computed in one process. `ratios.json` has the ratios that were measured last, on a busy machine, where the host
-wakes up for more of the answers; `python -m tests.benchmarks.ratios` writes the file again. A ratio that has fallen by
-more than a fifth in two runs is a regression.
+kind. So work that mostly forks is compared with a bare fork server, and rows that need no separate process with the
+same rows computed in one process. `ratios.json` has the ratios that were measured last, on a busy machine, where the
+host wakes up for more of the answers; `python -m tests.benchmarks.ratios` writes the file again. A ratio that has
+fallen by more than a fifth in two runs is a regression.
 """
 
 import json

@@ -1,4 +1,6 @@
-"""The recipe for rewards of code: what a hidden test costs, compared with a process for each test, and rows with hostile answers."""
+"""The recipe for rewards of code: the cost of a hidden test, compared with a process for each test, and the cost of
+rows with hostile answers.
+"""
 
 import shutil
 import subprocess

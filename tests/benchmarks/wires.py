@@ -52,7 +52,7 @@ def _evaluate(code: str, contract: str, variables: dict[str, Any]) -> tuple[str,
 
 
 def pairs(port: int) -> dict[str, Pair]:
-    """Return a pair for each wire, after storing on the host what the wire needs."""
+    """Store the objects on the host that the wires need, and return a pair for each wire."""
     _ask(port, "/v1/evaluators", {"name": "bench", "code": _EXACT})
     sandbox = _ask(port, "/wires/daytona/api/sandbox", {"labels": {"code-toolbox-language": "python"}})
     row = {"inputs": {"correct_answer": "Paris"}, "outputs": "Paris"}

@@ -102,7 +102,9 @@ async def looking(browser: Browser, url: str) -> AsyncIterator[Look]:
 
 
 async def grave_findings(page: Page, *, colours: bool = False) -> list[str]:
-    """Return axe's findings, moderate to critical, for the page as it is shown now; with `colours`, only those about colours."""
+    """Return axe's findings, from moderate to critical, for the page as it is shown now; with `colours`, only findings
+    about colours.
+    """
     # axe runs in an isolated world, because the page's policy refuses scripts that the host has not served
     session = await page.context.new_cdp_session(page)
     frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]

@@ -1,4 +1,6 @@
-"""The pages of environments, on a host that has none yet: watching an installation, a failing one, reading, deleting."""
+"""The pages of environments, on a host that has no environment yet: watching an installation, a failing installation,
+reading, deleting.
+"""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,6 @@
-"""Label queues: rows of a job labelled one by one with keys, progress, agreement, a queue of a data set on a phone."""
+"""Label queues: labelling the rows of a job one by one with keys, progress, agreement, and a queue of a data set on a
+phone.
+"""
 
 import pytest
 from playwright.async_api import Page, expect

@@ -1,7 +1,7 @@
 """Judges all that a host under faults answers and stores, by a run without faults and by the documentation.
 
-A different answer is a finding unless a fault that may cause it was going on during the call, or had ended a moment before. `EXCUSES`
-says which fault may cause what, like the table of faults in docs/operations.md.
+A different answer is a finding unless a fault that may cause it was going on during the call, or had ended a moment
+before. `EXCUSES` lists for each fault the outcomes that it may cause, like the table of faults in docs/operations.md.
 """
 
 import threading
@@ -251,7 +251,7 @@ class Oracle:
         self.counts["online jobs completed"] += 1
 
     def judge_end(self) -> None:
-        """Judge what can be judged only after the whole run."""
+        """Judge facts that are known only after the whole run."""
         killed = self.timeline.runners_killed
         if self.crashed > killed // 2:
             self.find(f"{self.crashed} rows read crashed that should not, and {killed} runners were killed")

@@ -49,7 +49,7 @@ class Trait:
     """When a kind of fault may happen.
 
     Attributes:
-      lane: Name of the lane; faults in one lane do not overlap.
+      lane: Name of the group of faults that do not overlap.
       seconds: Shortest and longest duration.
       weight: How often the kind is chosen, relative to others in its lane.
       needs: Everything that the fault needs: `root`, a database, a backend.
@@ -129,7 +129,7 @@ class Fault:
 
     Attributes:
       at_s: Seconds from the beginning of the run.
-      seconds: How long it lasts; 0 for one that happens at once.
+      seconds: How long the fault lasts; 0 if it happens in one moment.
       pick: A number from 0 to 1 that chooses among victims, sizes and variants.
     """
 

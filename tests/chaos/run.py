@@ -85,7 +85,7 @@ def run_chaos(run: Run, *, keep: Path | None = None) -> dict[str, Any]:
     """Run the test and return a report: `run`, `plan`, `faults` by kind, `counts`, `findings`, `ready_s`, `most_mb`.
 
     Args:
-      run: What to run.
+      run: The options of the run.
       keep: Folder for the logs of the hosts; None to remove them.
     """
     with ExitStack() as stack:

@@ -1,4 +1,6 @@
-"""Code in a bubblewrap sandbox sees and may use only what belongs to the sandbox; on real hosts of root and of an ordinary user."""
+"""Code in a bubblewrap sandbox sees and can use only things that belong to the sandbox; on real hosts of root and of an
+ordinary user.
+"""
 
 import errno
 import json

@@ -263,8 +263,9 @@ def meant() -> list[Evaluator]:
 
 @BUBBLEWRAP
 async def test_no_function_is_silently_wrong(service: Service) -> None:
-    """Each function either gets what its parameters' names say, or is refused with a reason, or a warning says why it scores
-    0 instead of 1."""
+    """Each function either gets the values that its parameters' names suggest, or is refused with a reason, or a
+    warning says why it scores 0 instead of 1.
+    """
     evaluators = meant()
     assert len(evaluators) > 60
     results = await asyncio.gather(*(service.evaluate(one, ROW) for one in evaluators))

@@ -1,4 +1,4 @@
-"""Evaluators as people paste them, in real sandboxes: they score what their author means, or say why not."""
+"""Evaluators as people paste them, in real sandboxes: they score as their author means, or the result says why not."""
 
 import asyncio
 

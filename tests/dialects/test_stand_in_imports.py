@@ -1,4 +1,4 @@
-"""Light modules import only those modules of the standard library that cost no more than a few milliseconds.
+"""Light modules import only modules of the standard library that take at most a few milliseconds.
 
 `.ci/import_cost.py` measures the time; this test compares lists of modules, which do not depend on how busy the machine is.
 """

@@ -1,4 +1,4 @@
-"""Compares two results field by field, and the differences with those that are documented."""
+"""Compares two results field by field, and checks that each difference is documented."""
 
 import math
 import re

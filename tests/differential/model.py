@@ -7,7 +7,9 @@ from tests.model_server import Fault, ModelServer, Reply, question_of
 
 
 def model_server() -> ModelServer:
-    """Return the model of the cases: a question with `boom` is refused, one with `twice` fails once, and answers depend only on the question."""
+    """Return the model of the cases: a question with `boom` is refused, a question with `twice` fails once, and answers
+    depend only on the question.
+    """
     server = Answers(completes=True)
 
     def fault(question: str, attempt: int) -> Fault:

@@ -1,7 +1,7 @@
 """Evaluators of other platforms score in the same way as in those platforms' own packages, except for documented differences.
 
-The programs are those in `tests/dialects/<platform>/cases.py` that are Python, use the platform's own row and pin nothing.
-Packages are installed once per machine, from `programs/<platform>.txt`.
+The programs are the cases in `tests/dialects/<platform>/cases.py` that are in Python, use the platform's own row and
+pin no packages. Packages are installed once per machine, from `programs/<platform>.txt`.
 """
 
 import asyncio

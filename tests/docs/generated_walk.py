@@ -1,8 +1,8 @@
 """Calls every operation of `/v1` with a client that openapi-python-client generated; runs in a separate process.
 
-Arguments: the host's URL, the URL of a server that plays a model, the URL of a webhook, and a file for requests and answers, as
-JSON Lines. The program prints the number of operations that it called.
-Each answer must be one that the document describes, and is read into the generated class.
+Arguments: the host's URL, the URL of a server that plays a model, the URL of a webhook, and a file for requests and
+answers, as JSON Lines. The program prints the number of operations that it called. The document must describe each
+answer, and the answer is read into the generated class.
 """
 
 import importlib
@@ -56,7 +56,9 @@ def ask(operation: str, *path: object, body: object = None, **query: object) -> 
 
 
 def same(operation: str, parsed: Any, sent: Any) -> None:
-    """Check that the generated class keeps every field: written again, it equals what was sent."""
+    """Check that the generated class keeps every field: if its object is written as JSON again, it equals the JSON that
+    was sent.
+    """
     if isinstance(parsed, list):
         for one, other in zip(parsed, sent, strict=True):
             same(operation, one, other)
@@ -129,7 +131,7 @@ def walk_data() -> None:
 
 
 def walk_jobs() -> None:
-    """Make two jobs, read everything about them, label rows, and end one of them."""
+    """Create two jobs, read everything about them, label rows, and end one of the jobs."""
     body = {"evaluators": ["same"], "dataset": "rows"}
     ask("estimate_job", body=body)
     ask("mapping_job", body=body)
@@ -216,7 +218,7 @@ def walk_environments() -> None:
 
 
 def remove() -> None:
-    """Remove what is stored."""
+    """Remove everything that is stored."""
     for name in ("same", "old"):
         ask("delete_evaluator", name)
     ask("delete_dataset", "rows")

@@ -28,7 +28,7 @@ sys.meta_path.insert(0, Refusing())
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds the engine and what runs in its sandboxes, and no other part of the host."""
+    """A folder that contains only the engine and the runners of its sandboxes, and no other part of the host."""
     home = tmp_path_factory.mktemp("engine")
     for part in ("engine", "types"):
         shutil.copytree(PACKAGE / part, home / "evaluator_host" / part, ignore=shutil.ignore_patterns("__pycache__"))

@@ -151,8 +151,9 @@ def machine(own_service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[M
 
 
 def languages(service: Service) -> tuple[Language, ...]:
-    """Return both languages over bubblewrap; over Docker only the cheaper one, because its sandboxes are watched in the same
-    way."""
+    """Return both languages with bubblewrap; with Docker only the cheaper language, because sandboxes of both are
+    watched in the same way.
+    """
     return (Language.PYTHON,) if service.pool.backend.name == "docker" else tuple(CODE)
 
 

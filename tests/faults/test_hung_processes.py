@@ -1,4 +1,6 @@
-"""A process of a host hangs: the host says so, ends it and goes on; no row is lost and no call waits for good."""
+"""A process of a host hangs: the host reports it, ends the process and goes on; no row is lost and no call waits for
+ever.
+"""
 
 import os
 import signal

@@ -86,7 +86,7 @@ def tenants(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tenants]
 
 
 def statuses(held: list[socket.socket], *, count: int) -> Counter[str]:
-    """Return the statuses of the answers so far, once `count` connections have one."""
+    """Wait until `count` connections have an answer, and return the statuses of the answers so far."""
     seen: dict[socket.socket, str] = {}
     until = time.monotonic() + 60
     while len(seen) < count:

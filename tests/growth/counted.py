@@ -29,7 +29,7 @@ class Count:
 
 @contextmanager
 def counting(database: Database) -> Iterator[Count]:
-    """Count what is sent to a database during the block, on connections that are opened in the block."""
+    """Count the statements that are sent to a database during the block, on connections that are opened in the block."""
     count = Count()
     engine = database._engine.sync_engine
 

@@ -33,7 +33,7 @@ Work: TypeAlias = Callable[[Store, int], Awaitable[object]]
 
 
 class Things(NamedTuple):
-    """Objects of one kind, and functions that work with them; these get the store and the number of objects."""
+    """Objects of one kind, and functions that work with them; the functions get the store and the number of objects."""
 
     rows: Callable[[range], Rows]
     same: dict[str, Work]

@@ -62,7 +62,9 @@ class Jobs:
 
 
 def _result(row: int, position: int) -> StoredResult:
-    """Return a result: one row in fifty has failed, and one in three has one of two scores that many share."""
+    """Return the result of a row. One row in fifty has failed, and one row in three has one of two scores that many
+    rows share.
+    """
     if row % 50 == 7:
         return StoredResult(position, row, "failed", None, None, "timeout", 1.0, "{}", "{}")
     score = (row % 2) * 0.5 if row % 3 == 0 else (row * 7919 % 10007) / 10007

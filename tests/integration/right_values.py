@@ -1,7 +1,7 @@
 """Evaluators, by kind, that once had another score than their author meant, or ended with an unexplained error.
 
-Each kind has the reported input and others like it. A case says what a caller must read: the score, the verdict, the
-reason, codes of warnings, and words in the error, its hint or the warnings.
+Each kind has the reported input and others like it. A case contains what the caller must get: the score, the verdict,
+the reason, codes of warnings, and words in the error, its hint or the warnings.
 """
 
 import random

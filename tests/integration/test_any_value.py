@@ -86,7 +86,7 @@ RETURNED = values(LEAVES.filter(lambda one: one == one) | NUMBERS, TEXT)
 
 
 def drawn(count: int) -> list[dict[str, Any]]:
-    """Draw random rows, many for one call, since a difference is reported with its value."""
+    """Draw random rows. One call gets many rows, since each difference is reported together with its value."""
     rows = [_row(value, json.dumps(value)) for value in ODD] + [_row(None, text) for text in MADE]
 
     @bounded(count, shrink=False)

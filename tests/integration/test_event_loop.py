@@ -172,7 +172,7 @@ def hostile(call: str) -> list[Body]:
 
 
 def places(value: object, *path: Any) -> list[tuple[Any, ...]]:
-    """Return every path in an example that leads to an object, which may get one more field, or to a list."""
+    """Return every path in an example that leads to a list, or to an object that may have one more field."""
     found = [(*path, "more")] if isinstance(value, dict) else [path] if isinstance(value, list) else []
     inner = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
     return [*found, *(place for key, below in inner for place in places(below, *path, key))]

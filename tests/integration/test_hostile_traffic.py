@@ -1,4 +1,6 @@
-"""Hostile live traffic from one workspace while others send traces and calls: what is refused, and what it costs the host."""
+"""Hostile live traffic from one workspace while others send traces and calls: which traffic is refused, and what the
+traffic costs the host.
+"""
 
 import gzip
 import json

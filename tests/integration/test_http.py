@@ -1,4 +1,4 @@
-"""The HTTP API of a real host: results, the common form of errors, what is refused, callers that misbehave."""
+"""The HTTP API of a real host: results, the common form of errors, refused requests, callers that misbehave."""
 
 import concurrent.futures
 import contextlib

@@ -1,4 +1,4 @@
-"""A real engine builds the runtime image, and rebuilds it if necessary; what cannot run is refused."""
+"""A real engine builds the runtime image, and rebuilds it if necessary; images that cannot run are refused."""
 
 import tarfile
 from dataclasses import replace

@@ -120,7 +120,7 @@ def test_a_build_that_cannot_make_the_pages_fails(checkout: Path, tmp_path: Path
 
 @pytest.fixture(scope="module")
 def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment with the wheel and what it requires."""
+    """A virtual environment with the wheel and its requirements."""
     home = tmp_path_factory.mktemp("installed")
     done(UV, "venv", "--quiet", "--seed", home / "venv", "--python", sys.executable, cwd=home)
     done(UV, "pip", "install", "--quiet", "--python", home / "venv/bin/python", wheel(built), cwd=home)
@@ -143,7 +143,9 @@ def test_the_wheel_scores_in_three_languages(installed: Path, tmp_path: Path) ->
 
 @pytest.mark.long
 def test_pip_installs_a_checkout(checkout: Path, installed: Path, tmp_path: Path) -> None:
-    """The requirements come from the existing environment, since pip would install the same ones as for the wheel."""
+    """The requirements come from the existing environment, since pip would install the same requirements as for the
+    wheel.
+    """
     target = tmp_path / "target"
     quiet = ("install", "--quiet", "--no-compile", "--no-deps")
     done(installed / "python", "-m", "pip", *quiet, "--target", target, checkout, cwd=tmp_path)
@@ -152,7 +154,9 @@ def test_pip_installs_a_checkout(checkout: Path, installed: Path, tmp_path: Path
 
 @pytest.mark.long
 def test_pipx_installs_the_wheel(built: Path, tmp_path: Path) -> None:
-    """`installed` is made in the same way, and its scores are tested; here it is enough that the command starts."""
+    """The scores of an installed wheel are tested with the fixture `installed`; here it is enough that the command
+    starts.
+    """
     homes = {"PIPX_HOME": str(tmp_path / "pipx"), "PIPX_BIN_DIR": str(tmp_path / "bin"), "PIPX_DEFAULT_BACKEND": "uv"}
     done(UV, "tool", "run", "--from", "pipx[uv]", "pipx", "install", wheel(built), cwd=tmp_path, **homes)
     assert done(tmp_path / "bin/evaluator-host", "version", cwd=tmp_path).startswith("evaluator-host ")
@@ -178,7 +182,7 @@ def test_the_commands_of_the_page_for_uvx_score(built: Path, tmp_path: Path) -> 
 
 
 def page_commands(number: int, built: Path, programs: Path, folder: Path) -> str:
-    """Run the page's commands with the path of the wheel, and return what the last one prints."""
+    """Run the page's commands with the path of the wheel, and return the output of the last command."""
     printed = ""
     for command in commands_of("From the package", number):
         line = command.replace(wheel(built).name, str(wheel(built)))

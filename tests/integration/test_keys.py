@@ -1,4 +1,6 @@
-"""Keys of a real host, on both databases: which keys are accepted, which no longer are, and what callers are told."""
+"""Keys of a real host, on both databases: which keys are accepted, which are no longer accepted, and which messages
+callers get.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -38,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def said(server: Server, code: str, language: str) -> str:
-    """Return all that the result tells about the code: its error code, message and hint, and the warnings."""
+    """Return all parts of the result that explain the code: its error code, message and hint, and the warnings."""
     body = {"evaluator": {"code": code, "language": language, "limits": LIMITS}, **ROW}
     answer = server.client.post("/v1/evaluate", json=body)
     found: dict[str, Any] = answer.json()

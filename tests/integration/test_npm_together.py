@@ -1,4 +1,6 @@
-"""npm packages that evaluators pin, many in one set: each can be loaded and used in a sandbox, as outside of one."""
+"""npm packages that evaluators pin, many in one set: each package can be loaded and used in a sandbox in the same way
+as outside of it.
+"""
 
 from typing import Final
 

@@ -1,4 +1,6 @@
-"""Packages that evaluators pin, many in one set: each can be imported and used in a sandbox, as outside of one."""
+"""Packages that evaluators pin, many in one set: each package can be imported and used in a sandbox in the same way as
+outside of it.
+"""
 
 import textwrap
 from typing import Final

@@ -1,4 +1,6 @@
-"""A set that one host pushed runs on another host that cannot reach an index; sets that do not fit there are refused."""
+"""A set that one host pushed runs on another host that cannot reach an index; sets that do not fit the other host are
+refused.
+"""
 
 import asyncio
 import json

@@ -158,7 +158,9 @@ async def test_of_an_answer_without_an_end_little_is_read(what: str, tmp_path: P
 
 @contextmanager
 def _endless(what: str) -> Iterator[tuple[str, list[int]]]:
-    """Yield the address of a registry that sends 400 MB in one kind of answer, and the sizes of what it could send."""
+    """Yield the address of a registry that sends 400 MB in one kind of answer, and the sizes of the answers that it
+    could send.
+    """
     written: list[int] = []
 
     class Endless(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Each evaluator of `right_values.py` gives its author's number, or says why not."""
+"""Each evaluator of `right_values.py` gives the number that its author means, or the result says why not."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,6 @@
-"""A real host with a small quota: what is refused, which messages users get, and who is not affected."""
+"""A real host with a small quota: which requests are refused, which messages users get, and which users are not
+affected.
+"""
 
 import time
 from pathlib import Path

@@ -180,8 +180,9 @@ def test_it_stops_as_one(host: Server) -> None:
 
 
 def test_calls_that_wait_are_limited_over_all_processes(tmp_path: Path) -> None:
-    """In total two rows run and twenty wait, or one fewer in each process, for other workspaces; without a common limit each
-    process would let twenty wait."""
+    """In both processes together, two rows run and twenty wait (or one fewer in each process, because a place is kept
+    for other workspaces). Without a common limit, each process would let twenty wait.
+    """
     environment = {
         "EVALUATOR_HOST_WORKERS": "2",
         "EVALUATOR_HOST_MAX_SANDBOXES": "2",

@@ -1,4 +1,6 @@
-"""Online jobs on a real host with real sandboxes: no row is lost, no question is asked twice, and the key never leaves the host."""
+"""Online jobs on a real host with real sandboxes: no row is lost, no question is sent twice, and the key never leaves
+the host.
+"""
 
 import contextlib
 import json

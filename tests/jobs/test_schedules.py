@@ -35,7 +35,7 @@ MONDAYS = "0 7 * * 1"
 
 
 class Receiver:
-    """A webhook that records what it receives, and answers first with the given statuses, then with 200."""
+    """A webhook that records the messages that it receives; it answers first with the given statuses, then with 200."""
 
     def __init__(self) -> None:
         self.messages: list[tuple[dict[str, str], bytes]] = []

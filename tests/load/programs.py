@@ -31,7 +31,7 @@ class Program:
         return {"evaluator": evaluator, "inputs": {"number": number}, "outputs": str(number)}
 
     def fault(self, number: int, answer: Mapping[str, Any]) -> str | None:
-        """Return what is wrong with an answer (HTTP 200), or None."""
+        """Return a description of the fault in an answer with status 200, or None."""
         code = (answer.get("error") or {}).get("code")
         right = code in self.errors if self.errors else answer.get("score") == number
         return None if right else f"{self.name}({number}): score {answer.get('score')}, error {answer.get('error')}"

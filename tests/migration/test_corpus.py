@@ -72,7 +72,7 @@ async def test_every_other_one_is_proven_too(host: Service) -> None:
 
 
 def judge(case: Case, migration: Migration) -> None:
-    """Check that a program became what a person would write, with the proof that its case expects."""
+    """Check that the migrated program is what a person would write, and that it has the proof that its case expects."""
     assert tuple((one.line, one.message) for one in migration.unresolved) == case.unresolved
     if case.after is None:
         assert (migration.status.value, migration.code, migration.proof) == (case.outcome, case.before, None)

@@ -1,4 +1,4 @@
-"""Evaluators with granted models: real clients, budgets, recorded answers, and what must not be possible."""
+"""Evaluators with granted models: real clients, budgets, recorded answers, and attacks that must fail."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Evaluators with granted hosts and secrets: real clients through the proxy, and what must not be possible."""
+"""Evaluators with granted hosts and secrets: real clients through the proxy, and attacks that must fail."""
 
 import asyncio
 import ipaddress

@@ -1,4 +1,4 @@
-"""Rows of data files: what becomes a row, what is a bad line and where, and what ends the command."""
+"""Rows of data files: which lines become rows, which are bad and where, and which faults end the command."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Network access for a sandbox: what the sandbox gets, that no other call gets it, and that only one command can ask for it."""
+"""Network access for a sandbox: which access the sandbox gets; no other call gets it, and only one command can ask for
+it.
+"""
 
 import ast
 import dataclasses

@@ -1,4 +1,4 @@
-"""Pins of npm packages: npm's own libraries decide what a valid pin is."""
+"""Pins of npm packages: npm's own libraries decide whether a pin is valid."""
 
 import re
 from dataclasses import replace

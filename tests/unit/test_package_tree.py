@@ -1,4 +1,4 @@
-"""A package set as a tree of files: what its digest covers, and that its tar file has the same files."""
+"""A package set as a tree of files: which properties of files its digest covers, and what its tar file contains."""
 
 import os
 import tarfile

@@ -1,4 +1,6 @@
-"""Cleaning pasted text removes what is around the code, does not change the code, and keeps the user's positions."""
+"""Cleaning pasted text removes the text around the code, does not change the code, and keeps the user's line numbers
+and columns.
+"""
 
 import time
 

@@ -50,8 +50,8 @@ def differing(
 
     Args:
       cases: The cases that were sent.
-      answers: For each case, what the platform would store, and whether it would show an error.
-      what: Function that says whether a case is compared.
+      answers: For each case, the objects that the platform would store, and whether it would show an error.
+      what: Function that returns whether a case is compared.
     """
     found = []
     for case, (native, failed) in zip(cases, answers, strict=True):

@@ -1,4 +1,4 @@
-"""Code evaluators of Coze Loop in Python and JavaScript, and what it stores of their scores.
+"""Code evaluators of Coze Loop in Python and JavaScript, and the values that Coze Loop stores for their scores.
 
 Facts: coze-dev/coze-loop@4f550f38, its templates of code evaluators and the reader of their answers.
 """

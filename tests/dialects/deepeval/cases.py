@@ -1,4 +1,4 @@
-"""Custom metrics of DeepEval, and what DeepEval stores of them. Facts: the package deepeval 4.3.1."""
+"""Custom metrics of DeepEval, and the values that DeepEval stores for them. Facts: the package deepeval 4.3.1."""
 
 from functools import partial
 from textwrap import indent

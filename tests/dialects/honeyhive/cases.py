@@ -1,4 +1,4 @@
-"""Evaluators of HoneyHive's experiments and hosted editor, and what its experiments store.
+"""Evaluators of HoneyHive's experiments and hosted editor, and the values that its experiments store.
 
 Facts: honeyhive 1.7.0, experiments/core.py.
 """

@@ -1,4 +1,5 @@
-"""Code evaluators of Langfuse, in Python, TypeScript and JavaScript, and what Langfuse stores of their scores.
+"""Code evaluators of Langfuse, in Python, TypeScript and JavaScript, and the values that Langfuse stores for their
+scores.
 
 Facts: langfuse/langfuse@62751446, its runners and `parseDispatchResult`.
 """

@@ -1,4 +1,4 @@
-"""Custom metrics of Opik, and what Opik stores of their scores.
+"""Custom metrics of Opik, and the values that Opik stores for their scores.
 
 Facts: comet-ml/opik@02b630c0, opik_backend/process_worker.py, and the package opik 2.2.122.
 """

@@ -1,4 +1,4 @@
-"""Code evaluators of Phoenix's server and of phoenix.evals, and what Phoenix stores of their values.
+"""Code evaluators of Phoenix's server and of phoenix.evals, and the annotations that Phoenix stores for their values.
 
 Facts: Arize-ai/phoenix@9478f954, `coerce_output`; arize-phoenix-evals 3.9.4.
 """

@@ -1,4 +1,4 @@
-"""Programs: their exit code is the score, and what they printed is the log."""
+"""Programs: their exit code is the score, and their output is the log."""
 
 from functools import partial
 

@@ -1,6 +1,7 @@
 """Evaluations of NeMo Evaluator, run by its own package and by each way to run them here.
 
-`cases(model)` returns what `Evaluator().run_sync` is given, by name; `model` is the address of the model server.
+`cases(model)` returns the arguments of `Evaluator().run_sync` for each case, by name; `model` is the address of the
+model server.
 """
 
 import asyncio

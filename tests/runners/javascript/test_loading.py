@@ -87,7 +87,9 @@ def test_typescript_is_stripped_never_checked(load, form):
     ],
 )
 def test_the_contract_is_inferred(start, code, contract, parameters):
-    """The contract follows from what the module really exports; `unit/entry.test.mjs` has every way to write an entry."""
+    """The contract follows from the names that the module really exports; `unit/entry.test.mjs` has every way to write
+    an entry.
+    """
     answer = start().load(code, language="javascript")
     assert answer.type == "loaded", answer
     assert (answer.header["contract"], answer.header["contract_source"]) == (contract, "inferred")

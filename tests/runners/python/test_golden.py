@@ -1,4 +1,4 @@
-"""Replays the golden frames of the protocol: this runner must send what they show."""
+"""Replays the golden frames of the protocol: this runner must send the same frames."""
 
 import json
 from collections.abc import Callable
