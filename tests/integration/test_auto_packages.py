@@ -118,6 +118,17 @@ async def test_what_a_light_module_lacks_is_installed_if_the_evaluator_uses_it(
     )
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import emoji\nemoji.load('words')\nfrom emoji import emoji_count\n" + EVALUATE.format("emoji_count(outputs)"),
+        "import emoji\nemoji.load()\n\ndef evaluate(inputs, outputs, trace):\n    import emoji\n    return emoji.emoji_count(outputs)\n",
+    ],
+)
+async def test_an_import_that_rows_need_counts_beside_one_that_they_do_not(service: Service, code: str) -> None:
+    assert (await service.pinned(auto(code))).packages == ("emoji==1.0.0",)
+
+
 async def test_pins_beside_auto_stay(service: Service) -> None:
     code = "import emoji, schema\n" + EVALUATE.format("[schema.Schema, emoji.emoji_count]")
     assert (await service.pinned(auto(code, packages=("auto", "emoji==1.0.0")))).packages == (

@@ -26,7 +26,13 @@ _FOLDERS = frozenset({"src"})  # names of folders that hold modules, and that ar
 
 
 def missing_imports(
-    code: str, filename: str, *, package: str = "", files: dict[str, str] | None = None
+    code: str,
+    filename: str,
+    *,
+    package: str = "",
+    files: dict[str, str] | None = None,
+    kept: list[Statement] | None = None,
+    known: dict[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """Return `{"module", "line"}` of every imported module that cannot be found, once each.
 
@@ -41,13 +47,20 @@ def missing_imports(
       filename: Name of the code in syntax trees.
       package: Package in which relative imports of the code begin.
       files: Contents of the files that came with the code, by path.
+      kept: The statements that rows need; None if they are not known, so that every import counts.
+      known: Distributions of well-known packages, by module; an import of these counts only if rows need it.
     """
     files = files or {}
     found: dict[str, dict[str, Any]] = {}
     texts = {path: text for path, text in files.items() if path.endswith(".py")}
     own = {path.partition("/")[0].removesuffix(".py") for path in texts} | {package.partition(".")[0]}
     for one in _missing_in(code, filename, package, own, texts):
-        found.setdefault(one["module"], one)
+        if (
+            kept is None
+            or not later.may_stand_in(one["module"], known or {})
+            or any(part.imports(one) for part in kept)
+        ):
+            found.setdefault(one["module"], one)
     for path, text in texts.items():
         above = path.rpartition("/")[0].replace("/", ".")
         for one in _missing_in(text, path, above, own, texts):
@@ -55,19 +68,11 @@ def missing_imports(
     return list(found.values())[:_MOST]
 
 
-def lacking(source: str, names: list[str]) -> list[dict[str, Any]]:
-    """Return what a row needs from packages whose light stand-ins lack it: `{"module", "line", "names"}` by package.
+def lacking(kept: list[Statement]) -> list[dict[str, Any]]:
+    """Return `{"module", "line", "names"}` of packages whose light stand-ins lack names that statements need.
 
-    Args:
-      source: The program, which has been loaded.
-      names: Names at module level that are called for a row.
+    The program must have been loaded.
     """
-    from evaluator_runner.slices import slices_of
-
-    slices = slices_of(source)
-    if slices is None or not names:
-        return []
-    kept = slices.needed_by(names)
     read = [whole for part in kept if not part.module for whole in _attributes(part.node)]
     found: dict[str, dict[str, Any]] = {}
     for part in kept:

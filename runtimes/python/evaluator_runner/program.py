@@ -98,25 +98,6 @@ class Program:
         }
 
 
-def needed(source: str, names: list[str], missing: list[dict[str, Any]], known: dict[str, str]) -> list[dict[str, Any]]:
-    """Return the missing imports (`{"module", "line"}`), leaving out well-known packages that no row needs.
-
-    Args:
-      source: The program.
-      names: Names at module level that are called for a row.
-      missing: All imports that nothing provides.
-      known: Distributions of well-known packages, by module.
-    """
-    from evaluator_runner.slices import slices_of
-
-    slices = slices_of(source)
-    if slices is None:
-        return missing
-    kept = slices.needed_by(names)
-    well_known = [one for one in missing if "file" not in one and later.may_stand_in(one["module"], known)]
-    return [one for one in missing if one not in well_known or any(part.imports(one) for part in kept)]
-
-
 def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Program:
     """Compile the code of a `load` body and run it as module `evaluator`; `order` is the header of the frame.
 

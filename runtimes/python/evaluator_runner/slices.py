@@ -155,6 +155,17 @@ def slices_of(code: str) -> Slices | None:
         return None
 
 
+def needed_for_rows(source: str, names: list[str]) -> list[Statement] | None:
+    """Return the statements that rows need; None if that is not known.
+
+    Args:
+      source: The program.
+      names: Names at module level that are called for a row; empty if they are not known.
+    """
+    slices = slices_of(source) if names else None
+    return None if slices is None else slices.needed_by(names)
+
+
 def _read(node: Any) -> Iterator[Statement]:
     kind = type(node).__name__
     if kind in {"Import", "ImportFrom"}:

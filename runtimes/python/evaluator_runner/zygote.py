@@ -149,17 +149,17 @@ def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Prog
     if job.header.get("check"):
         given = jsontext.decode(job.body.decode())
         package = modules.package_of(given.get("path") or FILENAME)
+        from evaluator_runner.slices import needed_for_rows  # takes time that only a check should spend
+
+        kept = None if tried is None else needed_for_rows(tried.source, tried.names)
         body["missing_imports"] = imports.missing_imports(
             given["code"] if loaded is None else "\n".join(loaded.lines),
             FILENAME,
             package=package,
             files=given.get("files"),
-        )
-        if tried is not None and tried.names:
-            body["missing_imports"] = program.needed(
-                tried.source, tried.names, body["missing_imports"], given.get("known") or {}
-            )
-            body["missing_imports"] += imports.lacking(tried.source, tried.names)
+            kept=kept,
+            known=given.get("known"),
+        ) + imports.lacking(kept or [])
     if classes:
         body["classes"] = classes
     header["left"] = _left_running(loaded, control)
