@@ -219,7 +219,9 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", description="Address to listen on; until a key exists only loopback is allowed.")
     port: int = Field(8710, ge=0, le=65535, description="Port that the host listens on; 0 chooses a free one.")
-    workers: int = Field(1, ge=1, le=64, description="Processes that answer calls and share limits and sandboxes.")
+    workers: int = Field(
+        1, ge=1, le=64, description="Number of processes that answer calls; they share limits and sandboxes."
+    )
     data_dir: Annotated[Path, AfterValidator(Path.absolute)] = Field(
         default_factory=default_data_dir, description="Folder for installed environments, rows and files."
     )
@@ -254,7 +256,7 @@ class Settings(BaseSettings):
     open_metrics: bool = Field(default=False, description="Serve /metrics without a key.")
     otel: bool = Field(
         default=False,
-        description="Export traces and metrics by OTLP, as the variables OTEL_* say; needs the extra [otel].",
+        description="Export traces and metrics by OTLP, as set in the variables OTEL_*; needs the extra [otel].",
     )
     audit_days: int = Field(90, ge=0, description="Days to keep the audit log; 0 keeps it forever.")
 
@@ -287,7 +289,7 @@ class Settings(BaseSettings):
     model_wait_s: float = Field(120.0, gt=0, description="How long one row may wait for granted models in total.")
     model_day: ModelBudget | None = Field(
         None,
-        description='What a workspace may use of models per day, on all hosts together: JSON {"requests", "tokens", '
+        description='How much a workspace may use models per day, on all hosts together: JSON {"requests", "tokens", '
         '"cost"}.',
     )
     model_answers_mb: int = Field(256, ge=1, description="Space for the recorded answers of models in a workspace.")
@@ -296,9 +298,9 @@ class Settings(BaseSettings):
         description="Hosts that evaluators may be granted: [WORKSPACE/]api.example.com:443, *.example.com.",
     )
     network_private: tuple[str, ...] = Field(
-        (), description="Private networks in which these hosts may be, such as 10.1.0.0/16; default none."
+        (), description="Private networks in which granted hosts may be, such as 10.1.0.0/16; default none."
     )
-    network_mb: int = Field(64, ge=1, description="How much one row may exchange with other hosts.")
+    network_mb: int = Field(64, ge=1, description="How much data one row may exchange with other hosts.")
     code_secrets: tuple[str, ...] = Field(
         (), description="Secrets that evaluators' code may be granted: [WORKSPACE/]NAME or *; default none."
     )
@@ -315,10 +317,12 @@ class Settings(BaseSettings):
     jobs_at_once: int = Field(4, ge=1, description="How many jobs this host runs in parallel; further jobs wait.")
     ray_address: str | None = Field(None, description="Ray cluster for jobs with executor ray: 10.0.0.1:6379, or auto.")
     jobs_days: int = Field(0, ge=0, description="Days to keep ended jobs and their results; 0 keeps them forever.")
-    traces_mb: int = Field(4, ge=1, description="Largest export of spans, once decompressed; exporters send 512 spans.")
+    traces_mb: int = Field(
+        4, ge=1, description="Largest export of spans, once decompressed; exporters send 512 at a time."
+    )
     traces_days: int = Field(30, ge=0, description="Days to keep traces of live traffic; 0 keeps them forever.")
     workspace_mb: int = Field(
-        20_480, ge=0, description="Storage of a workspace: data sets, files, evaluators, jobs, traces; 0: no limit."
+        20_480, ge=0, description="Storage of a workspace: data sets, files, evaluators, jobs, traces; 0 sets no limit."
     )
     free_disk_mb: int = Field(256, ge=0, description="Disk that has to stay free in the data directory.")
     datasets_mb: int = Field(4096, ge=1, description="Largest data set and largest upload.")
@@ -362,7 +366,7 @@ class Settings(BaseSettings):
     sandbox_memory_mb: int = Field(
         default_factory=half_of_memory_mb,
         ge=64,
-        description="Memory of all sandboxes; busy ones count with their limit, idle and waiting ones with their use.",
+        description="Memory of all sandboxes: busy ones count with their limit, others with the memory in use.",
     )
     idle_sandboxes: int = Field(
         1, ge=0, description="How many sandboxes start in advance for each recently used environment."
@@ -412,7 +416,7 @@ class Settings(BaseSettings):
         300.0, gt=0, description="Time limit for resolving a package set, and for installing one."
     )
     auto_packages: bool = Field(
-        default=True, description='Choose packages for imports where an evaluator says `packages: "auto"`.'
+        default=True, description='Choose packages for imports if an evaluator has `packages: "auto"`.'
     )
     allow_source_builds: bool = Field(default=False, description="Build packages that have no wheel, inside a sandbox.")
     build_memory_mb: int = Field(4096, ge=256, description="Memory limit for installing one package set.")
