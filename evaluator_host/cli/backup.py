@@ -23,7 +23,7 @@ from evaluator_host.platform.terminal.console import err, plain
 from evaluator_host.platform.terminal.local_store import require_data
 from evaluator_host.types.errors import InvalidRequest, Misconfigured
 
-_FOLDERS: Final = ("data", "datasets", "filesets")  # copied last, together with each file that the database refers to
+_FOLDERS: Final = ("data", "datasets", "filesets")  # copied last, so that they have every file that the database names
 _KEYS: Final = "secrets.key"
 _DATABASE: Final = "database"
 _MANIFEST: Final = "manifest.json"
@@ -116,7 +116,7 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
 
 
 def _file_or_folder(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
-    """Return the entry if `backup` could have written it, else None: a link could lead to files of the host."""
+    """Return the entry with safe permissions; refuse all but files and folders, as a link could lead to host files."""
     if not (member.isfile() or member.isdir()):
         raise tarfile.SpecialFileError(member)
     accepted = tarfile.data_filter(member, folder)

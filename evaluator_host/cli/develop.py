@@ -24,7 +24,7 @@ from evaluator_host.types.errors import InvalidRequest
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """A test case of an evaluator; `problem` says how its result differs from the expected one; None if it does not."""
+    """The outcome of a test case; `problem` says how the result differs from the expected one, or is None."""
 
     evaluator: str
     case: str

@@ -1,4 +1,4 @@
-"""The `evaluator-host` command: its subcommands, imported by name when they are asked for, and the options before them.
+"""The `evaluator-host` command: its subcommands, each imported only when it is used, and the options before them.
 
 The help and the shell completion take the list of commands from `help.toml`, here and in the folders of resources, and
 import no command.
@@ -22,7 +22,7 @@ from evaluator_host.platform.terminal.command import cli_state
 from evaluator_host.platform.terminal.console import print_found
 from evaluator_host.types.names import nearest_name
 
-# The module of each command, and the command's function if that has another name.
+# The module of each command, followed by the command's function if that has another name than the module.
 _COMMANDS: Final = {
     "version": "cli.main",
     "serve": "cli.serve",
@@ -102,7 +102,7 @@ class _Group(TyperGroup):
         return super().get_command(ctx, next((one for one in meant if one in self.commands), cmd_name))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the first word names, as typer does; fail with the nearest one if there is none."""
+        """Return the command that the first word names, as typer does; if none exists, suggest the nearest command."""
         word = args[0] if args else ""
         if args and self.get_command(ctx, word) is None and not word.startswith("-"):
             known = [*self.commands, *(one for one in self.aliases if self.get_command(ctx, one) is not None)]

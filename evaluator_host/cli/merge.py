@@ -77,7 +77,7 @@ def merge(
 
 
 def _read_part(path: Path) -> _Part:
-    """Return where the results of a shard are.
+    """Return the closing line of a shard's results, and where the line of each row begins.
 
     Raises:
       InvalidRequest: the file cannot be read, does not come from a shard, or is incomplete.
@@ -144,7 +144,7 @@ def _require_all(parts: list[_Part]) -> None:
 
 
 def _require_same_evaluator(digests: dict[str, int], digest: str, parts: list[_Part], index: int) -> None:
-    """Add the digest of a row's evaluator to those of the rows before, with which it must agree.
+    """Check that a row has the same evaluator as the rows before; remember the digest of its evaluator.
 
     Raises:
       InvalidRequest: the row has another evaluator.

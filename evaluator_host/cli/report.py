@@ -89,7 +89,7 @@ class SameRows:
 
     @property
     def every(self) -> bool:
-        """Return whether no row has the value in only one report."""
+        """Return whether each row that has the value in one report has it in the other, too."""
         return not (self.only_now or self.only_before)
 
     @property
@@ -186,7 +186,7 @@ def _rows(lines: Any, file: Path) -> Iterator[ReportedRow]:
 
 
 def junit(report: Report) -> bytes:
-    """Return a report as JUnit XML: each row is a test case: a failure if it did not pass, an error if it failed."""
+    """Return a report as JUnit XML: a row that did not pass is a failure, and a row that failed is an error."""
     suite = ET.Element("testsuite", name=report.name, tests=str(len(report.rows)))
     suite.set("failures", str(sum(row.passed is False for row in report.rows)))
     suite.set("errors", str(report.count(Status.FAILED)))
@@ -288,4 +288,4 @@ _FIGURES: Final[tuple[tuple[str, str, Figure], ...]] = (
     ("mean", ".4g", lambda report: report.mean),
     ("passed", ".1%", lambda report: report.pass_rate),
 )
-_VALUES: Final = {"mean": "score", "passed": "passed"}  # the value of a row over which each mean is taken
+_VALUES: Final = {"mean": "score", "passed": "passed"}  # the field of a row from which each mean is computed

@@ -40,7 +40,7 @@ from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import EvaluationResult, Status
 
 _BAD_LINES_SHOWN: Final = 20
-_WAITING_BYTES: Final = 64 << 20  # how many bytes of results may wait for a slower row before them
+_WAITING_BYTES: Final = 64 << 20  # maximum number of bytes of results that wait until an earlier row is done
 _OTHER_FORMATS: Final = (".csv", ".tsv", ".parquet", ".xlsx")  # suffixes that a file of results cannot have
 
 
@@ -389,7 +389,7 @@ class Run:
         for index, source in enumerate(self._rows):
             self._waiting[index] = source
             if self.by is not None:
-                # in the order of the rows, because they end in another order
+                # done here, in the order of the rows, because results arrive in another order
                 self._groups.open(value_in(source.record, self.by))
             yield source.row
 

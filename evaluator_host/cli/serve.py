@@ -22,7 +22,7 @@ from evaluator_host.types.errors import Misconfigured
 
 _BACKLOG: Final = 2048
 _FEWEST_DESCRIPTORS: Final = 64  # about as many descriptors as an idle host and one sandbox have open
-# seconds after the grace period in which running calls are answered, results stored, and sandboxes ended
+# seconds after the grace period to answer running calls, store results, and end sandboxes
 _STOP_S: Final = 4.8
 
 

@@ -211,13 +211,13 @@ class HostVerbs(Verbs[TransportT]):
         """Import evaluators and rows from a platform's configuration or export, or from a module of evaluators.
 
         Args:
-          files: Texts of the file to import and of all that it refers to, by path from a common root.
+          files: Contents of the file to import and of all files that it names, by path from a common root.
           path: The file to import, among these.
           name: First part of the evaluators' names, and name of the data set; None for the file's name.
           platform: Platform that the file is from; None to recognise it.
           contract: Contract of the evaluators in a module.
           packages: Exact pins for every evaluator; `auto` adds the packages that each evaluator imports.
-          models: Registered models for evaluators that ask one: `judge-small`, `embedding=embed-small`.
+          models: Registered models for evaluators that call a model: `judge-small`, `embedding=embed-small`.
           replace: Whether to add versions to existing evaluators, and to replace an existing data set.
           force: Whether to store evaluators that do not load too.
           dry_run: Whether to store nothing.

@@ -129,7 +129,7 @@ class JobVerbs(Verbs[TransportT]):
         budget: ModelBudget | None = None,
         rows: int = 3,
     ) -> JobEstimate:
-        """Score the first `rows` rows of a job, and return an estimate of the models' use by the whole job.
+        """Score the first `rows` rows of a job, and estimate how much the whole job will use models.
 
         With `replay=Replay.PREFER` the job itself uses these answers again. Errors are those of `create`.
 
@@ -139,11 +139,11 @@ class JobVerbs(Verbs[TransportT]):
           mapping: Row fields by column or template: `{"outputs": "answer", "correct_answer": "gold"}`.
           target: A model that makes the outputs first.
           limit_samples: Rows of the job, from the first on.
-          shard: The part of these rows that the job scores, as in `create`; the estimate uses the first rows of all.
+          shard: The part of these rows that the job scores, as in `create`; the rows scored now are the first of all.
           isolation: `BATCH` lets rows share a process, for speed.
           replay: Whether to record and reuse the answers of granted models.
           budget: Limits for the whole job's use of granted models.
-          rows: Rows to score now.
+          rows: Number of rows to score now.
         """
         config: dict[str, Any] = {
             "isolation": isolation,
@@ -170,7 +170,7 @@ class JobVerbs(Verbs[TransportT]):
 
         Args:
           status: Only jobs in this status.
-          limit: Jobs, at most.
+          limit: Maximum number of jobs.
           before: `created_at` of the last job of the page before.
           search: Only jobs with this text in their name, data set or evaluators.
         """
@@ -302,7 +302,7 @@ class JobVerbs(Verbs[TransportT]):
     async def agreement(
         self, job_id: str, *, label: str | None = None, queue: str | None = None, evaluator: str | None = None
     ) -> list[Agreement]:
-        """Return how the evaluators of a job agree with labels of people: accuracy, kappa, confusion matrix.
+        """Return how well the evaluators of a job agree with labels of people: accuracy, kappa, confusion matrix.
 
         Args:
           job_id: Id of the job.
@@ -348,7 +348,7 @@ class JobVerbs(Verbs[TransportT]):
 
         Args:
           job_id: Id of the job.
-          limit: Rows, at most.
+          limit: Maximum number of rows.
           filters: `evaluator`, `status`, `passed`, `error`, `min_score`, … as in `rows`.
         """
         found: list[JobRow] = []
@@ -388,7 +388,7 @@ class JobVerbs(Verbs[TransportT]):
           InvalidRequest: there is no such format, or its files cannot be resumed.
           NotFound: there is no such job or evaluator.
 
-        After an error the file is as it was; what had arrived by then is beside it, as `<name>.part`.
+        After an error, the file is unchanged; the part that has arrived is beside it, as `<name>.part`.
         """
         format_, part, blocking = Format.of_name(str(file)), Path(f"{file}.part"), self._transport.call_blocking
         if format_ not in _FILES:

@@ -11,7 +11,7 @@ from ..types.formats import Format
 
 @dataclass(frozen=True, slots=True)
 class KeptRows:
-    """The beginning of a file that need not be sent again.
+    """The usable beginning of a file whose download was interrupted; the host need not send it again.
 
     Attributes:
       size: Length of this beginning in bytes.

@@ -57,7 +57,7 @@ class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
           name: Name of the queue.
           state: `waiting`, `labelled` or `skipped`; None for all.
           after: `next_after` of the previous page.
-          limit: Rows, at most.
+          limit: Maximum number of rows.
         """
         return await self._get(self._path(name, "rows") + query(state=state, after=after, limit=limit), LabelPage)
 

@@ -157,7 +157,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
 
     @verb
     async def ready_judges(self) -> list[ReadyJudge]:
-        """Return ready judges: forms with a rubric, which need a model: `{**one.judge, "model": "judge-small"}`."""
+        """Return ready judges: forms with a rubric; you only add a model: `{**one.judge, "model": "judge-small"}`."""
         return await self._get("/v1/ready-judges", list[ReadyJudge])
 
     @verb
@@ -167,7 +167,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         Args:
           name: Name of the evaluator.
           dataset: Only jobs over the data set of this name.
-          limit: Jobs, at most.
+          limit: Maximum number of jobs.
         """
         return await self._get(self._path(name, "scores") + query(dataset=dataset, limit=limit), list[EvaluatorScore])
 
@@ -180,7 +180,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         Args:
           name: Name of the evaluator.
           status: `scored` or `failed`; None for both.
-          limit: Traces, at most.
+          limit: Maximum number of traces.
           before: `number` of the last trace of the page before.
         """
         path = self._path(name, "traces") + query(status=status, limit=limit, before=before)
@@ -234,7 +234,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
         replace: bool = False,
         format: str | None = None,  # noqa: A002 - the word of the option and of reports
     ) -> DatasetReport:
-        """Store rows as a named data set. Streams, so that the data is never whole in memory.
+        """Store rows as a named data set. The data is streamed, and never all of it is in memory.
 
         Args:
           name: Name of the data set.
@@ -243,7 +243,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
           format: Format of the file: `csv`, …; None to read it from the suffix.
 
         Raises:
-          NameTaken: there is one of that name, and `replace` is false.
+          NameTaken: there is already a data set of that name, and `replace` is false.
           InvalidRequest: the file does not have its format, or has no row.
           TooLarge: the data has more bytes or rows than the host accepts.
         """
@@ -279,7 +279,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
 
         Args:
           name: Name of the data set.
-          limit: Jobs, at most.
+          limit: Maximum number of jobs.
         """
         return await self._get(self._path(name, "scores") + query(limit=limit), ScoreHistory)
 
@@ -294,15 +294,15 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
         first: int = 0,
         limit: int = 100,
     ) -> FoundRows:
-        """Return rows of a data set that have a text and meet all conditions.
+        """Return the rows of a data set that contain a text and meet all conditions.
 
         Args:
           name: Name of the data set.
-          text: A text in a value or a column's name, in any case.
+          text: Text that a value or the name of a column must contain; upper and lower case are equal.
           where: Conditions on columns: `city=Rome`, `answer~paris` (contains), `meta.score>=0.5`.
           sort: Column to sort by; put `-` before it for descending order.
           first: Number of matching rows to skip.
-          limit: Rows, at most.
+          limit: Maximum number of rows.
 
         Raises:
           InvalidRequest: a condition is not valid.
@@ -318,7 +318,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
           name: The data set.
           to: The other data set, such as a later version `qa@3`.
           first: Number of differences to skip.
-          limit: Differences, at most.
+          limit: Maximum number of differences.
         """
         return await self._get(self._path(name, "changes") + query(to=to, first=first, limit=limit), RowChanges)
 
@@ -343,12 +343,12 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
 
         Args:
           name: Name of the data set.
-          set: New rows by the number of the old one, from 0.
+          set: New rows, by the number of the row that each replaces, from 0.
           remove: Numbers of rows to remove.
           add: Rows to append.
           add_from: `{"job": id, "rows": [0, 7]}` or `{"evaluator": name, "traces": [12]}`: rows to append.
           create: Create the data set if it does not exist.
-          version: Refuse the edit unless this is the newest version: numbers of rows are those of a version.
+          version: Refuse the edit unless this is the newest version, because row numbers change between versions.
 
         Raises:
           NotFound: there is no such data set, job or trace.
@@ -380,7 +380,7 @@ async def _lines(rows: Iterable[dict[str, Json]]) -> AsyncGenerator[bytes, None]
 
 
 class DataVerbs(NamedVerbs[TransportT, DataFile]):
-    """Methods for the files that evaluators in the workspace of the caller's key read; a name is a digest.
+    """Methods for the files that evaluators in the workspace of the caller's key read, named by digest.
 
     Jobs that still need a deleted file fail.
     """
@@ -390,7 +390,7 @@ class DataVerbs(NamedVerbs[TransportT, DataFile]):
 
     @verb
     async def send(self, path: Path | str) -> DataFile:
-        """Store a file, unless it is there already; `data` of an evaluator names it by its digest.
+        """Store a file, unless it is there already. The field `data` of an evaluator takes the file's digest.
 
         Args:
           path: Path of the file.

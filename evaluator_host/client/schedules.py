@@ -59,7 +59,7 @@ class ScheduleVerbs(NamedVerbs[TransportT, ScheduleReport]):
 
 
 class AlertVerbs(NamedVerbs[TransportT, AlertReport]):
-    """Methods for the alerts in the workspace of the caller's key, reported with their last messages."""
+    """Methods for the alerts in the workspace of the caller's key. Each alert has its last messages."""
 
     _PATH = "/v1/alerts"
     _REPORT = AlertReport

@@ -64,7 +64,7 @@ class ScoredEvaluator:
         """Evaluate one row and fail the test unless its score is as expected.
 
         Args:
-          at_least: Lowest score; 0.5 without any of these arguments.
+          at_least: Lowest score that passes; 0.5 if none of these arguments is given.
           at_most: Highest score.
           equal: The score, to within a millionth.
           passed: Whether the row reaches the evaluator's threshold.
@@ -82,7 +82,7 @@ class ScoredEvaluator:
         Args:
           rows: `Row`s, or objects `{"inputs": …, "outputs": …}`.
           at_least: Lowest mean of the rows that scored.
-          failures: Rows that may fail.
+          failures: Maximum number of rows that may fail.
 
         The test also fails when no score can be relied on, as when the code reads outputs and no row has any.
         """

@@ -28,7 +28,7 @@ _LOOK_EVERY_S: Final = 3.0  # seconds between two looks for nodes that have come
 _AT_ONCE: Final = 2  # number of chunks sent to a node: one is evaluated while the next arrives
 _PROBE_S: Final = 120.0
 _AGAIN_S: Final = 15.0  # seconds before another try of a node that still exists but whose worker did not answer
-_MISSED: Final = 3  # number of failed requests in a row for the list of nodes after which all nodes count as lost
+_MISSED: Final = 3  # after this many failed requests in a row for the list of nodes, all nodes count as lost
 _EXTRA: Final = "jobs on Ray need Ray where the host runs: pip install 'evaluator-host[ray]'"
 
 

@@ -325,8 +325,8 @@ class SandboxPool:
     ) -> Iterator[tuple[int, EvaluationResult]]:
         """Evaluate rows as they come; yields `(number of the row from 0, result)` as rows finish, in no fixed order.
 
-        The stream may be open-ended, and `rows` may block: a thread draws them, a few hundred ahead of the results
-        that were read, no more.
+        The stream may be open-ended, and `rows` may block: a thread draws them, at most a few hundred ahead of the
+        results that were read.
 
         Args:
           evaluator: The code and its settings.
@@ -369,7 +369,7 @@ class SandboxPool:
 
 
 class _RowsOfThread:
-    """The rows of an iterable that may block, drawn by a thread of its own; an asynchronous iterable of them."""
+    """An asynchronous iterable of the rows of an iterable that may block, which a separate thread reads."""
 
     def __init__(self, rows: Iterable[Given], loop: asyncio.AbstractEventLoop) -> None:
         self._rows = rows

@@ -1,6 +1,6 @@
 """Metrics of NeMo Evaluator in one's own process: `from evaluator_host.sdk import Evaluator, ExactMatchMetric, …`.
 
-The modules are those of sandboxes (`runtimes/python/dialects/nemo/modules`), submodules included. The class
+The modules are the same as in sandboxes (`runtimes/python/dialects/nemo/modules`), submodules included. The class
 `Evaluator` is replaced by one that also runs metrics in sandboxes and on a host.
 """
 

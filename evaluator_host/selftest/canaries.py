@@ -43,8 +43,8 @@ class Canaries:
     Attributes:
       inputs: The part of an attack's `inputs` that says where they are.
       secret: Content of the file, which must never be in a result.
-      visits: The listener's name for each connection that was made to one.
-      model_url: Base URL of a model whose key is the secret; it answers with that key, and with how often it was asked.
+      visits: Names of the listeners that got a connection, one name for each connection.
+      model_url: Base URL of a model whose key is the secret; its answers have this key, and a count of requests.
     """
 
     inputs: dict[str, Json]
@@ -53,7 +53,7 @@ class Canaries:
     model_url: str = ""
 
     def granting(self, settings: Settings) -> Settings:
-        """Return settings that also let evaluators ask the model at `model_url`, as `canary`, and reach a listener."""
+        """Return the settings, with the model at `model_url` (named `canary`) and one listener open to evaluators."""
         model = ModelEndpoint(base_url=self.model_url, key=SecretStr(self.secret))
         hosts = {"network_hosts": (self.inputs["granted"], SLOW), "network_private": ("127.0.0.1/32",)}
         return settings.model_copy(update={"models": {MODEL: model}, **hosts})

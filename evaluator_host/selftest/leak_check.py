@@ -14,7 +14,7 @@ from evaluator_host.engine.sandbox.linux.instance import this_instance
 from evaluator_host.engine.system.tree import walk
 
 _PROC: Final = Path("/proc")
-# maximum number of bytes to read of a command line, of which one argument has at most 128 KB
+# maximum number of bytes to read of a command line; one argument has at most 128 KB
 _MOST_BYTES: Final = 1 << 20
 # Descriptors that are opened once and kept, such as a resolver's socket. A real leak grows with every sandbox.
 _SPARE_DESCRIPTORS: Final = 8
@@ -36,7 +36,7 @@ def take_snapshot(engine: str | None) -> Snapshot:
     """Return the resources that this process holds now.
 
     Args:
-      engine: Address of the container engine to ask; None asks none.
+      engine: Address of the container engine, to list its containers; None for no engine.
     """
     return Snapshot(
         children=frozenset(_children(os.getpid())),

@@ -24,9 +24,9 @@ _ENGINE: Final = "unix:///var/run/docker.sock"  # the address that docker-py use
 # more.
 _MORE_MEMORY_MB: Final = 192.0
 _LOAD_TIMEOUT_S: Final = 2.0  # seconds to load code: some attacks hang there, and honest programs take milliseconds
-# seconds that a sandbox stays idle: none is reused, and each slows down the search for processes
+# seconds until an idle sandbox ends: no attack uses it again, and it slows down the search for processes
 _IDLE_TTL_S: Final = 5.0
-_SETTLED_S: Final = 10.0  # seconds to wait, because an engine under load takes some to remove a container
+_SETTLED_S: Final = 10.0  # seconds to wait, because a busy engine needs several seconds to remove a container
 _POLL_S: Final = 0.2
 _TIMES_ALONE: Final = 2  # how often an attack runs alone if it ran out of time while others kept the machine busy
 

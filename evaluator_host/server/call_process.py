@@ -1,4 +1,4 @@
-"""The further processes of a host that answer calls (evaluations), and the connections between its processes.
+"""The additional processes of a host, which answer calls (evaluations), and the connections between the processes.
 
 A call is routed by its evaluator's code to the process in which that evaluator is loaded. All other requests go to the
 first process.
@@ -35,7 +35,7 @@ from evaluator_host.types.errors import HostError, SandboxUnavailable
 from evaluator_host.types.evaluator import EncodedRow, Evaluator, Row
 from evaluator_host.types.outcome import EvaluationResult
 
-# number of calls of one evaluator that are sent to its process for each sandbox that it may have there
+# number of calls that are sent to an evaluator's process for each sandbox that the evaluator may have there
 _CALLS_AHEAD: Final = 4
 _CALLS: Final = frozenset({"/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/healthz"})
 _PART_BYTES: Final = 1 << 16  # number of bytes of an answer that are passed on at once
@@ -43,7 +43,7 @@ _OF_CONNECTIONS: Final = frozenset({b"connection", b"keep-alive", b"expect"})
 
 
 class CallProcess(Part):
-    """The services of a further process of a host: it answers calls, and passes other requests on to the first process.
+    """The services of an additional process: it answers calls, and passes other requests on to the first process.
 
     `number` is the number of this process (the first has 0), `folder` has the processes' Unix sockets, and `inner` is
     the first process's port for requests that are passed on.
@@ -60,7 +60,7 @@ class CallProcess(Part):
         self.process = f"calls {number}"
 
     async def connect(self, end: socket.socket) -> None:
-        """Start to answer the first process over the socket `end`."""
+        """Connect to the first process over the socket `end`, and start to answer it."""
         self._channel = await Channel(self._answer).over(end)
         self._ending = asyncio.create_task(self._channel.ended.wait())
         self._ending.add_done_callback(lambda _: self.stopping.set())
@@ -101,7 +101,7 @@ class CallProcess(Part):
 
 
 class CallOwners(Peers):
-    """Sends each call to the process of the host that has its evaluator warm, its owner.
+    """Sends each call to the owner of its evaluator: the process of the host that keeps this evaluator ready.
 
     Args:
       settings: Settings of the operator.
@@ -117,7 +117,7 @@ class CallOwners(Peers):
         self._most = _CALLS_AHEAD * settings.max_sandboxes_per_evaluator
 
     async def evaluate(self, evaluator: Evaluator, row: Row | EncodedRow, caller: Caller) -> EvaluationResult | None:
-        """Evaluate a row in the process that has its evaluator; None if that is this one, or it is too busy."""
+        """Evaluate a row in the process that owns its evaluator; None if that is this process, or it is too busy."""
         code = crc32(evaluator.code.encode(), crc32(caller.workspace.encode()))
         owner = code % self._count
         if owner == self._number or self._under_way[code] >= self._most:
@@ -220,7 +220,7 @@ class _PassedOn:
 
 
 async def _pass_request(scope: Scope, receive: Receive, writer: asyncio.StreamWriter) -> None:
-    """Send a request on while it arrives; close the connection when the client hangs up."""
+    """Pass a request on while it arrives; close the connection if the client closes its own."""
     headers = [one for one in scope["headers"] if one[0] not in _OF_CONNECTIONS] + [(b"connection", b"close")]
     chunked = any(name == b"transfer-encoding" for name, _ in headers)
     target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
@@ -262,7 +262,7 @@ class _PassedAnswer:
 
 
 async def _pass_answer(reader: asyncio.StreamReader, send: Send, *, has_body: bool) -> bool:
-    """Send an answer on while it arrives; return whether there was an answer.
+    """Pass an answer on while it arrives; return whether there was an answer.
 
     Raises:
       CutOff: the answer broke off.

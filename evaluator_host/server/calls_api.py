@@ -1,4 +1,4 @@
-"""The routes that evaluate and check, which every process of a host that answers calls has."""
+"""The routes that evaluate and check. Every process of a host that answers calls has these routes."""
 
 import asyncio
 from typing import Final

@@ -68,7 +68,7 @@ _ALWAYS: Final = frozenset({"/healthz", "/metrics"})  # paths that a host answer
 
 
 class Part:
-    """The services that a process of a host runs, here all. Subclasses run some, for hosts with several processes.
+    """The services that a process of a host runs: here all of them; subclasses run a part, in one of several processes.
 
     Attributes:
       count: Number of processes that answer calls; they share the limits of sandboxes and rates equally.

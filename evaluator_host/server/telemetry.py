@@ -258,7 +258,7 @@ def metrics_data(text: bytes, resource: Resource, since_ns: int) -> MetricsData:
 
 
 def _distributions(family: Family, since_ns: int, now_ns: int) -> list[HistogramDataPoint]:
-    """Return the points of a histogram with counts by bucket; in Prometheus each count includes smaller buckets."""
+    """Return the points of a histogram with a count for each bucket; Prometheus adds all smaller buckets to a count."""
     kinds: dict[tuple[tuple[str, str], ...], dict[str, Any]] = {}
     for one in family.samples:
         labels = tuple((name, value) for name, value in one.labels.items() if name != "le")

@@ -47,7 +47,7 @@ from evaluator_host.types.outcome import EvaluationResult
 
 _NICE: Final = 5  # nice value of the process of jobs, so that calls go first
 _IDLE_S: Final = 60.0  # seconds without a job after which the process that runs jobs ends
-_JOB_PARTS: Final = 2  # number of parts of the host's sandboxes and memory while jobs run: one for calls, one for jobs
+_JOB_PARTS: Final = 2  # number of equal parts of the host's sandboxes and memory while jobs run: for calls and for jobs
 _CHORES_S: Final = 1.0
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
@@ -82,7 +82,7 @@ class _Worker:
         return self.metrics
 
     async def _take(self, name: str, args: tuple[Any, ...]) -> None:
-        """Store what the process said in its last message."""
+        """Store the last message of the process: its metrics, or the reason why it could not work."""
         if name == "leave":
             (self.metrics,) = args
             self.left = True
@@ -91,7 +91,7 @@ class _Worker:
 
 
 class _Others(Peers):
-    """The processes that the first process of a host has started; `owners` sends rows to those with their evaluator."""
+    """The processes that the first process of a host has started; `owners` sends each row to its owner."""
 
     def __init__(self, owners: Peers) -> None:
         self._workers: dict[int, _Worker] = {}  # processes by number; 0 is the process that runs jobs
@@ -163,7 +163,7 @@ class _Processes:
             pause_s = _PAUSE_S if steady else min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def rest(self) -> None:
-        """End the process that starts the others if there are no others: it takes as much memory as the first one."""
+        """End the process that starts the others while there are none, because it takes as much memory as the first."""
         await self._forker.rest()
 
     async def _live(self, what: str, number: int, stop_s: float, work: Callable[..., None], *args: Any) -> bool:
@@ -200,7 +200,7 @@ class _JobProcess:
         self._store = store
         self._count = count
         self._wake = asyncio.Event()
-        self._mark: tuple[Any, ...] | None = None  # mark of the SQLite file when it had no jobs
+        self._mark: tuple[Any, ...] | None = None  # state of the SQLite file when it had no jobs
 
     def wake(self) -> None:
         """Check for queued jobs now, not only at the next regular check."""
@@ -233,7 +233,7 @@ class _JobProcess:
 
     async def _has_jobs(self) -> bool:
         if (mark := self._store.database.mark()) is not None and mark == self._mark:
-            return False  # nobody has written to the file since it had no jobs
+            return False  # nobody has written to the file since then
         queue = JobQueue(self._store.database)
         found = bool(await queue.waiting(each=1) or await queue.running())
         self._mark = None if found else mark
