@@ -64,12 +64,12 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             mend=Mend.CODE,
         ),
         "unreachable": WarningKind(
-            "the code asked a host that it cannot reach, and goes on without an answer",
+            "the code sent a request to a host that it cannot reach, and goes on without an answer",
             doubtful=True,
             remedy="grant it the host (`network`) or a model (`models`), or put what the code needs into the row",
         ),
         "own_time_limit": WarningKind(
-            "a library in the code stopped at a time limit of its own, which it may reach on a busy machine",
+            "a library stopped at its own time limit, perhaps only because the machine was busy",
             doubtful=True,
             remedy="turn the library's limit off: `limits.timeout_s` bounds the row",
             mend=Mend.CODE,
@@ -90,7 +90,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             mend=Mend.CODE,
         ),
         "verdicts_disagree": WarningKind(
-            "the result has two verdicts, one of which says the opposite",
+            "the result has two verdicts that contradict each other",
             doubtful=True,
             mend=Mend.CODE,
             remedy="return one of them, or the same in both",
@@ -114,13 +114,13 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             remedy="test for an empty list and for a division by zero before this output is computed",
         ),
         "entry_failed": WarningKind(
-            "one of several evaluators in the code failed, and the score is that of the others",
+            "one of several evaluators in the code failed; the score comes from the others",
             doubtful=True,
             mend=Mend.CODE,
             remedy="fix this evaluator, or name the one that counts in `settings.entry`",
         ),
         "entry_left_out": WarningKind(
-            "one of several evaluators in the code is not called, and the score is that of the others",
+            "one of several evaluators in the code is not called; the score comes from the others",
             doubtful=True,
             mend=Mend.CODE,
             remedy="pin the package that it needs, write it as a function, or name the one that counts in "
@@ -151,25 +151,27 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             "the result has too many numbers to keep them all as metrics; the others are in `value`"
         ),
         "trace_converted": WarningKind("the trace came in another shape, and was converted"),
-        "ignored": WarningKind("the evaluator or its criteria have a part that is not read"),
+        "ignored": WarningKind("the host does not read a part of the evaluator or of its criteria"),
         "skipped": WarningKind("the evaluator says that it does not apply to the row"),
         "not_asked": WarningKind("the row has no criteria for the evaluator"),
         "several_entries": WarningKind("the code has several evaluators; the message says which ones are called"),
         "not_an_entry": WarningKind("a function beside the evaluators is not called"),
-        "entry_found_inside": WarningKind("the evaluator is inside a text or a function of the code"),
+        "entry_found_inside": WarningKind("the evaluator is inside a string or a function of the code"),
         "source_cleaned": WarningKind("a code fence, line numbers or the like were removed from the code"),
-        "repaired": WarningKind("the code had lost its indentation, and ran with the only one that fits"),
+        "repaired": WarningKind("the code had lost its indentation, and ran with the only indentation that fits"),
         "magics": WarningKind("lines of a notebook that are not Python were left out of the code"),
         "prebound": WarningKind("the code uses names without an import, as its platform allows"),
         "packages_chosen": WarningKind(
             "the host chose packages for imports of the code",
             remedy="to keep these versions, give the pins as `packages`",
         ),
-        "threads_at_load": WarningKind("loading left threads, interpreters or processes: each row loads again"),
+        "threads_at_load": WarningKind(
+            "loading left threads, interpreters or processes behind, so each row loads the code again"
+        ),
         "files_at_load": WarningKind("loading left files behind, so each row loads the code again"),
         "descriptors_at_load": WarningKind("loading left files or sockets open, so each row loads the code again"),
         "memory_at_load": WarningKind("loading left shared memory behind, so each row loads the code again"),
-        "no_network": WarningKind("the code imports a client of models or of HTTP, and was not granted any"),
+        "no_network": WarningKind("the code imports a client of models or of HTTP, but no model or host is granted"),
     }
 )
 """Warnings by code. The first ones make a score doubtful; the others say how the score came about. Dialects add their
