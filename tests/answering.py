@@ -52,7 +52,9 @@ def answering(answer: Answer) -> Iterator[str]:
 
 @contextmanager
 def saying(answer: bytes | None, server: socket.socket) -> Iterator[None]:
-    """Send the same bytes to each client of a listening socket, and hang up; if `answer` is None, accept no client."""
+    """Send the same bytes to each client of a listening socket, and close the connection; if `answer` is None, accept
+    no client.
+    """
 
     def serve() -> None:
         with suppress(OSError):

@@ -13,7 +13,7 @@ FLAVOURS = ("sync", "async")
 
 @contextmanager
 def open_client(flavour: str, url: str, **options: Any) -> Iterator[Client]:
-    """Yield a client of either kind; tests use both like the synchronous one."""
+    """Yield a client of either kind; tests can use both in the same way as the synchronous client."""
     if flavour == "sync":
         with Client(url, **options) as client:
             yield client

@@ -1,4 +1,4 @@
-"""A host that installs from an index of ours, and a look at whether a build left anything."""
+"""A host that installs from the tests' own index, and checks whether a build left anything behind."""
 
 import os
 import re
@@ -24,7 +24,7 @@ PYTHON, JAVASCRIPT = Language.PYTHON, Language.JAVASCRIPT
 
 
 def build_settings(home: Path, index: Index, **changes: Any) -> Settings:
-    """Return the settings of a host without any of this machine's settings for other indexes."""
+    """Return the settings of a host that uses none of the other indexes that are set on this machine."""
     values: dict[str, Any] = {
         "sandbox": SandboxChoice.BUBBLEWRAP,
         "pip_index_url": index.pip_url,

@@ -12,7 +12,9 @@ HEAD: Final = '{"all"'
 
 
 def described(items: list[pytest.Item]) -> dict[str, list[list[Any]]]:
-    """Return for each test its name, its part, whether a mark says that its whole file takes long, and whether it needs an engine."""
+    """Return for each test its name, its part, whether its whole file is marked as long, and whether it needs an
+    engine.
+    """
     told = [
         [
             item.nodeid,

@@ -150,7 +150,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def settings(backend: str, **changes: object) -> Settings:
     """Return settings for a service on `backend`; start a Docker engine if none answers.
 
-    No sandboxes start in advance, because that costs more than most tests; tests about idle sandboxes set `idle_sandboxes=1`.
+    No sandboxes start in advance, because starting them takes longer than most tests; tests about idle sandboxes set
+    `idle_sandboxes=1`.
     """
     address = engine_address() if backend == "docker" else None
     values = {"idle_sandboxes": 0, **FEW_SANDBOXES, **changes}

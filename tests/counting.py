@@ -31,7 +31,7 @@ def counted_builds(data_dir: Path) -> Iterator[set[str]]:
 
 
 class DeadIndex:
-    """The address of an index that serves nothing; `asked` counts the attempts to use it."""
+    """An index that serves nothing: its address, and the number of attempts to use it (`asked`)."""
 
     def __init__(self) -> None:
         self.asked = 0

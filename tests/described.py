@@ -10,5 +10,7 @@ from evaluator_host.server.app import describe_app
 
 @cache
 def described_app() -> FastAPI:
-    """Return the application without a host; its OpenAPI document is made once per process, which takes a second."""
+    """Return the application without a host; its OpenAPI document is made only once per process, because making it
+    takes a second.
+    """
     return describe_app(Settings())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def descriptors() -> set[tuple[int, int, int]]:
-    """Return each descriptor's number with device and inode of its file, pipe or socket."""
+    """Return the number of each descriptor, with the device and inode of its file, pipe or socket."""
     found = set()
     for entry in list(Path("/proc/self/fd").iterdir()):
         with contextlib.suppress(

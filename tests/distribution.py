@@ -1,7 +1,8 @@
 """Hands out tests to shards and to the processes of a run; tests that share expensive fixtures stay together.
 
-`seconds.json` has the processor seconds of each part of a group, where the tests marked `long` are one part and the others
-another (`tests/processor_time.py` measures them); `WAITING` has the time of groups that mostly wait.
+`seconds.json` has the processor seconds of each part of a group, where the tests marked `long` are one part and the
+other tests are another part (`tests/processor_time.py` measures them); `WAITING` has the time of groups that mostly
+wait.
 """
 
 import argparse
@@ -49,7 +50,9 @@ _PAGES: Final = {
 
 
 def group_of(test: str) -> str:
-    """Return the group of a test: its file, with its backend where files are split, or its folder."""
+    """Return the group of a test: its folder, or its file (with the backend if the tests of the file are split by
+    backend).
+    """
     file = test.split("::", 1)[0]
     for folder in _TOGETHER:
         if file.startswith(folder):

@@ -56,7 +56,7 @@ _STOP_S = 300  # seconds; a killed process may have many threads, and each needs
 
 @contextmanager
 def running_engine() -> Iterator[str]:
-    """Yield the address of an engine that answers; an engine that was started here is stopped by its last user."""
+    """Yield the address of an engine that answers; if the tests started the engine, the last session with it stops it."""
     for address in (os.environ.get("DOCKER_HOST"), "unix:///var/run/docker.sock"):
         if address and answers(address):
             yield address
@@ -195,7 +195,7 @@ def _configured(folder: Path) -> Path:
 
 
 def stop_dockerd(folder: Path = ENGINE_DIR, *, how: signal.Signals = signal.SIGTERM) -> None:
-    """Stop the dockerd of that folder; waits until it is gone."""
+    """Stop the dockerd of that folder, and wait until it has ended."""
     pidfile = folder / "dockerd.pid"
     pid = int(pidfile.read_text()) if pidfile.exists() else 0
     if f"{folder}/" not in command_line(pid):  # the process id now belongs to another process

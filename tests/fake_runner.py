@@ -21,7 +21,9 @@ from evaluator_host.types.evaluator import Environment, SandboxSpec
 
 
 class FakeLink:
-    """The link of one fake sandbox; `calls` are the bodies of the rows that it got, `destroyed` says how it ended."""
+    """The link of one fake sandbox; `calls` are the bodies of the rows that it got, `destroyed` is True once it was
+    ended.
+    """
 
     def __init__(self, number: int, *, preparing: str = "answers", used_mb: int | None = None) -> None:
         self.id = f"fake-{number}"

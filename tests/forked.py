@@ -1,4 +1,5 @@
-"""Runs the command line in processes forked from one that has imported it already: real processes, without a second of imports each.
+"""Runs the command line in processes forked from one that has imported it already: they are real processes, but save a
+second of imports each.
 
     ended = run(["keys", "list"], env=..., cwd=...)   # like subprocess.run: `returncode`, `stdout`, `stderr`
     process = Forked(["serve", "--port", "0"], env=..., stdout=log.fileno())
@@ -85,7 +86,9 @@ class Forked:
         self.pid = int(pid)
 
     def poll(self) -> int | None:
-        """Return the exit code, minus the signal that ended it, or None while it runs."""
+        """Return the exit code, or minus the number of the signal that ended the command, or None while the command
+        runs.
+        """
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.wait(0)
         return self.returncode
@@ -187,7 +190,7 @@ sys.exit(code if code >= 0 else 128 - code)
 def _template() -> socket.socket:
     """Return a connection to the process from which this process's commands are forked; it ends with this process.
 
-    That process is itself forked from one that all processes of a run share, since the imports take some seconds.
+    That process is itself forked from a process that all processes of a run share, since the imports take some seconds.
     """
     apart = f"-{os.getpid()}" if APART in os.environ else ""
     name = f"\0{begin_run()}-forked-{os.geteuid()}{apart}"
@@ -222,7 +225,9 @@ def _start_shared(listener: int) -> None:
 
 
 def _share(listener: socket.socket) -> socket.socket:
-    """Fork a process for each connection. Returns the connection in each forked process; exits with the run."""
+    """Fork a process for each connection. Returns the connection in each forked process; this process exits with the
+    run.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         if not select.select([listener], [], [], _LOOK_EVERY_S)[0]:
@@ -238,7 +243,9 @@ def _share(listener: socket.socket) -> socket.socket:
 
 
 def _serve(connection: socket.socket) -> list[str]:
-    """Fork a process for each message. Returns its arguments in each forked process; exits when the other end closes."""
+    """Fork a process for each message. Returns the arguments in the message in each forked process; this process exits
+    when the connection is closed.
+    """
     running: dict[int, tuple[int, int]] = {}  # by pidfd: its process id, and the descriptor for its exit status
     while True:
         ready = select.select([connection.fileno(), *running], [], [])[0]
@@ -287,7 +294,7 @@ def _become(message: dict[str, Any], descriptors: list[int]) -> list[str]:
 
 
 def _build_api() -> None:
-    """Describe the API once, which imports what its routes need later."""
+    """Make the description of the API once, because that imports the modules that its routes need later."""
     from evaluator_host.engine.config.settings import Settings  # noqa: PLC0415 - not for those who only ask for a process
     from evaluator_host.server.app import describe_app  # noqa: PLC0415 - the same
 

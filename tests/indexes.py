@@ -32,7 +32,7 @@ class Asked:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers with a file from `index.files`, or in the odd way that `index.odd` has for a path."""
+    """Answers with a file from `index.files`, or with the fault that `index.odd` has for the path."""
 
     protocol_version = "HTTP/1.1"
     index: "Index"
@@ -128,7 +128,7 @@ class Index:
         return [asked.path for asked in self.asked]
 
     def add_python(self, archive: Archive, *, served: bytes | None = None) -> None:
-        """Offer a wheel or a source archive; `served` is sent in place of the content that has the hash."""
+        """Offer a wheel or a source archive; the index has the hash of the content, but sends `served` if it is given."""
         digest = hashlib.sha256(archive.content).hexdigest()
         self.files[f"/files/{archive.file_name}"] = ("application/octet-stream", served or archive.content)
         page = f"/simple/{archive.name}/"
@@ -137,7 +137,9 @@ class Index:
         self.files[page] = ("text/html", (others or b"<!DOCTYPE html>\n") + link.encode())
 
     def add_npm(self, archive: Archive, *, served: bytes | None = None) -> None:
-        """Offer a tarball with its integrity; `served` is sent in place of the content that has this integrity."""
+        """Offer a tarball with its integrity; the index has the integrity of the tarball, but sends `served` if it is
+        given.
+        """
         integrity = "sha512-" + base64.b64encode(hashlib.sha512(archive.content).digest()).decode()
         tarball = f"/npm/{archive.name}/-/{archive.file_name}"
         version = {**archive.manifest, "dist": {"tarball": self.url + tarball, "integrity": integrity}}
@@ -157,7 +159,7 @@ def hang(handler: Handler) -> None:
 
 
 def drip(handler: Handler) -> None:
-    """Send one byte after the other, with long pauses, for ever."""
+    """Send one byte after the other, slowly and for ever."""
     handler.send_response(200)
     handler.send_header("Content-Type", "text/html")
     handler.end_headers()

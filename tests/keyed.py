@@ -1,4 +1,4 @@
-"""Functions for tests of hosts with keys: make and use keys, and check what refusals look like."""
+"""Functions for tests of hosts with keys: making and using keys, and checking the form of refusals."""
 
 import asyncio
 import json

@@ -39,7 +39,9 @@ def left_behind(host_pid: int, *, docker: list[str] | None = None) -> list[str]:
 
 
 def until_nothing_runs(host_pid: int) -> None:
-    """Wait until a host's processes have ended, and fail if they do not; the next host removes a killed host's cgroups."""
+    """Wait until a host's processes have ended, and fail if they do not; cgroups of a killed host are not checked,
+    because the next host removes them.
+    """
     _wait(lambda: [line for line in left_behind(host_pid, docker=[]) if line.startswith("process ")], seconds=15)
 
 

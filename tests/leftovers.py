@@ -30,7 +30,7 @@ def begin_run() -> str:
 
 
 def make_folder(prefix: str, *, parent: Path | None = None) -> Path:
-    """Make an empty folder for this run; its maker or the next run removes it."""
+    """Make an empty folder for this run; the code that made the folder or the next run removes it."""
     return Path(tempfile.mkdtemp(prefix=f"{prefix}-{begin_run()}-", dir=parent))
 
 
@@ -67,7 +67,7 @@ def unmount_below(folder: Path) -> None:
 
 
 def mounts_below(folder: Path) -> list[str]:
-    """Return what is mounted below a folder, the innermost first."""
+    """Return the mounts below a folder, the innermost first."""
     mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
     return [mount for mount in reversed(mounts) if mount.startswith(f"{folder}/")]
 

@@ -1,4 +1,4 @@
-"""Watches event loops: how much processor time their callbacks take without a break."""
+"""Watches event loops: how much processor time each of their callbacks takes."""
 
 import asyncio
 import time

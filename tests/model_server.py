@@ -97,7 +97,7 @@ class ModelServer:
 
     @property
     def connections(self) -> int:
-        """Number of connected callers; a killed caller is no longer counted once its request is in `asked`."""
+        """Number of connected callers. A caller that was killed is not counted any more once its request is in `asked`."""
         return len(self._http.connections)
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The package sets of a host on which no evaluator pins a package."""
+"""A stand-in for the package sets of a host, for tests in which no evaluator pins a package."""
 
 from collections.abc import Sequence
 from typing import NoReturn

@@ -1,12 +1,13 @@
 """Runs Python as an ordinary user, whoever runs the tests, because an ordinary user's sandbox differs from root's.
 
-If root runs the tests, the interpreter, the project and its packages may be where no other user can look (a 0700 home). They
-are then mounted in a public place, in a mount namespace that ends with the command; nothing is copied and nothing is left.
+If root runs the tests, the interpreter, the project and its packages may be in a folder that no other user can read (a
+home with mode 0700). They are then mounted in a public place, in a mount namespace that ends with the command; nothing
+is copied and nothing is left.
 
     output = run_as_ordinary_user("import os; print(os.geteuid())")
 
 Paths that the script needs are passed as arguments: a path below the project, the packages or a folder in `also` is
-translated to one that this user can open, and every other argument is passed unchanged.
+translated to a path that this user can open, and every other argument is passed unchanged.
 """
 
 import os

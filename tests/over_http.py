@@ -149,7 +149,7 @@ def connection_to(server: Server, pid: int) -> socket.socket:
 
 
 def owner_of(server: Server, connection: socket.socket) -> int:
-    """Return the process of a host that has accepted a connection, once one has."""
+    """Wait until a process of a host has accepted this connection, and return the process."""
     while True:
         inodes = inodes_of(server.port, connection.getsockname()[1])
         for pid in _processes(server):

@@ -21,7 +21,9 @@ LABEL = "import {0}\ndef evaluate(inputs, outputs, trace):\n    return {{'score'
 
 
 class Host:
-    """A data directory, with a backend and an index; `Host.settings`, `Host.run` and `Host.server` are ways to use it."""
+    """A data directory, with a backend and an index; `Host.settings`, `Host.run` and `Host.server` use this host in
+    three ways.
+    """
 
     def __init__(self, home: Path, backend: str, *, index: Index | None, image: str = RUNTIME_IMAGE) -> None:
         self.home = home

@@ -37,7 +37,7 @@ def main():
 
 
 def owner_name() -> str:
-    """Return a name for this process as an owner of images, because other processes and runs use the same engine."""
+    """Return a name that marks images as owned by this process, because other processes and runs use the same engine."""
     return f"tests-{this_instance()}"
 
 
@@ -72,7 +72,9 @@ def tiny_set(folder: Path) -> Set:
 
 
 def described(folder: Path, language: Language, target: LockTarget | None = None, /, **packages: str) -> Set:
-    """Return an environment with the record of its packages, in the form that is pushed; by default for the image."""
+    """Return an environment with the record of its packages, in the form in which it is pushed to a registry; by
+    default for the Python of the image.
+    """
     target = target or target_for(image_platform(platform.machine()), language)
     pins = tuple(sorted(Pin(name, version, (), language) for name, version in packages.items()))
     locked = tuple(LockedPackage(pin.name, pin.version, requested=True) for pin in pins)

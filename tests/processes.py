@@ -15,7 +15,7 @@ _ENDED = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process is alive; one that has ended does not count, even if nobody has waited for it.
+    """Whether a process is alive; a process that has ended is not, even if its parent has not waited for it.
 
     A killed process seems ended once its first thread has ended, but files and ports stay open until the last thread has.
     """
@@ -49,7 +49,9 @@ def own_seconds(pid: int) -> float:
 
 
 def seconds_below(pid: int) -> Iterator[tuple[int, float]]:
-    """Yield a process and all below it, each with its processor time and that of the children it has waited for."""
+    """Yield a process and all processes below it, each with its processor time, including that of children it has
+    waited for.
+    """
     for one in process_tree(pid):
         with contextlib.suppress(psutil.NoSuchProcess):
             times = psutil.Process(one).cpu_times()
@@ -68,5 +70,5 @@ def peak_mb(pid: int) -> float:
 
 
 def restart_peak(pid: int) -> None:
-    """Make `peak_mb` of a process count only from now on."""
+    """Make `peak_mb` of a process count from now on, without the peak so far."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")

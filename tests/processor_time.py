@@ -1,4 +1,5 @@
-"""Measures the processor time of each part of a group of tests: of the process, of all that it starts, and of containers.
+"""Measures the processor time of each part of a group of tests: of the process, of all processes that it starts, and of
+containers.
 
 `make test-all ARGS=--write-seconds` adds the times up by part and writes `seconds.json`. Processor time is nearly the same on a
 quiet machine and on a busy one.
@@ -21,7 +22,7 @@ _CONTAINERS = (Path("/sys/fs/cgroup/cpuacct/docker/cpuacct.usage"), Path("/sys/f
 class Meter:
     """Adds to a report how much time the tests of one part used; runs in the process that runs the tests.
 
-    Looking at every process takes a tenth of a second, so this is done only at the end of a part.
+    Reading the times of all processes takes a tenth of a second, so this is done only at the end of a part.
     """
 
     def __init__(self) -> None:
@@ -80,7 +81,7 @@ def _is_there(part: str) -> bool:
 
 
 def container_seconds() -> float:
-    """Return the processor time of all containers so far, if their engine has a cgroup for them."""
+    """Return the processor time of all containers so far, if the engine has a cgroup for containers."""
     for file in _CONTAINERS:
         try:
             text = file.read_text()

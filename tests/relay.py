@@ -1,4 +1,6 @@
-"""A relay in front of a real server such as Docker's engine, also over TCP or TLS; it can be cut or made silent."""
+"""A relay in front of a real server such as Docker's engine, also over TCP or TLS; its connections can be cut or made
+silent.
+"""
 
 import contextlib
 import socket

@@ -33,7 +33,9 @@ _SERVE = "import sys\nsys.argv[1:] = {}\nfrom evaluator_host.__main__ import mai
 
 
 class Server:
-    """A process of `evaluator-host serve` on a free port. `client` is an HTTP client for it; `log` is its output."""
+    """A process of `evaluator-host serve` on a free port. `client` is an HTTP client for it; `log` is the process's
+    output.
+    """
 
     def __init__(
         self,

@@ -1,7 +1,9 @@
-"""Forks the processes of a run from one that has imported and collected the tests, because each would need 8 s and 400 MB for that.
+"""Forks the processes of a run from one process that has imported and collected the tests, because each would need 8 s
+and 400 MB for that.
 
-xdist starts `python tests/workers.py NAME` for each of its processes. This program passes its standard input and output to
-the process that has collected, which forks a process that continues with them as xdist's; the imported code is shared in memory.
+xdist starts `python tests/workers.py NAME` for each of its processes. This program passes its standard input and output
+to the process that has collected the tests. That process forks a process that continues as xdist's process with this
+input and output; the imported code is shared in memory.
 """
 
 import gc
@@ -22,7 +24,9 @@ _kept: list[Any] = []
 
 
 def fork_workers(arguments: tuple[str, ...], specs: list[Any]) -> None:
-    """Start a process that collects the tests that these pytest arguments select, and let xdist's processes be forked from it."""
+    """Start a process that collects the tests that these pytest arguments select, and make xdist fork its processes
+    from it.
+    """
     import shlex  # noqa: PLC0415 - not where each process begins
     import subprocess  # noqa: PLC0415 - the same
 

@@ -1,4 +1,6 @@
-"""Fixtures: a package index, and the data directory of a host that installs from it, once for each module that tests builders."""
+"""Fixtures for tests of builders, made once for each test module: a package index, and the data directory of a host
+that installs from it.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

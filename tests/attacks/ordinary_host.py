@@ -1,4 +1,6 @@
-"""Evaluates in a service that an ordinary user runs with bubblewrap, because that user's sandbox is built differently from root's."""
+"""Evaluates code in a service that an ordinary user runs with bubblewrap, because an ordinary user's sandbox is built
+differently from root's.
+"""
 
 import asyncio
 import json

@@ -1,4 +1,5 @@
-"""Puts attacks with the same language and limits into one evaluator, in which each row runs one attack, because starting a sandbox is most of the cost.
+"""Puts attacks with the same language and limits into one evaluator, in which each row runs one attack, because most of
+the time would go into starting sandboxes.
 
 An attack can share its sandbox if it acts only in its row: its program then meets the same guards as it would alone.
 Attacks that act while they are loaded, by their source, or on another sandbox stay separate evaluators. So do attacks
@@ -44,7 +45,7 @@ function evaluate(inputs, outputs, trace) {{
 
 
 def in_shared_sandboxes(attacks: Sequence[Attack]) -> list[Attack]:
-    """Return the attacks in their order; those that can share a sandbox now have the same code."""
+    """Return the attacks in the same order; attacks that can share a sandbox now have the same code."""
     shared: dict[tuple[object, ...], list[Attack]] = {}
     for attack in filter(acts_in_a_row_alone, attacks):
         shared.setdefault((attack.language, attack.limits), []).append(attack)

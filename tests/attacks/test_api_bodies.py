@@ -33,7 +33,7 @@ def the_next_caller_is_served(server: Server) -> Iterator[None]:
 
 
 def resident_mb(server: Server) -> float:
-    """Return the host's memory now, and reset its peak."""
+    """Return the present memory of the host, and reset its recorded peak."""
     restart_peak(server.process.pid)
     return peak_mb(server.process.pid)
 
@@ -253,7 +253,7 @@ def test_a_client_that_never_reads_costs_no_one_else_anything(server: Server) ->
     "kind", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
 )
 def test_what_a_form_can_post_is_no_request(server: Server, kind: str | None) -> None:
-    """A form on any web page can post these content types without the browser asking the host first."""
+    """A form on any web page can post these content types, and the browser does not ask the host first."""
     headers = {"Content-Type": kind} if kind else {}
     response = httpx.post(f"{server.url}/v1/evaluate", content=json.dumps(BODY), headers=headers)
     assert is_problem(response, 422, "invalid_request")

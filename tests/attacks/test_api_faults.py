@@ -1,4 +1,4 @@
-"""A fault of the host itself: the answer and the log say where it happened, and contain nobody's data.
+"""A fault of the host itself: the answer and the log say where it happened, and contain no data of callers.
 
 The faults are put into a real host process: into a method of the service, into the code that sends an answer, and into a
 task that nobody waits for. Each raises an exception that quotes the row, as careless code does.

@@ -55,7 +55,9 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 @pytest.fixture
 def short_box(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give programs that use up their time one second instead of thirty, and the others less memory to fill."""
+    """Give programs that use up their time one second instead of thirty, and give the other programs less memory to
+    fill.
+    """
     timeout_s = 1.0 if name in ("hangs", "floods", "floodserr") else 30.0
     monkeypatch.setattr(health, "_IMPORT_S", timeout_s)
     monkeypatch.setattr(health, "_LIMITS", replace(health._LIMITS, timeout_s=timeout_s, memory_mb=300))

@@ -1,4 +1,5 @@
-"""Indexes that are hostile or broken: the build ends in time with an error that names the package, and no other index is ever asked.
+"""Indexes that are hostile or broken: the build ends in time with an error that names the package, and never uses
+another index.
 
 The guards: one index per tool and no configuration except ours (`packages.index`), `index_timeout_s`, the builder's memory
 limit (without it the flood fills the machine's memory), and the rules of uv and npm for credentials in redirects.

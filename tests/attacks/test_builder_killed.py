@@ -29,7 +29,7 @@ def index() -> Iterator[Index]:
 
 
 class Kill:
-    """A package set, and a way to tell that its build is in the middle of a step."""
+    """A package set, and a check whether its build is in the middle of a step."""
 
     def __init__(self, name: str, language: str, reached: Callable[[Index, Path], bool]) -> None:
         self.name = name

@@ -1,7 +1,8 @@
 """Installation scripts of packages: they run only if the operator allows it, and then only in the builder.
 
-The guards: `--only-binary :all:` and `--ignore-scripts` (without them the marks appear), the builder's mounts, its user, its
-environment without credentials, and a separate cache for each command (in a shared cache, `poisoned` would be found).
+The guards: `--only-binary :all:` and `--ignore-scripts` (without these options the marks appear), the builder's mounts,
+its user, its environment without credentials, and a separate cache for each command (in a shared cache, `poisoned`
+would be found).
 """
 
 import json
@@ -158,7 +159,7 @@ async def test_a_build_script_that_is_allowed_finds_nothing_and_changes_nothing(
 async def test_what_a_build_leaves_beside_its_files_is_refused_if_it_is_odd(
     permissive: tuple[Service, Path], open_index: Index, tamper: str, request: pytest.FixtureRequest
 ) -> None:
-    """The build's own process writes into the set that it installs, as far as the kernel allows."""
+    """The process of the build writes odd files into the set that it installs, as far as the kernel allows."""
     service, home = permissive
     name = "odd" + "".join(filter(str.isalpha, request.node.callspec.id))
     body = f"""

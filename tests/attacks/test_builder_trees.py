@@ -1,4 +1,5 @@
-"""Packages with folders nested beyond every limit: they are refused by name and removed, and nobody else notices, not even after a restart.
+"""Packages with folders nested beyond every limit: they are refused by name and removed, and other callers notice
+nothing, not even after a restart.
 
 The guards are `system.tree` (with `os.walk` and `rmtree` in its place the host would not start again),
 `contents.settle`, and `DiskWatch`, which ends a build if it cannot measure the build's files.

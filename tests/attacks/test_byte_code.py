@@ -180,7 +180,7 @@ async def test_byte_code_takes_no_more_than_its_room(service: Service, tmp_path:
 async def test_what_a_sandbox_returns_is_not_trusted(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:
-    """A program has escaped from the compiler, and answers in its place."""
+    """A program that has escaped from the compiler answers in its place."""
     monkeypatch.setattr(byte_code, "_COMPILE", f"def main(sources):\n    return {said}\n")
     files = laid_out(tmp_path / "set", a="", b="")
     found = await compiled(service, files, "a.py", "b.py")

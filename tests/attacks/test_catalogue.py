@@ -104,7 +104,7 @@ def to_run(request: pytest.FixtureRequest, deployment: str) -> list[Attack]:
 
 @pytest.fixture(scope="module")
 async def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Verdict and problems of each attack by its name; the problems of the host have the name None."""
+    """Return the verdict and the problems of each attack by its name; the problems of the host have the name None."""
     attacks = to_run(request, request.param)
     if request.param == ORDINARY_USER:
         report = await report_as_ordinary_user([attack.name for attack in attacks])

@@ -117,7 +117,7 @@ class Hosts:
 
     @property
     def port(self) -> str:
-        """Host and port of the model's server, which evaluators may reach."""
+        """Address (host and port) of the model's server, which evaluators may reach."""
         return f"localhost:{self.model.url.split(':')[2].split('/')[0]}"
 
     @property

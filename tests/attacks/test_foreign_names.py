@@ -6,7 +6,7 @@ those of wires. If a route is added, the first test fails until the tables here 
 body. Each request is also sent with the other workspace's own key: if that answer depends on the names, the request
 really got as far as looking them up.
 
-The MCP server and the commands are clients, which call these operations.
+The MCP server and the commands need no tests here, because they are clients that call these operations.
 """
 
 import json
@@ -350,7 +350,7 @@ class Operation:
 
     @property
     def is_told(self) -> bool:
-        """Whether a table here says what requests for this operation contain."""
+        """Whether a table in this file has the content of requests for this operation."""
         return self.asks != [Ask()]
 
     def at(self, names: Names) -> str:
@@ -413,7 +413,7 @@ KINDS = tuple(sorted({*BY_PARAMETER.values(), *BY_COLLECTION.values(), *IN_A_PLA
 
 
 def keys_of(value: Any) -> set[str]:
-    """Return the names of all fields in a value, in lower case."""
+    """Return the names of all fields in a JSON value, in lower case."""
     if isinstance(value, dict):
         return {name.lower() for name in value}.union(*map(keys_of, value.values()))
     return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
@@ -466,7 +466,7 @@ class Scene:
         return self.ended(who, answer) if str(operation) == "POST /v1/jobs" and answer.is_success else answer
 
     def ended(self, who: str, made: httpx.Response) -> httpx.Response:
-        """Return the report of a job once it has ended, since a job looks up some names only when it runs."""
+        """Wait until a job has ended and return its report, because a job looks up some names only when it runs."""
         path, headers = f"/v1/jobs/{made.json()['id']}", bearer(self.keys[who])
         until(lambda: self.server.client.get(path, headers=headers).json()["status"], "completed", "failed")
         job, failures = (self.server.client.get(path + part, headers=headers).json() for part in ("", "/failures"))
@@ -575,7 +575,9 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 @contextmanager
 def furnished(folder: Path, *, program: str = "") -> Iterator[Scene]:
-    """Start a host on which `beta` has one object of each kind; before, `program` changes the host's modules."""
+    """Start a host on which `beta` has one object of each kind; `program` can change modules of the host before it
+    starts.
+    """
     home = new_home(folder)
     database = f"sqlite:///{home / 'host.db'}"
     keys = {name: make_key("key", name, url=database) for name in ("alpha", "beta")}
@@ -626,7 +628,7 @@ def test_names_of_others_are_answered_as_names_of_nothing(scene: Scene) -> None:
 
 @pytest.mark.long
 def test_names_of_others_cost_the_host_what_names_of_nothing_cost(tmp_path: Path) -> None:
-    """Otherwise the time of an answer would reveal that something has that name."""
+    """Otherwise the time of an answer would reveal that an object with that name exists."""
     differing = []
     with furnished(tmp_path, program=COUNTING) as scene:
         asked = (scene.names, scene.unknown()) * 3
@@ -669,7 +671,7 @@ def names_something(operation: Operation, ask: Ask) -> bool:
 
 
 def undo(scene: Scene, who: str, operation: Operation, ask: Ask, names: Names, answer: httpx.Response) -> None:
-    """Remove what a request made under a name, so that later requests find nothing with that name."""
+    """Remove the object that a request created under a name, so that later requests find no object with that name."""
     if not answer.is_success or operation.method not in ("POST", "PUT"):
         return
     path, filled = operation.at(names), ask.filled(names)

@@ -47,7 +47,9 @@ class Host:
 
     @contextmanager
     def neighbour(self) -> Iterator[Counter[object]]:
-        """Let the neighbour make calls during the block, and check that all are answered and that the host's memory stays small."""
+        """Let the neighbour make calls during the block, and check that all calls are answered and that the host's
+        memory stays small.
+        """
         before_mb, answers, stop = resident_mb(self.server.process.pid), Counter[object](), threading.Event()
         restart_peak(self.server.process.pid)
 

@@ -1,4 +1,6 @@
-"""`evaluator-host selftest`: what an operator sees if the deployment is sound, if it is weakened, and if there is none."""
+"""`evaluator-host selftest`: its output for an operator if the deployment is sound, if it is weakened, and if there is
+none.
+"""
 
 import json
 import os

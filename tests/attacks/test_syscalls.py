@@ -1,8 +1,9 @@
 """Every system call that the kernel has, tried from inside a sandbox: exactly the declared calls are refused.
 
-The declaration (sandbox_images/seccomp.json) is read here independently, with names and numbers from the kernel's own tables
-(tests/fixtures/syscalls.json). The filters in force were compiled from it by this project (bubblewrap) and by libseccomp
-(Docker). A call that is not refused must answer as it does to a process on this machine without a filter.
+The declaration (sandbox_images/seccomp.json) is read here independently, with names and numbers from the kernel's own
+tables (tests/fixtures/syscalls.json). The filters in force were compiled from it by this project (bubblewrap) and by
+libseccomp (Docker). A call that is not refused must have the same result as in a process on this machine without a
+filter.
 """
 
 import errno
@@ -132,7 +133,9 @@ def without_a_filter() -> list[Outcome]:
 
 
 def deviations(outcomes: list[Outcome], *, knows: int = NEWEST) -> list[str]:
-    """Return every call that did not end as declared. `knows` is the newest call that the filter's compiler could name."""
+    """Return every call that did not end as declared. `knows` is the number of the newest call that the filter's
+    compiler knew by name.
+    """
     assert len(outcomes) == len(calls())
     found = []
     for (how, number, arguments), outcome, free in zip(calls(), outcomes, without_a_filter(), strict=True):

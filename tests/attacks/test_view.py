@@ -1,4 +1,5 @@
-"""An evaluator in a sandbox sees neither names of its host nor secrets of the service, and sees the same on each host.
+"""An evaluator in a sandbox sees neither names of its host nor secrets of the service, and sees the same things on each
+host.
 
 Two hosts are started in which every name and secret is a unique word (host name, folders, home, environment, index
 credentials). Evaluators write down all that they see: twice on one host, for two tenants, and once on the other. This
@@ -46,7 +47,7 @@ ANSWERS = re.compile(
 
 @dataclass(frozen=True)
 class Seen:
-    """For each language three views: two from one host, one from the other."""
+    """For each language three views: two from one host, and one from the other host."""
 
     words: Words
     views: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]
@@ -120,7 +121,9 @@ def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
 
 
 def alike(view: dict[str, str]) -> dict[str, str]:
-    """Return a view without the user's number, which differs between sandboxes, and of mounts only places and kinds."""
+    """Return a view without the user's number, which differs between sandboxes; of each mount, only the place and the
+    kind remain.
+    """
     status = dict(line.split(":\t", 1) for line in view["/proc/own/status"].splitlines() if ":\t" in line)
     uid = status["Uid"].split()[0]
     plain = {key: re.sub(rf"\b{uid}\b", "UID", text) for key, text in view.items()}

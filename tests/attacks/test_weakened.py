@@ -1,6 +1,6 @@
 """Every attack gets through if the guards that stop it are removed, which shows that each test of an attack can fail.
 
-Of the attacks that one limit stops with an error, only one is tried, because the error itself says what stopped them.
+If one limit stops several attacks with an error, only one of them is tried, because the error itself names the limit.
 
 All of this is on bubblewrap. On Docker, one attack for each guard that containers have in their own form shows that
 this guard stops attacks of its kind there too (`test_catalogue.py` sees all attacks stopped there).
@@ -33,7 +33,7 @@ NEVER_SEEN: Final = {
 
 
 def cases() -> Iterator[object]:
-    """Yield each backend with guards to take away and the attacks that these guards stop."""
+    """Yield the backend, the guards to remove, and the attacks that these guards stop."""
     for backend in ("bubblewrap", "docker"):
         by_guards: dict[frozenset[Guard], list[Attack]] = {}
         for attack in load_attacks():

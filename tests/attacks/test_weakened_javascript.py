@@ -16,7 +16,7 @@ AT_ONCE: Final = 4
 
 
 def cases() -> Iterator[object]:
-    """Yield guards to take away, with the attacks that these guards stop."""
+    """Yield the guards to remove, and the attacks that these guards stop."""
     by_guards: dict[frozenset[Guard], list[Attack]] = {}
     for attack in load_attacks():
         if attack.without and attack.language is not Language.PYTHON:

@@ -1,4 +1,5 @@
-"""Takes single guards away from both backends, so that tests can see the attacks get through that these guards stop.
+"""Removes single guards from both backends, so that tests can check that the attacks which these guards stop then get
+through.
 
     with weakened({Guard.SECCOMP}, folder=tmp_path):
         ...  # every sandbox that starts here has no filter
@@ -70,13 +71,17 @@ LOAD_TIMEOUT_S: Final = 0.7  # short, because a loop at module level uses this m
 
 @dataclass(frozen=True, slots=True)
 class AttackedHost:
-    """A running host, with the things that it lays out for attacks to reach. Its sandboxes start with the guards in force then."""
+    """A running host, with the files and secrets that attacks try to reach. Each sandbox has the guards that are in
+    force when it starts.
+    """
 
     service: Service
     canaries: Canaries
 
     async def never_through(self, attacks: Sequence[Attack], *, at_once: int) -> list[str]:
-        """Return the names of attacks that do not get through; an attack that has to win a race is tried a few times, alone."""
+        """Return the names of attacks that do not get through; attacks are also tried alone and several times, because
+        some have to win a race.
+        """
         while self.service.pool._evict_idle():  # remove idle sandboxes, which were started with other guards
             pass
         for language in {attack.language for attack in attacks}:

@@ -66,7 +66,7 @@ class Line:
 
     @property
     def judged(self) -> float:
-        """The number that is compared with the limit: the ratio if there is a floor, or else the figure."""
+        """The number that is compared with the limit: the ratio if there is a floor, otherwise the figure."""
         return self.value / self.floor if self.floor else self.value
 
     @property

@@ -1,4 +1,5 @@
-"""The load that one core and one gigabyte carry: processor time of a call and of a row, and memory of an evaluator that stays warm.
+"""The load that one core and one gigabyte of memory can carry: processor time of a call and of a row, and memory of an
+evaluator that stays warm.
 
 All of this is measured as processor time and memory of a real host and its sandboxes, so that other work on the machine changes little.
 """

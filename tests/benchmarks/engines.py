@@ -1,8 +1,9 @@
-"""The cost of an engine that distributes rows: rows per second of one node's pool alone, and with Dask, Ray Core and Ray Data.
+"""The cost of an engine that distributes rows: rows per second of a pool on one node without an engine, and with Dask,
+Ray Core and Ray Data.
 
-Each has one worker with the same pool of sandboxes. They are measured in turns, since the machine may have other work. A
-round measures one chunk, then many chunks: the difference is the cost of the other chunks without the start of a worker,
-which Ray Data needs for each data set. Ray is measured if it is installed.
+Each engine has one worker with the same pool of sandboxes. They are measured in turns, since the machine may have other
+work. A round measures one chunk, then many chunks: the difference is the cost of the other chunks without the start of
+a worker, which Ray Data needs for each data set. Ray is measured if it is installed.
 """
 
 import os

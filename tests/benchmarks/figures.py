@@ -1,4 +1,4 @@
-"""The figures of the service: each function measures one and returns plain numbers."""
+"""The figures of the service: each function measures one figure and returns plain numbers."""
 
 import asyncio
 import contextlib
@@ -58,7 +58,9 @@ def warm_http_ms(port: int, language: Language, times: int = 300) -> list[float]
 
 
 async def first_call_ms(service: Service, language: Language, *, idle: bool, times: int = 12) -> list[float]:
-    """Return the milliseconds of the first call of a new evaluator; with `idle`, a started sandbox waits for it."""
+    """Return the milliseconds of the first call of a new evaluator; with `idle`, a started sandbox already waits for
+    the call.
+    """
     taken = []
     for number in range(times):
         if idle:
@@ -154,7 +156,7 @@ async def after_timeout_ms(service: Service, language: Language, times: int = 5)
 async def idle_sandbox_mb(settings: Settings, language: Language) -> float:
     """MB that one more started sandbox takes, as proportional set size: measured from one sandbox to four.
 
-    The first sandbox is not counted, since it also pays for the interpreter's own pages, which all share.
+    The first sandbox is not counted, since its memory includes the interpreter's pages, which all sandboxes share.
     """
     three = settings.model_copy(update={"idle_sandboxes": 3})
     async with open_engine(settings) as one, open_engine(three) as more:

@@ -1,4 +1,6 @@
-"""The floors with which figures are compared, measured in the same run: what the bare mechanism costs without this project."""
+"""The floors with which figures are compared, measured in the same run: the cost of the bare mechanism without this
+project.
+"""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""The extra cost of a row's request to a granted model over the same request sent directly to the provider, on loopback.
+"""The extra cost of a row's request to a granted model, compared with the same request sent directly to the provider
+(on loopback).
 
 Rows and direct requests take turns, in blocks. The median time of a request is compared, and the processor time: that of the
 host and all its sandboxes for a row's request, and that of the client for a direct one.

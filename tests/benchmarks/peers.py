@@ -1,4 +1,4 @@
-"""Other ways to run an evaluator behind HTTP, each in the same thin server, to compare isolation and speed.
+"""Other ways to run an evaluator behind HTTP, each in the same small server, for a comparison of isolation and speed.
 
 `python -m tests.benchmarks.peers NAME PORT` serves one of them: POST {"inputs", "outputs"} returns {"score"}.
 """
@@ -120,7 +120,7 @@ def _deno(row: dict[str, Any]) -> float:
 
 @cache
 def _pyodide() -> "subprocess.Popen[str]":
-    """Start a Node process that has loaded Pyodide and answers each line with a line."""
+    """Start a Node process that has loaded Pyodide and answers each line of input with a line of output."""
     code = _PYODIDE % json.dumps(str(_module("pyodide/pyodide.mjs")))
     command = [NODE, "--input-type=module", "-e", code]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -172,7 +172,7 @@ def available() -> list[str]:
 
 
 async def serve(name: str, port: int) -> None:
-    """Serve one peer over HTTP/1.1, with as little around it as possible."""
+    """Serve one peer over HTTP/1.1, with as little other work as possible."""
     score, threads = PEERS[name], ThreadPoolExecutor(4)
     score({"inputs": {"correct_answer": 1}, "outputs": 1})  # the first call loads what later calls need
 

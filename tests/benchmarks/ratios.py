@@ -59,13 +59,15 @@ async def measure(settings: Settings) -> dict[str, float]:
 
 
 def fallen(kept: dict[str, float], found: dict[str, float]) -> dict[str, float]:
-    """Return the ratios that are too far below the stored ones, each as a share of the stored ratio."""
+    """Return the ratios that are too far below the stored ratios, each as a share of its stored ratio."""
     left = {name: found[name] / kept[name] for name in kept}
     return {name: rest for name, rest in left.items() if rest < 1 - MOST_FALL}
 
 
 def check(settings: Settings) -> list[str]:
-    """Measure, and a second time if a ratio has fallen; return a sentence for each that has fallen in both runs."""
+    """Measure the ratios, and measure them again if one has fallen; return a sentence for each ratio that has fallen in
+    both runs.
+    """
     kept: dict[str, float] = json.loads(KEPT.read_text())
     found = uvloop.run(measure(settings))
     for name, ratio in found.items():

@@ -20,7 +20,9 @@ ZIPF_EXPONENT, ZIPF_EVALUATORS = 1.1, 1000
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The figures of a load: calls per second, milliseconds of processor time per call, and the part of the calls that was warm."""
+    """The figures of a load: calls per second, milliseconds of processor time per call, and the share of the calls that
+    was warm.
+    """
 
     calls_per_s: float
     cpu_ms: float

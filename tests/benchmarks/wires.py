@@ -134,8 +134,8 @@ for await (const line of createInterface({ input: process.stdin })) {
 def langfuse_ms(port: int, folder: Path) -> tuple[float, float]:
     """Return the milliseconds of a TypeScript evaluator over the wire, and as Langfuse's `insecure-local` runs it, in turns.
 
-    `insecure-local` uses `node:vm` in the process of Langfuse's worker, without a sandbox and only for TypeScript. The worker
-    is not a package, so a Node process with these few lines stands in for it.
+    `insecure-local` uses `node:vm` in the process of Langfuse's worker, without a sandbox and only for TypeScript. The
+    worker cannot be installed as a package, so a Node process with these few lines stands in for it.
     """
     from tests.probe import NODE  # noqa: PLC0415 - finds Node
 

@@ -1,7 +1,9 @@
-"""The processor time that a host's own processes use for a call, by their number, and the highest rate that follows from it.
+"""The processor time that a host's own processes use for a call, for several numbers of processes, and the highest rate
+of calls that follows from it.
 
-The hosts are real, and so are their connections, routes, queues and pipes. A process that answers each row at once takes the place of every sandbox, so
-that two processors are enough to measure hosts with several processes: on more processors, they would use the same processor time.
+The hosts are real, and so are their connections, routes, queues and pipes. A process that answers each row at once
+takes the place of every sandbox, so that two processors are enough to measure hosts with several processes: on more
+processors, the hosts would use the same processor time.
 
 `python -m tests.benchmarks.workers serve …` is `evaluator-host serve --sandbox none` with such processes for sandboxes.
 """
@@ -80,7 +82,9 @@ class Spent:
 
 
 def spent(hosts: dict[str, tuple[int, int]]) -> dict[str, Spent]:
-    """Return the figures of hosts (each given by port and first process), measured in turns; medians over the rounds."""
+    """Return the figures of hosts, which are given by port and first process. The hosts are measured in turns, and the
+    figures are medians over the rounds.
+    """
     found: dict[str, list[Spent]] = {name: [] for name in hosts}
     for number in range(ROUNDS + 1):
         for name, (port, pid) in hosts.items():
@@ -116,7 +120,9 @@ def _load(port: int, pid: int) -> Spent:
 
 
 def _own(pid: int) -> dict[int, float]:
-    """Return the processor time of each process of a host: since they are forked, all have the first one's command line."""
+    """Return the processor time of each process of a host: since the processes are forked, all have the command line of
+    the first one.
+    """
     return {one: _seconds(one) for one in process_tree(pid) if command_of(one) == command_of(pid)}
 
 

@@ -32,7 +32,9 @@ expect.set_options(timeout=30_000)  # long, because the machine may be busy with
 
 @pytest.fixture(scope="session")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The host that serves the pages, with its own records. Each test uses its own names for what it stores."""
+    """The host that serves the pages, with its own records. Each test uses its own names for the records that it
+    stores.
+    """
     folder = tmp_path_factory.mktemp("host")
     environment = {
         **FORKED,
@@ -55,7 +57,7 @@ def seeds(host: Server) -> Seeds:
 
 @pytest.fixture(scope="session")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A host on which nothing is kept and no package is installed."""
+    """A host without any stored records and without installed packages."""
     folder = tmp_path_factory.mktemp("bare")
     database = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder / 'host.db'}"}
     with Server(log=folder / "log", data_dir=new_home(folder), environment=database) as running:

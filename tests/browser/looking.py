@@ -1,4 +1,4 @@
-"""Opens windows of the browser, and collects what went wrong in them, what axe finds, and pictures."""
+"""Opens windows of the browser, and collects the faults in them, the findings of axe, and pictures."""
 
 import json
 import os
@@ -55,8 +55,9 @@ class Look:
         return page
 
     async def _emptied(self) -> BrowserContext:
-        """Return an earlier window's context with its storage emptied; it has already loaded the pages' code, which takes half a
-        second."""
+        """Return an earlier window's context with its storage emptied; it is used again because it has already loaded
+        the pages' code, which takes half a second.
+        """
         if (self._browser, self._url) not in _KEPT:
             _KEPT[self._browser, self._url] = await self._new_context()
         kept = _KEPT[self._browser, self._url]
@@ -87,7 +88,7 @@ _KEPT: Final[dict[tuple[Browser, str], BrowserContext]] = {}
 
 @asynccontextmanager
 async def looking(browser: Browser, url: str) -> AsyncIterator[Look]:
-    """Lend windows, close them, and fail if something went wrong in one of them."""
+    """Open windows for tests, close them afterwards, and fail if something went wrong in one of them."""
     before = {page for context in browser.contexts for page in context.pages}
     look = Look(browser, url)
     try:

@@ -1,4 +1,6 @@
-"""Every page of the workbench: what axe finds in both themes, and how much script it loads before its first paint."""
+"""Every page of the workbench: axe finds nothing grave in both themes, and the page loads little script before its
+first paint.
+"""
 
 import re
 from collections.abc import Callable

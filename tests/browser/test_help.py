@@ -1,4 +1,6 @@
-"""The frame around every page: the palette, help, sample data, the gallery, and a host that is gone for a moment."""
+"""The frame around every page: the palette, help, sample data, the gallery, and a host that cannot be reached for a
+moment.
+"""
 
 import re
 from pathlib import Path

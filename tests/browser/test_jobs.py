@@ -1,4 +1,6 @@
-"""The pages of jobs: started by a form, followed live, asked to pause, go on and stop; figures, plots, downloads, comparison."""
+"""The pages of jobs: jobs are started with a form, followed live, paused, resumed and stopped; figures, plots,
+downloads, comparison.
+"""
 
 import asyncio
 import csv

@@ -56,7 +56,7 @@ async def show(page: Page, path: str, text: str) -> None:
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_axe_finds_nothing_grave_and_pages_fit_their_windows(look: Look, seeds: Seeds, part: int) -> None:
-    """Each page in both themes and both widths; a theme changes only colours."""
+    """Each page in both themes and both widths; a theme may change only colours."""
     page = await look.page(reduced_motion="reduce")
     for path, text in [*places(seeds).items()][part::PARTS]:
         name = path.strip("/").replace("/", "-").replace("?", "-")

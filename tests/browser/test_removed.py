@@ -1,4 +1,4 @@
-"""The pages of a host without some resources and a vendor: they show what the host has."""
+"""The pages of a host without some resources and a vendor: they show only the resources that the host has."""
 
 from collections.abc import Iterator
 from pathlib import Path

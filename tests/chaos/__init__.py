@@ -1,1 +1,1 @@
-"""A host under random faults, and an oracle that compares all that it answers and stores with a run without faults."""
+"""A host under random faults, and an oracle that compares all its answers and stored data with a run without faults."""

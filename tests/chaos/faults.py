@@ -53,7 +53,8 @@ class _Everything(dict[str, Answer]):
 
 
 class Faults:
-    """Inflicts faults. `inflict(fault)` is a context during which the fault goes on; it yields whether the fault hit anything.
+    """Inflicts faults. `inflict(fault)` is a context during which the fault goes on; it yields whether anything was hit
+    by the fault.
 
     Args:
       host: The host that suffers the faults.

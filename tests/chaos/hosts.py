@@ -173,7 +173,8 @@ class ChaosHost:
             return process.wait()
 
     def until_ready(self, process: subprocess.Popen[bytes] | None = None) -> bool:
-        """Wait until `/readyz` is 200; return False if the host is not ready after enough clock time and processor time.
+        """Wait until `/readyz` answers 200; return False if the host is not ready after enough clock time and processor
+        time.
 
         Args:
           process: If this process ends, return False; None to wait for any process that is started.
@@ -192,7 +193,7 @@ class ChaosHost:
         return False
 
     def look(self) -> None:
-        """Measure the host's memory; if the host has ended by itself, judge that and start it again."""
+        """Measure the host's memory; if the host has ended by itself, judge this end and start the host again."""
         with self._lock:
             process = self._process
             if process is None or not self._wanted:
@@ -213,7 +214,7 @@ class ChaosHost:
         self._oracle.timeline.end(window, hit=True)
 
     def _starts_again(self) -> bool:
-        """Start a process as a service manager does; return False if it ended by itself before it was ready."""
+        """Start a process as a service manager does; return False if the process ended by itself before it was ready."""
         time.sleep(1.0)
         self.start()
         process = self._process
@@ -229,7 +230,7 @@ class ChaosHost:
         return False
 
     def _judge_end(self, code: int) -> None:
-        """Judge an unexpected end of the host: a start may fail during a fault."""
+        """Judge an unexpected end of the host, which is a finding unless a fault explains it."""
         self._oracle.counts[f"host ended: {code}"] += 1
         timeline, now = self._oracle.timeline, time.monotonic()
         if code in _SIGBUS_EXITS and timeline.recent({Kind.FILE_READ_ONLY, Kind.FULL_DISK}, now):
@@ -245,7 +246,9 @@ class ChaosHost:
         return [(below, command_of(below)) for below in process_tree(pid) if below != pid] if pid else []
 
     def children(self) -> list[int]:
-        """Return the host's own processes below the first one: the one that forks the others, and the one for jobs."""
+        """Return the host's own processes below its first process: the process that forks others, and the process for
+        jobs.
+        """
         own, callers = command_of(self.pid) if self.pid else b"", self.callers()
         found = [pid for pid, command in self.processes() if command == own or b"fork_workers" in command]
         return sorted(set(found) - {*callers})

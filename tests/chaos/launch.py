@@ -1,7 +1,8 @@
 """`python -m tests.chaos.launch CLOCK ENVIRONMENT ARGUMENT…`: runs the command line with a wall clock that a file can move.
 
-CLOCK is a file with 8 bytes, a double: seconds that are added whenever this process reads the time of day. The monotonic clock and
-the clocks of child processes stay as they are. ENVIRONMENT is a JSON object with variables to set first.
+CLOCK is a file of 8 bytes with a double: the number of seconds to add whenever this process reads the time of day. The
+monotonic clock and the clocks of child processes stay as they are. ENVIRONMENT is a JSON object with variables to set
+first.
 """
 
 import asyncio
@@ -48,13 +49,13 @@ def move_clock(file: Path) -> None:
 
 
 def set_offset(file: Path, seconds: float) -> None:
-    """Set how many seconds the clocks of the processes that watch this file are off."""
+    """Set the number of seconds by which the clocks of the processes that watch this file are wrong."""
     with file.open("r+b" if file.exists() else "wb") as opened:
         opened.write(struct.pack("d", seconds))
 
 
 def tell_holders() -> None:
-    """Print which tasks hold the connections of a database whenever a task has waited for one in vain."""
+    """Whenever a task has waited in vain for a connection to the database, print which tasks hold the connections."""
     held: dict[int, tuple[float, Any]] = {}
     get = QueuePool._do_get
 

@@ -1,4 +1,5 @@
-"""Judges all that a host under faults answers and stores, by a run without faults and by the documentation.
+"""Judges all answers and stored data of a host under faults, by comparing them with a run without faults and with the
+documentation.
 
 A different answer is a finding unless a fault that may cause it was going on during the call, or had ended a moment
 before. `EXCUSES` lists for each fault the outcomes that it may cause, like the table of faults in docs/operations.md.
@@ -132,7 +133,7 @@ def code_of(result: dict[str, Any]) -> str:
 
 @dataclass
 class Oracle:
-    """Judges answers, and collects what was right and what was wrong.
+    """Judges answers, and counts right answers and findings.
 
     Attributes:
       expected: By a program's name, the essence of each row's result in a run without faults.

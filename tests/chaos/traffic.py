@@ -74,7 +74,7 @@ class Traffic:
         self._numbers = itertools.count()
 
     async def run(self, over: asyncio.Event) -> None:
-        """Call until `over` is set; return when every call has its answer and every job has ended."""
+        """Call until `over` is set; return once every call has its answer and every job has ended."""
         callers = [
             *(self._evaluate(f"caller {number}", STEADY) for number in range(2)),
             self._evaluate("costly caller", COSTLY),
@@ -230,7 +230,8 @@ class Traffic:
                 self._oracle.counts["traces taken"] += _TRACES
 
     async def judge_traces(self) -> None:
-        """Judge that each trace was scored at most once, and that the last host scored all the traces that it accepted.
+        """Judge that each trace was scored at most once, and that the last host process scored all traces that it
+        accepted.
 
         Traces wait in memory, so the traces of a host that ended may be missing.
         """
@@ -394,7 +395,7 @@ class Traffic:
                 await self._change(known, evaluator["code"], "PUT", path, json=body)
 
     async def _change(self, stored: str, text: str, method: str, path: str, **options: Any) -> None:
-        """Change a stored object, and remember which contents it may have then."""
+        """Change a stored object, and remember which contents it may have afterwards."""
         kept, began = self._kept.setdefault(stored, _Kept()), time.monotonic()
         answer = await self._send(method, path, **options)
         if answer is not None and answer.is_success:

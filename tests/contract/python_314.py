@@ -1,4 +1,6 @@
-"""Evaluators and attacks that use `concurrent.interpreters`, for a host with Python 3.14; it runs where `tests` is not installed."""
+"""Evaluators and attacks that use `concurrent.interpreters`, for a host with Python 3.14; this file also runs where the
+package `tests` cannot be imported.
+"""
 
 import asyncio
 import json

@@ -247,7 +247,7 @@ def test_large_messages_both_ways_on_either_loop(runner):
 
 
 async def test_findings_say_what_is_in_force():
-    """The Python runner is real; the JavaScript runner is the probe's, which sends no greeting."""
+    """The Python runner is real; the JavaScript runner is that of the probe, which sends no first message."""
     backend = new_backend(runtimes=RUNTIMES_DIR)
     findings = {finding.name: finding for finding in await backend.findings()}
     tried = {"python sandbox", "javascript sandbox"}

@@ -1,4 +1,6 @@
-"""Processes that an evaluator starts find its packages, its own modules and the interpreter, by the names that people use."""
+"""Processes that an evaluator starts find its packages, its own modules and the interpreter, under the names that
+people use.
+"""
 
 import json
 

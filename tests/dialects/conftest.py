@@ -1,6 +1,7 @@
 """Sandboxes for dialects: Python's are forked from a template, which takes half the processor time of a fresh start.
 
-`tests/contract/test_template.py` checks that both are alike. Containers and the sandboxes of commands are not forked.
+`tests/contract/test_template.py` checks that both kinds behave in the same way. Containers and the sandboxes of
+commands are not forked.
 """
 
 from collections.abc import AsyncIterator

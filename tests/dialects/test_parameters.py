@@ -37,7 +37,7 @@ def head(names: str, language: Language) -> str:
 
 
 def warnings_of(names: str, language: Language) -> list[str]:
-    """Return the warnings about parameters once a sandbox has reported their names."""
+    """Return the warnings about parameters for the names that a sandbox has reported."""
     contract = Contract.EVALUATE_V1 if names.count(",") == 3 else Contract.EVALUATE
     facts = FunctionFacts("evaluate", 3, parameters=tuple(map(ParameterFacts, names.split(", "))))
     loaded = Loaded(contract, "declared", "", "evaluate", tuple(names.split(", ")), facts=(facts,))

@@ -1,4 +1,6 @@
-"""If a light stand-in module lacks a name, only code that uses the name fails, and the error names the pin that has it."""
+"""If a light stand-in module lacks a name, only code that uses the name fails, and the error names the pin of a package
+that has the name.
+"""
 
 import re
 

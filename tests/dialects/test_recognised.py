@@ -1,4 +1,4 @@
-"""Code that two dialects recognise equally well is refused with both names, unless a contract is declared."""
+"""Code that two dialects recognise equally well is refused with the names of both, unless a contract is declared."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""A copy of the host without the folders of its vendors: it serves, judges and runs jobs, and has none of their routes."""
+"""A copy of the host without the folders of its vendors: the host serves calls, judges and runs jobs, and has none of
+the vendors' routes.
+"""
 
 import os
 import re

@@ -1,1 +1,1 @@
-"""Runs the same cases in the real packages and here, and compares what they return field by field."""
+"""Runs the same cases in the real packages and here, and compares the returned values field by field."""

@@ -1,4 +1,6 @@
-"""Makes the table of docs/coming-from.md from the dialects and the first lines of their pages: `python -m tests.docs.coming_from` writes it."""
+"""Makes the table of docs/coming-from.md from the dialects and the first lines of their pages: `python -m
+tests.docs.coming_from` updates the page.
+"""
 
 import re
 from typing import Final

@@ -20,7 +20,7 @@ ARGUMENTS: Final = {
 
 
 def leaf_commands() -> dict[str, Any]:
-    """Return every command that does something, by its name."""
+    """Return every command that is not only a group of commands, by its name."""
     found = {}
     for title, command in typer.main.get_command(command_line()).commands.items():  # type: ignore[attr-defined]
         for below, inner in getattr(command, "commands", {"": command}).items():

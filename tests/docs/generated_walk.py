@@ -35,7 +35,9 @@ recorded: list[dict[str, Any]] = []
 
 
 def ask(operation: str, *path: object, body: object = None, **query: object) -> Any:
-    """Call an operation and return its answer as an object; a file is sent as it is, any other body as its generated class."""
+    """Call an operation and return its answer as an object; a file is sent unchanged, any other body is sent as an
+    object of its generated class.
+    """
     function = BY_NAME[operation].sync_detailed
     sent = {"operation": operation, "path": path, "query": dict(query), "body": body}
     if isinstance(body, bytes):

@@ -105,7 +105,7 @@ def run(
 
 
 def follows(document: Path, block: Block, following: Block) -> bool:
-    """Whether there is only white space between two blocks."""
+    """Whether one block follows another with only white space between them."""
     end = block.line + block.text.count("\n") + 2
     lines = document.read_text().splitlines()[end - 1 : following.line - 1]
     return not re.search(r"\S", "\n".join(lines))

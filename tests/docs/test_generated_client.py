@@ -167,13 +167,13 @@ def typescript_types(folder: Path, document: Any) -> None:
 
 
 def named_operations(document: Any) -> dict[str, Any]:
-    """Return the operations by the names that they have in a generated Python client."""
+    """Return the operations by their names in a generated Python client."""
     every = [one for methods in document["paths"].values() for one in methods.values()]
     return {re.sub(r"(?=[A-Z])", "_", one["operationId"]).lower(): one for one in every}
 
 
 def typed_calls(folder: Path, document: Any, calls: list[dict[str, Any]]) -> str:
-    """Return what the TypeScript compiler says about calls and answers if they are typed as the document says."""
+    """Return the messages of the TypeScript compiler about calls and answers that have the types in the document."""
     typescript_types(folder, document)
     (folder / "package.json").write_text('{"type": "module"}')
     operations = named_operations(document)

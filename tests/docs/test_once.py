@@ -1,4 +1,4 @@
-"""Each generated list is only once in the documentation, and the words of all pages are reported."""
+"""Each generated list is in the documentation only once, and the number of words of all pages is reported."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,6 @@
-"""The engine alone: with every other part of the host off the path, it scores three languages with pinned packages."""
+"""The engine alone: without any other part of the host on the import path, the engine scores code in three languages
+with pinned packages.
+"""
 
 import os
 import re

@@ -23,7 +23,9 @@ _LOOKS_EVERY_S = 0.1
 
 
 class Scene:
-    """One host and its callers. Every call is counted; at the end each must have one answer, and nothing may be left."""
+    """One host and its callers. Every call is counted; at the end each call must have one answer, and nothing of the
+    host may be left.
+    """
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -91,7 +93,7 @@ class Scene:
 def scene(
     folder: Path, *, backend: str = "bubblewrap", docker: list[str] | None = None, **options: Any
 ) -> Iterator[Scene]:
-    """Run a host and end it as an operator would; fail if it does not end well or leaves anything behind.
+    """Run a host and end it as an operator would; fail if the host does not end properly or leaves anything behind.
 
     Args:
       folder: Folder for its log.

@@ -1,7 +1,8 @@
-"""The machine is busy or stands still: sandboxes get a fraction of the processor, or are stopped. Only time may differ.
+"""The machine is busy or stands still: sandboxes get a fraction of the processor, or are stopped. Only times may differ
+from a quiet machine.
 
-Code is judged by the processor time that its sandbox got (`engine/sandbox/linux/work_clock.py`): code that computes or
-sleeps too long ends with `timeout` on a busy machine too, and other code does not.
+Time limits count the processor time that a sandbox could get (`engine/sandbox/linux/work_clock.py`): code that computes
+or sleeps too long ends with `timeout` on a busy machine too, and other code does not.
 """
 
 import asyncio
@@ -158,7 +159,7 @@ def languages(service: Service) -> tuple[Language, ...]:
 
 
 async def outcomes(service: Service, language: Language) -> list[EvaluationResult]:
-    """Score rows together and alone, load code that never ends loading, and return the results."""
+    """Score rows together and alone, load code that never stops loading, and return all results."""
     evaluator = Evaluator(CODE[language], language, limits=Limits(timeout_s=0.3))
     rows = await service.evaluate_batch(evaluator, [Row(outputs=word) for word in WORDS])
     alone = await service.evaluate(evaluator, Row(outputs="d"))

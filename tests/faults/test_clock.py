@@ -1,4 +1,4 @@
-"""The wall clock jumps: limits, ages and order must depend on a clock that does not."""
+"""The wall clock jumps: limits, ages and order must depend on a clock that does not jump."""
 
 import ast
 from pathlib import Path

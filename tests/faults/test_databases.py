@@ -178,7 +178,7 @@ def test_a_dump_of_a_database_in_use_is_restored_and_its_job_ends_there(postgres
 
 
 def read_only(postgresql: PostgreSQL, url: str, value: str) -> None:
-    """Make a database read-only for every connection, as a standby is."""
+    """Make a database read-only for every connection, like a standby server."""
     with psycopg.connect(postgresql.url(), autocommit=True) as server:
         name = conninfo_to_dict(url)["dbname"]
         server.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = {value}")  # type: ignore[arg-type]

@@ -47,7 +47,7 @@ def doctor(port: int, *arguments: str, **environment: str) -> dict[str, dict[str
 
 @contextmanager
 def listening(answer: bytes | None) -> Iterator[int]:
-    """Listen with a program that gives the same answer to everything; with None it never answers."""
+    """Listen with a program that gives the same answer to every request; with None it never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server, saying(answer, server):
         yield server.getsockname()[1]
 

@@ -1,4 +1,4 @@
-"""A workspace floods a host with slow calls; another one is served meanwhile, on real sandboxes."""
+"""A workspace floods a host with slow calls; another workspace is served meanwhile, with real sandboxes."""
 
 import asyncio
 

@@ -1,4 +1,6 @@
-"""One workspace opens more and more streams, uploads and jobs; its neighbour is served, and the host stops in time."""
+"""One workspace opens more and more streams, uploads and jobs; another workspace is still served, and the host stops in
+time.
+"""
 
 import json
 import signal

@@ -1,4 +1,6 @@
-"""The end of a host: running work is finished, new calls are refused, a second signal ends it at once, nothing is left."""
+"""The end of a host: running work is finished, new calls are refused, a second signal ends the host at once, nothing is
+left.
+"""
 
 import os
 import signal
@@ -101,7 +103,7 @@ sys.slow = Slow()
 
 @pytest.mark.long
 def test_an_interpreter_that_is_slow_to_free_its_memory_is_not_ended_by_force(tmp_path: Path) -> None:
-    """Everything is already stored then, but the end may take longer on a busy machine."""
+    """When the interpreter ends, everything is already stored, but the end may take longer on a busy machine."""
     (tmp_path / "sitecustomize.py").write_text(SLOW_TO_FREE)
     environment = {"EVALUATOR_HOST_STOP_GRACE_S": "0.5", "PYTHONPATH": str(tmp_path)}
     with Server(command=COMMAND, log=tmp_path / "log", environment=environment) as server:

@@ -1,4 +1,4 @@
-"""The processor shares of several hosts' sandboxes, beside each other and beside an ordinary process."""
+"""The processor shares of several hosts' sandboxes, compared with each other and with an ordinary process."""
 
 import os
 import subprocess

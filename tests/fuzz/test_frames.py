@@ -150,7 +150,7 @@ def test_the_javascript_runner_reads_what_the_host_would() -> None:
 
 
 def surrogates(data: bytes) -> bool:
-    """Whether data contains half an emoji, which the host replaces and a runner keeps."""
+    """Whether a JSON value contains half an emoji, which the host replaces and a runner keeps."""
     return b"\\ud" in data.lower()
 
 

@@ -51,7 +51,7 @@ def test_python_pins_are_exact_and_read_back_as_themselves(items: list[Any]) -> 
 @pytest.mark.timeout(120)
 @pytest.mark.long
 def test_npm_pins_are_exact_and_read_back_as_themselves() -> None:
-    """Each set takes a process of Node, so many items share a set."""
+    """Checking a set of pins takes a process of Node, so many items share a set."""
     asked: list[Any] = []
 
     @bounded(800)

@@ -1,7 +1,7 @@
 """Counts the statements that a store sends to its database, and the rows or steps that they take; never seconds.
 
-SQLite counts the steps of its virtual machine. PostgreSQL says with EXPLAIN ANALYZE how many rows each scan has read;
-statements that write are counted, but not run again.
+SQLite counts the steps of its virtual machine. PostgreSQL reports with EXPLAIN ANALYZE how many rows each scan has
+read; statements that write are counted, but not run again.
 """
 
 from collections.abc import Awaitable, Callable, Iterator

@@ -1,4 +1,6 @@
-"""Pages of a job's results cost the same however many rows the job has; a download costs as much as it has rows."""
+"""Pages of a job's results cost the same however many rows the job has; the cost of a download grows with the number of
+its rows.
+"""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable

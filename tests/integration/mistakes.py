@@ -1,4 +1,4 @@
-"""Natural mistakes in three languages, and what the host must say about each.
+"""Natural mistakes in three languages, and words that the host must use about each.
 
 A case is (code, words): the words must be in the message or the hint of the result, or in its warnings.
 """

@@ -1,4 +1,4 @@
-"""`packages: "auto"`: which packages a host chooses for imports, and which it never installs."""
+"""`packages: "auto"`: the packages that a host chooses for imports, and packages that it never installs."""
 
 import re
 from collections.abc import AsyncIterator, Iterator

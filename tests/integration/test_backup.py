@@ -30,7 +30,7 @@ def cli(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def places(request: pytest.FixtureRequest, databases: Databases, tmp_path: Path) -> list[dict[str, str]]:
-    """Environments of two hosts: one that is backed up, and an empty one."""
+    """Environments of two hosts: a host that is backed up, and an empty host."""
     made = []
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
@@ -54,7 +54,7 @@ def ended(server: Server, job: str) -> dict[str, Any]:
 
 
 def modes(place: dict[str, str], folder: str) -> dict[str, str]:
-    """Return who may read each file and folder of a data directory."""
+    """Return the permissions of each file and folder of a data directory."""
     top = Path(place["EVALUATOR_HOST_DATA_DIR"])
     return {str(one.relative_to(top)): oct(one.stat().st_mode) for one in (top / folder).rglob("*")}
 

@@ -87,7 +87,7 @@ async def asked_at_once(url: str) -> list[dict[str, Any]]:
 
 
 def mounts_below(folder: Path) -> list[str]:
-    """Return mounts of all processes that lead into a folder."""
+    """Return the mounts, of any process, that lead into a folder."""
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

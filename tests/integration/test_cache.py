@@ -45,7 +45,9 @@ def client() -> Iterator[docker.APIClient]:
 
 @pytest.fixture
 def host(request: pytest.FixtureRequest, tmp_path: Path, index: Index, client: docker.APIClient) -> Iterator[Host]:
-    """A host without package sets, which keeps them as folders or images; its images are removed from the engine afterwards."""
+    """A host that has no package sets yet and will keep them as folders or as images; its images are removed from the
+    engine afterwards.
+    """
     made = Host(tmp_path / "host", getattr(request, "param", "docker"), index=index)
     yield made
     for image in layers_of(client, engine_owner(made.home)):
@@ -114,7 +116,7 @@ async def test_a_set_that_another_process_uses_is_not_evicted(
 @pytest.mark.long
 @pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)
 def test_a_set_is_deleted_that_other_processes_of_the_host_have_used(host: Host, index: Index, tmp_path: Path) -> None:
-    """Idle sandboxes end; a running row keeps its set."""
+    """Idle sandboxes end, so that the set can be deleted; while a row runs, its set is kept."""
     pin = index.add("shared", "said = 'shared'\n")
     evaluators = [{"code": f"{LABEL.format('shared')}# {number}\n", "packages": [pin]} for number in range(6)]
     slow = LABEL.format("shared").replace("return", "__import__('time').sleep(8)\n    return")

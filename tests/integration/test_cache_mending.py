@@ -103,7 +103,7 @@ def test_the_command_says_what_it_found_and_whether_it_is_mended(host: Host) -> 
 
 
 def swap(client: docker.APIClient, digest: str, recipe: str, files: dict[str, bytes]) -> None:
-    """Replace the image of a set by another one with its name and its labels."""
+    """Replace the image of a set by another image with the same name and labels."""
     labels = client.inspect_image(layer_tag(digest))["Config"]["Labels"]
     whole = BytesIO(b"".join(tar_stream({"Dockerfile": recipe.encode(), **files}, trees={})))
     lines = list(

@@ -197,7 +197,7 @@ def test_importing_the_package_imports_neither_client_nor_service() -> None:
 
 
 class _BusyHost:
-    """Answers 429 a given number of times, then 200 with an empty object."""
+    """A host that answers 429 a given number of times, and then 200 with an empty object."""
 
     def __init__(self, *, busy: int) -> None:
         self.asked = 0

@@ -70,7 +70,9 @@ def services(engine: dict[str, str]) -> Iterator[None]:
 
 
 def start(engine: dict[str, str], name: str) -> None:
-    """Start a service and wait until it is healthy; `docker run` is used, since Debian 12's Compose does not know `systempaths`."""
+    """Start a service and wait until it is healthy; this uses `docker run`, since Compose in Debian 12 does not support
+    `systempaths`.
+    """
     image, options = options_of(name, engine)
     run(["docker", "run", "--detach", f"--name={name}", f"--network={PROJECT}", *options, image], engine)
     for _ in range(600):
@@ -111,7 +113,7 @@ def logs(engine: dict[str, str], name: str) -> str:
 
 
 def by_default(value: str, variables: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return a value of compose.yaml with its variables replaced, by default with their defaults."""
+    """Return a value of compose.yaml in which variables are replaced by the given values, or else by their defaults."""
     return re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: variables.get(found[1], found[2]), value)
 
 
@@ -164,7 +166,7 @@ def test_a_container_that_forbids_user_namespaces_is_told_what_to_allow(engine: 
 
 
 def test_the_first_key_is_never_half_written(tmp_path: Path) -> None:
-    """The command is a stand-in that looks for the key's file while it makes the key."""
+    """A stand-in for the command lists the data directory while it makes the key: the key's file must not exist yet."""
     program, data = tmp_path / "evaluator-host", tmp_path / "data"
     data.mkdir()
     program.write_text('#!/bin/sh\n[ "$1 $2" != "keys create" ] || { ls "$EVALUATOR_HOST_DATA_DIR"; echo made; }\n')

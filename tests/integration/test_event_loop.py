@@ -1,8 +1,9 @@
 """No route holds the event loop for 50 ms of processor time: every route gets the largest bodies that a caller may
 send.
 
-The routes come from the application itself. A new route with a JSON body gets the bodies below, made from its example in the
-OpenAPI document. A route with another body, or with a new name in its path, needs a line here, or its test fails.
+The routes come from the application itself. A new route with a JSON body gets the bodies below, made from its example
+in the OpenAPI document. A route with another body, or with a new name in its path, needs a line in this file, or its
+test fails.
 """
 
 import asyncio
@@ -49,7 +50,7 @@ def encoded(value: object) -> Body:
 
 
 def with_lists(value: Any, *path: Any, few: bool = False) -> Body:
-    """Return a body with the longest allowed list at a path, or (`few`) with a list of a quarter of that length."""
+    """Return a body with the longest allowed list at a path, or (with `few`) with a list of a quarter of that length."""
     holder = value
     for step in path[:-1]:
         holder = holder[step]

@@ -44,7 +44,9 @@ class Host:
 
     @contextmanager
     def neighbour_works(self) -> Iterator[list[float]]:
-        """Let the neighbour call all the time, and check that every answer is right; yield the durations."""
+        """Let the neighbour make calls during the block, and check that every answer is right; yield the durations of
+        the calls.
+        """
         done, wrong, took = threading.Event(), list[object](), list[float]()
 
         def call() -> None:

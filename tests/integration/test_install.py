@@ -137,7 +137,7 @@ def scores(folder: Path, names: Iterable[str], *command: str | Path, **environme
 
 @pytest.mark.long
 def test_the_wheel_scores_in_three_languages(installed: Path, tmp_path: Path) -> None:
-    """The wheel is made from the sdist; tests below install it with pip and uvx, by the commands in docs/install.md."""
+    """The wheel is made from the sdist; tests below install it with pip and uvx, with the commands in docs/install.md."""
     scores(tmp_path, PROGRAMS, installed / "evaluator-host")
 
 

@@ -85,7 +85,7 @@ def test_mistakes_in_code_are_answered_with_what_to_do(
 
 
 def in_page_words(answers: list[str]) -> list[str]:
-    """Return answers in the words in which the pages show them."""
+    """Return answers in the words that the pages use."""
     ended = subprocess.run(
         [
             executable.ROOT_DIR + "/bin/node",

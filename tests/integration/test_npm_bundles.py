@@ -1,6 +1,6 @@
 """npm packages that contain other packages (`bundledDependencies`, a shrinkwrap) or a broken source map: they load and score.
 
-Addresses outside the registry that they name are never requested.
+Addresses outside the registry that such packages name are never requested.
 """
 
 import json

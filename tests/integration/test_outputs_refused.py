@@ -1,4 +1,6 @@
-"""An evaluator reads outputs, but 500 rows have no column called outputs: it never gets a mean of 0."""
+"""An evaluator reads outputs, but 500 rows have no column called outputs: the host reports that, and never shows a mean
+of 0.
+"""
 
 import json
 import os

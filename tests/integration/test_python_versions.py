@@ -1,4 +1,6 @@
-"""Evaluators run on the minor version of Python that they ask for, with packages for it; a missing version is named."""
+"""Evaluators run on the minor version of Python that they ask for, with packages for that version; the error names a
+version that is missing.
+"""
 
 import time
 from collections.abc import AsyncIterator, Iterator

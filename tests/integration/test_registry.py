@@ -1,4 +1,6 @@
-"""Package sets through a real registry: they are moved completely, and refused if the registry lies or does not answer."""
+"""Package sets through a real registry: they are moved completely, and refused if the registry sends wrong data or does
+not answer.
+"""
 
 import asyncio
 import socket
@@ -23,7 +25,7 @@ def tiny_set(tmp_path: Path) -> Set:
 
 @pytest.fixture
 def target(tmp_path: Path) -> Path:
-    """Return where a set would be stored, in an empty folder."""
+    """Return the path at which a set would be stored, in an empty folder."""
     (tmp_path / "here").mkdir()
     return tmp_path / "here" / "set"
 

@@ -113,7 +113,7 @@ def module_set(folder: Path, code: str, target: Any = OWN, *, resolved: str = ""
 
 
 def nothing_of(host: Host) -> bool:
-    """Whether nothing was installed on a host, not even in part."""
+    """Whether nothing at all was installed on a host, not even a part."""
     staged = list((host.shelf / "build" / "staging").iterdir())
     return not staged and not list(host.shelf.glob("*/env.json")) and not list((host.shelf / "sets").iterdir())
 

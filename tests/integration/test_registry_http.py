@@ -27,7 +27,7 @@ NOWHERE = "tcp://127.0.0.1:1"  # address of a Docker engine that does not exist
 
 @pytest.fixture
 def registry(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
-    """The registry that all tests share, and one that needs tokens, with a user who has used `docker login`."""
+    """The registry that all tests share, or a registry that needs tokens, as for a user who has used `docker login`."""
     if request.param == "open":
         yield request.getfixturevalue("registry_server")
         return
@@ -120,7 +120,9 @@ async def _damaged(registry: Registry, repository: str, tmp_path: Path) -> None:
 
 @contextmanager
 def _ending_early(registry: str, layer: str) -> Iterator[str]:
-    """Yield the address of a proxy that promises a whole layer of a registry, and hangs up after half of it."""
+    """Yield the address of a proxy that promises a whole layer of a registry, and closes the connection after half of
+    it.
+    """
 
     class Half(BaseHTTPRequestHandler):
         def do_HEAD(self) -> None:

@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
 
 
 def make_release(target: Path, *, tree: Path = ROOT, image: str = "", **environment: str) -> Path:
-    """Run `make release`, and return `target` with the files of its `dist`."""
+    """Run `make release`, copy its `dist` to `target`, and return `target`."""
     done = subprocess.run(
         [
             "make",

@@ -1,4 +1,4 @@
-"""A package set that was requested in advance has a sandbox waiting that has imported its packages."""
+"""If a package set was requested in advance, a sandbox that has imported its packages waits for the first call."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Files of rows that would block the host or fill its memory: they are read in limited processes that have read nothing before."""
+"""Files of rows that would block the host or fill its memory: they are read in limited processes that have read no
+other data before.
+"""
 
 import asyncio
 import io

@@ -1,4 +1,6 @@
-"""A host's jobs run in a separate process: if it is killed, it is started again and no row is lost; it ends with the host."""
+"""A host's jobs run in a separate process: if this process is killed, it is started again and no row is lost; it ends
+with the host.
+"""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A host that is killed in the middle of 1,000 rows: the next one finishes the job, and each row is scored once."""
+"""A host that is killed in the middle of 1,000 rows: the next host finishes the job, and each row is scored once."""
 
 import json
 import os

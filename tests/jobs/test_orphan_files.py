@@ -1,4 +1,6 @@
-"""The host removes files in a data directory to which no record refers, unless another database may know them."""
+"""The host removes files in a data directory if no record refers to them, unless records of another database may refer
+to them.
+"""
 
 import asyncio
 import json
@@ -36,7 +38,7 @@ FILES = "/apis/files/v2/workspaces/default/filesets"
 
 
 class Home:
-    """A data directory, with functions that store and sweep files as hosts of several databases do."""
+    """A data directory, with functions that store files and sweep unused ones, as hosts of several databases do."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder
@@ -285,7 +287,7 @@ def _dead() -> str:
 async def test_an_upload_that_was_stored_though_its_caller_learns_nothing_keeps_its_rows(
     database_url: str, tmp_path: Path, ends: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The connection or the caller ends while the database commits, so that nobody knows whether it has committed."""
+    """The connection or the caller ends while the database commits, so that nobody learns whether the commit succeeded."""
     processes, most = LimitedProcesses(), 1 << 20
     async with open_store(database_url, tmp_path) as store:
         folder = orphan_files(Settings(data_dir=tmp_path)).rows

@@ -1,4 +1,4 @@
-"""A search for a string in a job's rows leaves other requests their turn: it neither decodes nor compares rows on the
+"""A search for a string in a job's rows does not delay other requests: it neither decodes nor compares rows on the
 event loop.
 """
 

@@ -52,7 +52,7 @@ pytestmark = [
 
 
 def told(database_url: str, folder: Path) -> Iterator[tuple[str, Any]]:
-    """Run two jobs on a new host, and yield all its answers about them by request."""
+    """Run two jobs on a new host, and yield all its answers about these jobs, by request."""
     folder.mkdir()
     environment = {"EVALUATOR_HOST_DATABASE_URL": database_url}
     host = Server(data_dir=new_home(folder), log=folder / "log", environment=environment)

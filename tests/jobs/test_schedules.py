@@ -1,4 +1,6 @@
-"""Schedules and alerts on a real database and a real receiver: each time makes one job, and each bad figure one message."""
+"""Schedules and alerts on a real database and a real receiver: each scheduled time makes one job, and each bad figure
+makes one message.
+"""
 
 import asyncio
 import base64
@@ -76,7 +78,7 @@ async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
 
 
 def sources(desk: Desk) -> dict[str, Any]:
-    """Return the resources from which alerts get figures, as on a host."""
+    """Return the resources from which alerts get figures, connected as on a host."""
     runs, traces = Schedules(desk.store.objects, desk.board), Traces(desk.store.database)
     return {"live": lambda: traces, "schedules": lambda: runs}
 

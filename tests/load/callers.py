@@ -47,7 +47,9 @@ class Group:
 
 
 async def call_for(port: int, groups: list[Group], *, seconds: float, seed: int = 1) -> dict[str, Tally]:
-    """Let every caller make calls until the time is over; return the outcomes by group. All calls get their answers."""
+    """Let every caller make calls until the time is over; return the outcomes by group. Calls that were already sent
+    still get their answers.
+    """
     until = time.monotonic() + seconds
     numbers = itertools.count(1)
     tallies = {group.name: Tally() for group in groups}

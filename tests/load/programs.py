@@ -1,4 +1,6 @@
-"""The programs that the callers of the load test send: programs that return the number that they get, and hostile ones."""
+"""The programs that the callers of the load test send: programs that return the number that they get, and hostile
+programs.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

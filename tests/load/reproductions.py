@@ -3,11 +3,11 @@
     python -m tests.load.reproductions --backend docker
     python -m tests.load.reproductions --ordinary          # the host runs as a user without rights
 
-The attacks are those of the selftest on the API and on neighbours, and those below. During each, another workspace requests
-`/healthz` and makes warm and new evaluations. The program prints as JSON how long it waited, and how much processor time the
-host used during a wait, which shows a blocked event loop even on a busy machine. It exits with 1 if a wait took over a
-quarter of a second of that time, if an answer to the neighbour was wrong, if the host took over 600 MB, did not end well or
-did not start again, or if the neighbour's package could not be built afterwards.
+The attacks are those of the selftest on the API and on neighbours, and those below. During each, another workspace
+requests `/healthz` and makes warm and new evaluations. The program prints as JSON how long this workspace waited, and
+how much processor time the host used during a wait, which shows a blocked event loop even on a busy machine. It exits
+with 1 if a wait took over a quarter of a second of that time, if an answer to the neighbour was wrong, if the host took
+over 600 MB, did not end well or did not start again, or if the neighbour's package could not be built afterwards.
 """
 
 import argparse
@@ -151,7 +151,7 @@ def spans_of_a_row(client: httpx.Client) -> None:
 
 
 def uploads_that_break_off(client: httpx.Client) -> None:
-    """Begin 200 uploads, hold them for some seconds, and hang up."""
+    """Begin 200 uploads, wait for some seconds, and close the connections."""
     head = (
         f"POST /v1/datasets?name=x HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {client.headers['Authorization']}\r\n"
     )

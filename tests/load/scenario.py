@@ -39,7 +39,7 @@ class Outcome:
 def run_load(
     folder: Path, *, backend: str, callers: int, seconds: float, environment: dict[str, str], ordinary: bool = False
 ) -> Outcome:
-    """Start a host, put it under load, let it come to rest, and stop it.
+    """Start a host, put it under load, wait until it is at rest, and stop it.
 
     One workspace floods the host with half of the callers, three share the others (a third of all these calls are
     hostile), and one has two callers with only good programs; their times show whether the host is fair.
@@ -96,7 +96,7 @@ async def _keys(data: Path, workspaces: Sequence[str]) -> dict[str, str]:
 
 
 def _until_at_rest(server: Server) -> None:
-    """Wait until no call waits and only sandboxes that are briefly idle are left."""
+    """Wait until no call waits and no sandboxes are left except idle ones that end soon."""
     until = time.monotonic() + _SETTLES_S
     while time.monotonic() < until:
         lines = server.client.get("/metrics").text.splitlines()

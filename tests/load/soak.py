@@ -1,9 +1,9 @@
 """`python -m tests.load.soak --minutes 10`: one workspace attacks all the time while another evaluates.
 
-The attacks are those of the selftest on the API, on neighbours and on the processor, and traces that are never complete. The program prints
-as JSON the neighbour's answers and times, without and under attack, and the host's peak memory. It exits with 1 if an answer to the neighbour
-was wrong or refused, if its p95 under attack is over five times that without, or if the host took over 600 MB or did not end well; the last
-line says which.
+The attacks are those of the selftest on the API, on neighbours and on the processor, and traces that are never
+complete. The program prints as JSON the neighbour's answers and times, without and under attack, and the host's peak
+memory. It exits with 1 if an answer to the neighbour was wrong or refused, if its p95 under attack is over five times
+the p95 without attack, or if the host took over 600 MB or did not end well; the last line says which.
 """
 
 import argparse
@@ -66,7 +66,7 @@ class Calls:
     parts: dict[str, list[float]] = field(default_factory=dict)
 
     def note(self, seconds: float, answer: httpx.Response) -> None:
-        """Record how long an answer took, and for which parts of the call."""
+        """Record how long an answer took, and the time of each part of the call."""
         self.seconds.append(seconds)
         timing = answer.json()["timing_ms"] if answer.is_success else {"total": 0.0}
         for name, value in {**timing, "around": 1000 * seconds - timing["total"]}.items():
@@ -111,7 +111,7 @@ def neighbour(url: str, key: str, until: float) -> Calls:
 def attack_together(
     url: str, key: str, begun: Event, stop: Event, seed: int, told: "SimpleQueue[Counter[str]]"
 ) -> None:
-    """Attack from several threads until told to stop; then report how often each attack was sent.
+    """Attack from several threads until `stop` is set; then report how often each attack was sent.
 
     This runs in a separate process, because making large bodies would delay the neighbour's measurements.
     """
@@ -260,7 +260,7 @@ def serving(
 def soak(
     folder: Path, *, minutes: float, backend: str = "bubblewrap", ordinary: bool = False, seed: int = 1
 ) -> dict[str, Any]:
-    """Return the measured values: `quiet`, `attacked`, `p95_ratio`, `peak_mb`, `attacks`, and `wrong`, the findings."""
+    """Return the measured values: `quiet`, `attacked`, `p95_ratio`, `peak_mb`, `attacks`, and the findings in `wrong`."""
     with package_index() as index, serving(folder, index, backend=backend, ordinary=ordinary) as (server, *keys):
         attacker, own = keys
         neighbour(server.url, own, time.monotonic() + 5)  # first make the evaluators warm

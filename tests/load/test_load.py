@@ -1,6 +1,6 @@
 """Some seconds of the load test, for which `python -m tests.load` takes minutes: a thousand callers, a third of the calls hostile.
 
-A part of the soak, in which one workspace only attacks, runs here too.
+A short part of the soak also runs here, in which one workspace does nothing but attack.
 """
 
 from pathlib import Path
@@ -41,7 +41,9 @@ def test_a_workspace_that_attacks_changes_no_answer_of_another() -> None:
 
 
 def test_reproduced_attacks_leave_the_neighbour_and_the_next_start_alone() -> None:
-    """A few of the attacks in `python -m tests.load.reproductions`; the selftest and other tests have most of them."""
+    """A few of the attacks in `python -m tests.load.reproductions`; most of the attacks are tried by the selftest and
+    by other tests.
+    """
     with temporary_folder(None, "reproductions-") as folder:
         found = reproduce(folder, ordinary=True, only=["odd-numbers", "lines-for-the-log", "package-of-nested-folders"])
     assert found["wrong"] == []

@@ -24,7 +24,7 @@ PRICES = {"model": "real-name", "key": KEY, "input_price": 1000, "output_price":
 
 @dataclass(frozen=True)
 class Granting:
-    """A service that grants the models `judge` and `claude`, with the objects behind it."""
+    """A service that grants the models `judge` and `claude`, together with its server of models and its database."""
 
     service: Service
     models: Judges

@@ -1,4 +1,6 @@
-"""Thirty judges as people write them, with the clients that they use. The provider's answers give each `4 of 5`."""
+"""Thirty judges as people write them, with the clients that they use. The provider's answers give `4 of 5` to each
+judge.
+"""
 
 PYTHON = {
     "chat": """

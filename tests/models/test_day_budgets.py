@@ -1,4 +1,4 @@
-"""A workspace's daily budget for models, which the processes of one database share, on both kinds of database."""
+"""A workspace's daily budget for models, which all processes on one database share; on both kinds of database."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -53,7 +53,7 @@ async def made(store: Store) -> int:
 
 
 async def taken(store: Store, most: int) -> int:
-    """Return how many of the day's requests are made or held by a process."""
+    """Return how many requests of the day's budget are used or reserved by a process."""
     left: list[int] = []
 
     def note(found: int) -> int:

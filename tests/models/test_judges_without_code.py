@@ -1,4 +1,4 @@
-"""Judges without code: stored, versioned, scored and counted as any evaluator; agreement with people; estimates."""
+"""Judges without code: stored, versioned, scored and counted like every evaluator; agreement with people; estimates."""
 
 import json
 from collections import Counter

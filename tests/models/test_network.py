@@ -118,7 +118,7 @@ def evaluate(inputs, outputs, trace):
 
 @dataclass(frozen=True)
 class Reaching:
-    """A service that grants hosts, with the objects behind it."""
+    """A service that grants hosts, together with the servers that stand for these hosts."""
 
     service: Service
     models: Judges
@@ -468,8 +468,9 @@ class TestSecrets:
 
 
 async def test_clients_connect_to_the_addresses_that_they_are_given(web: WebServers, tmp_path: Path) -> None:
-    """TLS and the Host header still use the name. An upgrade of httpx could break this, since there is no public interface
-    for it."""
+    """The client connects to the given address, but TLS and the Host header still use the name. An upgrade of httpx
+    could break this, since there is no public interface for it.
+    """
     (tmp_path / "ca.pem").write_text(web.ca)
     looked_up: list[str] = []
 

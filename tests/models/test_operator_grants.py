@@ -1,4 +1,6 @@
-"""Each way to an operator's models, secrets and hosts, tried by a workspace that may use them and by one that may not."""
+"""Each way to an operator's models, secrets and hosts, tried by a workspace that may use them and by a workspace that
+may not.
+"""
 
 import ast
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

@@ -30,7 +30,7 @@ def test_there_are_ten_and_the_page_of_models_lists_them() -> None:
 
 @pytest.fixture(scope="module")
 def player() -> Iterator[ModelServer]:
-    """A model that answers each row as its case says; it finds the case by the output in the prompt."""
+    """A model that gives each row the answer in its case; it finds the case by the output in the prompt."""
     said = {}
     for one in READY:
         for case in one.cases:

@@ -65,7 +65,7 @@ class Held:
         assert question == "quick" or self.answer.wait(150)
 
     async def wait_for(self, requests: int) -> None:
-        """Return when this many further requests have arrived."""
+        """Wait until this many further requests have arrived."""
         for _ in range(requests):
             assert await asyncio.to_thread(self.asked.acquire, timeout=100)
 
@@ -129,7 +129,7 @@ async def test_rows_that_compute_while_they_wait_give_way_to_those_that_run(
 
 @pytest.mark.long
 async def test_a_workspace_with_many_requests_leaves_room_for_those_of_others(tmp_path: Path) -> None:
-    """The workspace was the first to call, and its model never answers."""
+    """The workspace with many requests calls first, and its model never answers."""
     async with held_on("bubblewrap", tmp_path, waiting_rows=5, max_running_sandboxes=2) as (granting, held):
         evaluator = Evaluator(MANY, models=("judge",))
         attack = asyncio.create_task(granting.service.evaluate_batch(evaluator, rows_of(5, requests=60, reads=True)))

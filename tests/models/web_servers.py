@@ -21,7 +21,7 @@ NAMES = ("api.test", "other.test")
 
 @dataclass
 class WebServers:
-    """An HTTP server, an HTTPS server, and a port that accepts any bytes. `asked` are `METHOD Host path`, `lookups` the
+    """An HTTP server, an HTTPS server, and a port that never answers. `asked` are `METHOD Host path`, `lookups` the
     names looked up.
     """
 
@@ -34,7 +34,7 @@ class WebServers:
     addresses: dict[str, list[str]] = field(default_factory=dict)
 
     def resolve(self, host: str, port: int) -> list[str]:
-        """Return the addresses of a name; names under .test are on this machine."""
+        """Return the addresses of a name; names that end with .test lead to this machine."""
         self.lookups.append(host)
         if host in self.addresses:
             return self.addresses[host]

@@ -23,7 +23,7 @@ LIMITS = {"memory_mb": 256, "processes": 32, "disk_mb": 64, "log_kb": 64, "resul
 
 
 class RunnerEnded(Exception):
-    """The runner closed its channel; the message is the runner's standard error."""
+    """Raised if the runner closed its channel; the message is the runner's standard error."""
 
 
 class RunnerProcess:
@@ -132,7 +132,7 @@ class RunnerProcess:
         return self.receive(timeout_s=timeout_s + 20)
 
     def end(self, *, timeout_s: float = 10.0) -> int:
-        """Close the channel as a dying host would, and return the runner's exit code."""
+        """Close the channel as at the end of a host, and return the runner's exit code."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         return self.process.wait(timeout_s)

@@ -1,4 +1,6 @@
-"""The HAProxy recipe, with the real program: an evaluator's calls go to one host; what happens if a host is gone or overloaded."""
+"""The HAProxy recipe, with the real program: all calls of an evaluator go to one host, until a host is gone or
+overloaded.
+"""
 
 import json
 import os
@@ -30,7 +32,7 @@ FIRST = EVALUATORS[0]
 
 
 class Host(ThreadingHTTPServer):
-    """A host as a load balancer sees it: it is ready, and answers calls with its number."""
+    """A host as a load balancer sees it: it reports that it is ready, and answers calls with its number."""
 
     daemon_threads = True
     request_queue_size = 128

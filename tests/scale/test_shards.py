@@ -98,7 +98,9 @@ def test_a_shard_that_does_not_exist_is_refused(text: str) -> None:
 
 @pytest.fixture
 def program(folder: Path) -> tuple[int, str]:
-    """A program `evaluator-host` that forks: the descriptor that it must inherit, and a PATH with the program."""
+    """A program `evaluator-host` that forks (`tests.forked`): the descriptor that the program must inherit, and a PATH
+    with the program.
+    """
     (folder / "bin").mkdir()
     return forked.make_program(folder / "bin"), f"{folder / 'bin'}:{os.environ['PATH']}"
 

@@ -103,7 +103,7 @@ def read_all(client: Client, job: str) -> list[object]:
 
 
 def answers_to(client: Client, job: str) -> dict[str, Any]:
-    """Return what a host answers to `read_all`, by path."""
+    """Return the answers of a host to the requests of `read_all`, by path."""
     answers = {}
 
     def note(response: httpx.Response) -> None:

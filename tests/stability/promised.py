@@ -1,7 +1,7 @@
 """The promises of a version to programs that call it: requests, answers and commands, as flat lists.
 
-`python -m tests.stability.promised` writes those of this tree, as part of a release. Between releases the files do not
-change, and `test_promised.py` says which change would break a program.
+`python -m tests.stability.promised` writes the promises of this tree, as part of a release. Between releases the files
+do not change, and `test_promised.py` reports changes that would break a program.
 """
 
 import json

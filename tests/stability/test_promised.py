@@ -1,4 +1,4 @@
-"""No route, field or option of the last release is gone, and none is newly required (docs/stability.md)."""
+"""No route, field or option of the last release is gone, and no field is newly required (docs/stability.md)."""
 
 import copy
 import json

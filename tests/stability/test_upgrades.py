@@ -68,7 +68,7 @@ def _check(server: Server, kept: dict[str, Any], client: httpx.Client) -> None:
 
 
 def lacks(answer: Any, earlier: Any, where: str) -> list[str]:
-    """Return the fields that an earlier version's answer had, and this one does not have."""
+    """Return the fields that are in the answer of an earlier version and missing in this answer."""
     if isinstance(earlier, list) and isinstance(answer, list):
         pairs = zip(answer[:1], earlier[:1], strict=False)
         return [name for pair in pairs for name in lacks(*pair, f"{where}[]")]

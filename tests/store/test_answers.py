@@ -1,4 +1,6 @@
-"""Recorded answers of models stay within a workspace's limit: the oldest are deleted, though sizes are not summed for each answer."""
+"""Recorded answers of models stay within a workspace's limit: the oldest answers are deleted, although the sizes are
+not added up again for each new answer.
+"""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta

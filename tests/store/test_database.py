@@ -68,7 +68,7 @@ async def test_a_connection_from_when_the_file_was_read_only_is_replaced(tmp_pat
 
 @contextmanager
 def not_writable(file: Path) -> Iterator[None]:
-    """Prevent everybody from writing to a file, even root, who may ignore its mode."""
+    """Prevent everybody from writing to a file, even root, who may ignore the file's mode."""
     file.chmod(0o444)
     if os.geteuid() == 0:
         subprocess.run(["chattr", "+i", file], check=True)

@@ -20,7 +20,9 @@ SCORES = (0.5, None, 1.0, 0.0, 0.5, None, -3.0, 0.5)
 async def store(
     request: pytest.FixtureRequest, databases: Databases, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Store]:
-    """A store on each kind of database in turn, which the tests only read; a test that changes a job makes its own."""
+    """A store on each kind of database in turn, which the tests only read; a test that changes a job creates its
+    own job.
+    """
     async with open_store(databases.make(request.param), tmp_path_factory.mktemp("store")) as opened:
         yield opened
 

@@ -42,7 +42,7 @@ def where(empty_database_url: str, tmp_path: Path) -> Address:
 
 
 def later_version(folder: Path, more: str = "") -> Callable[[str], tuple[Path, ...]]:
-    """Return a function that finds migrations as a later version would have them."""
+    """Return a function that finds a migration of a later version."""
     folder.mkdir()
     later = folder / "r9999_later.py"
     later.write_text(LATER.format(more=more))
@@ -220,7 +220,7 @@ def test_a_migration_that_leaves_broken_references_is_undone(
 @pytest.mark.slow
 @pytest.mark.sampled(2)
 def test_hosts_that_start_at_once_migrate_once(where: Address, tmp_path: Path) -> None:
-    """Running the later migration a second time would fail, or leave a second row."""
+    """If two hosts ran the later migration, the second run would fail or leave a second row."""
     migrate(where)
     (later,) = later_version(tmp_path / "later", more="import time; time.sleep(0.5)")(STORE)
     url = where.url.render_as_string(hide_password=False)

@@ -140,7 +140,7 @@ async def test_a_runner_that_gives_up_twice_as_it_loads_is_the_evaluators_own_fa
 async def test_a_runner_that_is_killed_as_it_loads_is_replaced_three_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise two kills could fail all rows of an evaluator in a job."""
+    """Without the three replacements, two kills could fail all rows of an evaluator in a job."""
     for kills, status in ((3, "scored"), (4, "failed")):
         loads = _Loads(monkeypatch, *(RunnerGaveUp(CRASHED, killed=True) for _ in range(kills)))
         async with host(tmp_path) as (service, _):
@@ -200,7 +200,7 @@ async def test_rows_together_are_drawn_once_and_called_once_more(
 
 
 class _BrokenModels:
-    """Access to models that always fails because of the host."""
+    """Access to models that always fails by a fault of the host."""
 
     async def answer(self, _ask: Ask, _workspace: str) -> None:
         raise ZeroDivisionError

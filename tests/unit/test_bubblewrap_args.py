@@ -1,4 +1,4 @@
-"""The bubblewrap policy line by line: what a sandbox may see, and what it is never given."""
+"""The bubblewrap policy line by line: things that a sandbox may see, and things that it never gets."""
 
 import py_compile
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The builder sandbox sees the network, its tools and its own folders, and no other file of this host."""
+"""A builder's sandbox sees the network, its tools and its own folders, but no other files of this host."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""A child process that does not answer is named, and killed if it hangs; a process that is only slow is not killed."""
+"""A child process that does not answer is named in a message, and killed if it hangs; a process that is only slow is
+not killed.
+"""
 
 import asyncio
 import os

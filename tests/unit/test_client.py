@@ -217,7 +217,7 @@ class Sent(Exception):
 
 
 def request_of(flavour: str, monkeypatch: pytest.MonkeyPatch, verb: str, *first: Any, **given: Any) -> httpx.Request:
-    """Return the request that a method sends for these arguments, with any values for other required ones."""
+    """Return the request that a method sends for these arguments, with any values for the other required arguments."""
     found: list[httpx.Request] = []
 
     def handle(asked: httpx.Request) -> httpx.Response:

@@ -36,7 +36,7 @@ CHANGED = f"uvicorn {uvicorn.__version__} has changed `{{}}`: adapt platform/htt
 
 @pytest_asyncio.fixture
 async def protocol() -> AsyncIterator[Any]:
-    """Uvicorn's own protocol, in the middle of a request with a body."""
+    """An object of Uvicorn's own protocol class, in the middle of a request with a body."""
 
     async def app(_scope: Any, receive: Any, _send: Any) -> None:
         while (await receive())["type"] != "http.disconnect":

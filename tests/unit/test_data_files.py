@@ -1,4 +1,4 @@
-"""Data files of a workspace: how much it may store, even if several callers send files at the same time."""
+"""Data files of a workspace: the limit on their size holds even if several callers send files at the same time."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""An interrupted download of rows continues at the row where it broke off, wherever that is."""
+"""An interrupted download of rows continues at the row where it broke off, whichever row that is."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The next version of an evaluator keeps the settings of the one before, if only its code is given."""
+"""The next version of an evaluator keeps the settings of the previous version, if only its code is given."""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""Large answers of models: few are in memory at a time, each workspace leaves room for others, and a row gets them as fast as it reads."""
+"""Large answers of models: few are in memory at a time, no workspace can take all the memory, and a row gets its
+answers as fast as it reads.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -53,7 +55,7 @@ class Reader(asyncio.Event):
 
 
 class Provider(httpx.AsyncByteStream):
-    """The body of an answer, which counts how much of it was read."""
+    """The body of an answer, which counts how many bytes of it were read."""
 
     def __init__(self) -> None:
         self.read = 0

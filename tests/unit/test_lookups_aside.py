@@ -1,4 +1,4 @@
-"""Look-ups of many packages at once: their folders, certificates and similar names are not read on the event loop."""
+"""Look-ups of many packages at once: certificates and similar names are not read on the event loop."""
 
 import builtins
 import difflib

@@ -125,7 +125,7 @@ async def test_what_the_system_refuses_an_installation_is_not_the_packages_fault
 
 @contextmanager
 def no_descriptors() -> Iterator[None]:
-    """Let this process open no more files during the block."""
+    """During the block, this process cannot open any more files."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, limit[1]))
     try:

@@ -1,5 +1,6 @@
-"""Rows for other platforms: the platform's own row and the fields of the object in it are both accepted, and never confused
-with each other."""
+"""Rows for other platforms: the platform's own row and the fields of the object in it are both accepted, and never
+confused.
+"""
 
 from typing import Any
 

@@ -76,7 +76,7 @@ COMMANDS = {f"vendors/uipath/cli/{name}.py" for name in ("eval", "run")}
 
 @pytest.mark.slow
 def test_only_the_command_asks_for_it() -> None:
-    """The test checks in the source which modules have such a field or parameter, pass it on, or act on it."""
+    """The test checks in the source which modules have a field or parameter for network access, pass it on, or use it."""
     having, asking, calling = set(), set(), set()
     for file in PACKAGE.rglob("*.py"):
         if "node_modules" in file.parts or "network" not in (text := file.read_text("utf-8")):

@@ -313,7 +313,9 @@ def test_a_result_has_a_thousand_metrics_and_the_rest_in_its_value() -> None:
 
 
 def test_names_of_metrics_cannot_outgrow_the_result() -> None:
-    """A metric's name contains the keys of all objects around it, so one long key would be in each name below it."""
+    """A metric's name contains the keys of all objects around it, so one long key would be repeated in each name below
+    it.
+    """
     long = result({"score": 1, "k" * 1000: {str(k): 1 for k in range(5)}, "a": {"b" * 400: 1, "c": 1}}, EVALUATE)
     assert (set(long.metrics), codes(long)) == ({"score", "a.c"}, ["too_many_metrics"])
     deep: dict[str, Any] = {"x" * 300: 1}

@@ -294,7 +294,7 @@ def test_modules_that_the_project_lacks_come_from_its_checkout(checkout: Path) -
 
 
 def test_a_folder_of_the_checkout_is_no_well_known_package(checkout: Path) -> None:
-    """`import ragas` does not mean a folder `evals/ragas` between evaluator and root."""
+    """`import ragas` means the well-known package, not a folder `evals/ragas` between the evaluator and the root."""
     write(checkout / "evals" / "ragas" / "__init__.py", "x = 1\n")
     assert modules_of(checkout / HERE / "mine.py", "import chess, ragas\nimport json, evaluator\n") == []
 

@@ -53,7 +53,7 @@ FACTS: dict[str, Any] = {
 
 
 async def looked_up(caller: KeyHolder, name: str) -> tuple[str | None, list[str]]:
-    """Return the key of the set that a caller sees under a name, and the names that were looked up."""
+    """Let a caller look up a name; return the key of the set that the caller sees, and the names that were looked up."""
     sets = Sets(of_alpha="a1", of_beta="b1")
     visibility = PackageVisibility(Uses(alpha={"of_alpha"}, beta={"of_beta", "b1"}))  # type: ignore[arg-type]
     access = SimpleNamespace(package_visibility=visibility)

@@ -1,4 +1,6 @@
-"""Parquet as pandas, Spark and databases write it: values that Python's types cannot hold become strings, or their row is bad."""
+"""Parquet as pandas, Spark and databases write it: values that Python's types cannot hold become strings, or their row
+is reported as bad.
+"""
 
 import io
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Other interpreters are found at configured paths, on the PATH and in home folders; other files do not count."""
+"""Other interpreters are found at configured paths, on the PATH and in home folders; other files are ignored."""
 
 import platform
 import subprocess

@@ -11,7 +11,9 @@ from tests.benchmarks import ratios
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[dict[str, float]]:
-    """Return a list for the values that the next runs measure; the stored ratios are 2 for a row and 1 for a call."""
+    """Return a list to which the test adds the ratios that the next runs measure; the stored ratios are 2 for a row and
+    1 for a call.
+    """
     runs: list[dict[str, float]] = []
 
     async def measure(_settings: Settings) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""OCI runtimes: what they need in addition, how well they isolate, and which are refused."""
+"""OCI runtimes: their additional needs, how well they isolate, and which runtimes are refused."""
 
 from dataclasses import replace
 

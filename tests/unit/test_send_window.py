@@ -15,7 +15,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def _under_way(clock: list[float], *, rows_per_s: float, count: int) -> SendWindow:
-    """Return the window of a sandbox that has answered 16 rows, with others under way."""
+    """Return the window of a sandbox that has answered 16 rows, while more rows are under way."""
     window = SendWindow()
     for _ in range(16):
         window.sent(100)

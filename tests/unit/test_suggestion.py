@@ -1,4 +1,6 @@
-"""Which column has the outputs: decided by its name, then by its values; never a column with inputs or expected answers."""
+"""Which column has the outputs: the host decides by the column's name, then by its values; never a column with inputs
+or expected answers.
+"""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""How many evaluators stay warm: idle sandboxes count with the memory that they use, and the least used ones end first."""
+"""How many evaluators stay warm: idle sandboxes count with the memory that they use, and the least used sandboxes end
+first.
+"""
 
 import asyncio
 import random

@@ -1,4 +1,6 @@
-"""The watchdog reads files in /proc in its own thread, because with many sandboxes that takes longer than callers may wait."""
+"""The watchdog reads files in /proc in its own thread, because with many sandboxes, reading takes longer than callers
+should have to wait.
+"""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Which modules a wheel has, found from its files alone."""
+"""The modules of a wheel are found from the list of its files alone."""
 
 import io
 import zipfile

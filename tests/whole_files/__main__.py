@@ -1,10 +1,10 @@
 """Pastes whole evaluator files from public repositories, and counts how many score correctly as they are.
 
-The files are not stored here: `corpus.json` has their addresses and digests, a row, and the right value, or the error with
-which they end because they need something else. `python -m tests.whole_files run CHECKOUTS` reads them from git repositories
-below a folder (`owner+name`, or `owner+name/repo`), and others from the network. With `--in-checkout` each file is in its
-checkout, as for the command line, which also sends the modules that the file imports.
-`python -m tests.whole_files draw CHECKOUTS` lists files with the signature of an evaluator that the corpus lacks.
+The files are not stored here: `corpus.json` has their addresses and digests, a row, and the right value, or, for files
+that need something else, the error with which they end. `python -m tests.whole_files run CHECKOUTS` reads them from git
+repositories below a folder (`owner+name`, or `owner+name/repo`), and others from the network. With `--in-checkout` each
+file is run inside its checkout, as for the command line, which also sends the modules that the file imports. `python -m
+tests.whole_files draw CHECKOUTS` lists files that have the signature of an evaluator and are missing in the corpus.
 """
 
 import argparse

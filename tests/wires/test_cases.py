@@ -1,4 +1,5 @@
-"""Sends every case of a dialect through its platform's wire: the response must be the one of the platform's own executor.
+"""Sends every case of a dialect through its platform's wire: the response must be the same as that of the platform's
+own executor.
 
 The cases for Langfuse, Opik and OpenAI are with the other tests of their wires. Laminar's executor is not public, so there
 are no cases for it except in its own file.
@@ -103,7 +104,9 @@ def test_coze_loop(client: httpx.Client) -> None:
 
 
 def test_promptfoo(host: Server) -> None:
-    """All cases in Python, and in JavaScript one for each outcome, since the wire is the same and `tests/dialects` has every case."""
+    """This sends all Python cases, but only one JavaScript case for each outcome, since the wire is the same and
+    `tests/dialects` has every case.
+    """
     fitting = [case for case in cases_of("promptfoo") if {"output", "context"} <= case.row.variables.keys()]
     # the request names the contract, so a file with several functions needs an entry
     fitting = [case for case in fitting if "several_entries" not in case.warnings]
@@ -163,7 +166,9 @@ API = "/wires/daytona/api/sandbox"
 
 
 def test_phoenix(client: httpx.Client) -> None:
-    """Phoenix's scripts end in a sandbox as in a separate process: exit code, output, last line of the error."""
+    """Phoenix's scripts end in a sandbox in the same way as in a separate process, with the same exit code, output and
+    last line of the error.
+    """
     python = [case for case in cases_of("phoenix") if "def evaluate(" in case.code]
     typescript = [case for case in cases_of("phoenix") if case.language is not Language.PYTHON]
     assert (len(python) > 20, len(typescript) > 1) == (True, True)
@@ -275,7 +280,9 @@ def test_vellum(client: httpx.Client) -> None:
 
 
 def fits_vellum(case: Case) -> bool:
-    """Whether a case ends in Vellum as with contract `main`; in Vellum any JSON is a value, with or without a score."""
+    """Whether a case must have the same result in Vellum as with contract `main`: Vellum accepts any JSON as a value,
+    with or without a score.
+    """
     has_values = case.variables is not None or "completion" in case.code
     return case.entry is None and has_values and (case.expected.error is None or case.expected.error in ERRORS)
 

@@ -1,4 +1,4 @@
-"""The wire `coze`: scripts as Coze Loop's templates make them, with users' code and the row inside."""
+"""The wire `coze`: scripts as Coze Loop's templates make them, which contain the users' code and the row."""
 
 import json
 from typing import Any

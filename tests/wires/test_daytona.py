@@ -1,4 +1,6 @@
-"""The wire `daytona`: Daytona's own clients, at Agenta's version and the newest, and what Agenta and Phoenix do with them."""
+"""The wire `daytona`: Daytona's own clients, at Agenta's version and the newest, and the calls that Agenta and Phoenix
+make with them.
+"""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -89,7 +91,9 @@ def test_keys_loops_bodies_and_other_workspaces(keyed: Keyed) -> None:
 
 @pytest.mark.long
 def test_a_sandbox_of_one_host_is_found_on_another_of_its_database(keyed: Keyed, tmp_path: Path) -> None:
-    """It is also found by its name and its labels, with its environment, and after the host that made it has ended."""
+    """The sandbox is also found by its name and its labels, with its environment, and after the host that made it has
+    ended.
+    """
     with httpx.Client(base_url=keyed.url, headers=bearer(keyed.key)) as client:
         sandbox = made(client, name="shared", env={"A": "key-of-a-provider"}, labels={"k": "of both"})
         assert run(client, sandbox, PHOENIX_PIP.format(version="1.17.0")).json()["exitCode"] == 0

@@ -69,7 +69,7 @@ async def test_a_lease_saves_reads_and_sees_installed_packages(hosts: tuple[Reco
 async def test_a_sandbox_of_one_script_is_deleted_at_once(
     hosts: tuple[Records, Records], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Agenta makes such sandboxes, one for each evaluation."""
+    """Agenta makes a sandbox for each evaluation and runs only one script in it."""
     deleting, running = hosts
     once, often = await running.create(WORKSPACE, {}), await leased(running)
     await running.lease(WORKSPACE, once.id)

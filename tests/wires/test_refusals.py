@@ -1,6 +1,7 @@
-"""Each wire refuses wrong keys, large bodies, endless loops and calls for which there is no room in its platform's own terms.
+"""Each wire refuses wrong keys, large bodies, endless loops and calls for which there is no room, with answers in its
+platform's own form.
 
-For a wrong key and a large body, the status is one that callers do not retry; for a full host, one that they do retry
+For a wrong key and a large body, the status makes callers give up; for a full host, the status makes them try again
 (docs/wires, *What comes back*).
 """
 

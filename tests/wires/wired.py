@@ -20,7 +20,7 @@ ENDLESS = "__import__('time').sleep(60)"
 def wired(
     folder: Path, *names: str, environment: dict[str, str] | None = None, **options: dict[str, Any]
 ) -> Iterator[Server]:
-    """Run a host that serves these wires, with options by name."""
+    """Run a host that serves these wires, with options for wires, by the wire's name."""
     given = {
         **FORKED,
         "EVALUATOR_HOST_WIRES": ",".join(names),
@@ -33,7 +33,9 @@ def wired(
 
 
 def cases_of(dialect: str) -> list[NativeCase]:
-    """Return the cases of a dialect with a row in the platform's own format, which the platform's executor gets."""
+    """Return the cases of a dialect that have a row in the platform's own format, since the platform's executor gets
+    such rows.
+    """
     found: list[NativeCase] = import_module(f"tests.dialects.{dialect}.cases").CASES
     return [case for case in found if case.row.variables is not None and not case.packages]
 
@@ -46,7 +48,7 @@ def sent(case: NativeCase) -> str:
 def differing(
     cases: list[NativeCase], answers: list[tuple[Any, bool]], what: Callable[[NativeCase], bool] = lambda _: True
 ) -> list[str]:
-    """Return messages about answers that the cases do not expect.
+    """Return messages about answers that differ from those that the cases expect.
 
     Args:
       cases: The cases that were sent.

@@ -1,4 +1,4 @@
-"""A case: an evaluator, a row, and the result that a user should see, with which a real result is compared."""
+"""A case: an evaluator, a row, and the result that a user should see; the real result is compared with it."""
 
 from dataclasses import dataclass, field
 from textwrap import dedent

@@ -94,7 +94,7 @@ def exact(
 
 
 def pasted(name: str, code: str, language: Language, completion: str, target: str, expected: Expected) -> list[Case]:
-    """Return two cases: the example as typed, and with the line numbers that are copied along from its page."""
+    """Return two cases: the example as typed, and with line numbers, which people copy along from its page."""
     cleaned = Expected(
         **{f: getattr(expected, f) for f in Expected.__slots__} | {"warnings": expected.warnings | {"source_cleaned"}}
     )

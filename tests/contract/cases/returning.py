@@ -74,7 +74,7 @@ def cases_of(rows: Sequence[Returning]) -> list[Case]:
 
 
 def _python_values(rows: Sequence[Returning]) -> str:
-    """Return the source of a table with a function for each value, by the value's name."""
+    """Return the source of a Python dict with a function for each value, by the value's name."""
     functions = [(row.name, f"returns_{number}", row.py) for number, row in enumerate(rows) if row.py is not None]
     made = [f"def {function}():\n{indent(body, '    ')}\n" for _, function, body in functions]
     return "\n".join([*made, "VALUES = {", *(f"    {name!r}: {function}," for name, function, _ in functions), "}\n"])

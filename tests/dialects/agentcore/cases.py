@@ -1,4 +1,4 @@
-"""Code-based evaluators of Amazon Bedrock AgentCore, and what the service receives from them.
+"""Code-based evaluators of Amazon Bedrock AgentCore, and the results that the service receives from them.
 
 Source of the facts: bedrock-agentcore 1.25.0, evaluation/custom_code_based_evaluators.
 """

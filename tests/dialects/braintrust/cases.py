@@ -1,4 +1,4 @@
-"""Scorers of Braintrust in Python, TypeScript and JavaScript, and the scores that it stores.
+"""Scorers of Braintrust in Python, TypeScript and JavaScript, and the scores that Braintrust stores.
 
 Facts: braintrust 0.48.1 (PyPI), 3.35.0 (npm).
 """

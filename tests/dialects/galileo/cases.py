@@ -1,4 +1,4 @@
-"""Code metrics of Galileo, and the values that it stores.
+"""Code metrics of Galileo, and the values that Galileo stores.
 
 Source of the facts: galileo 2.7.0, utils/metrics.py; for older scorers, Galileo's page on registered metrics.
 """

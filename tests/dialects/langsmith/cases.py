@@ -1,4 +1,4 @@
-"""Evaluators of LangSmith: functions of its pages and of its SDKs, and the feedback that it stores.
+"""Evaluators of LangSmith: functions of its pages and of its SDKs, and the feedback that LangSmith stores.
 
 Facts: langsmith 0.15.0 (PyPI), 0.12.0 (npm), and LangSmith's documentation of evaluators in its pages.
 """

@@ -1,4 +1,6 @@
-"""A NeMo Evaluator metric stored on a host under a name, and run over a data set as a job: the rows and figures are the same."""
+"""A NeMo Evaluator metric stored on a host under a name, and run over a data set as a job: its rows and figures are the
+same as those of NeMo.
+"""
 
 from collections.abc import Iterator
 from dataclasses import asdict

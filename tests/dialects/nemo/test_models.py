@@ -91,7 +91,7 @@ def test_a_target_that_fails_says_so(model: ModelServer) -> None:
 
 
 class Slow:
-    """A model that fails for `bad`, and otherwise takes as long as the question says."""
+    """A model that fails for `bad`, and otherwise waits for the number of seconds in the question."""
 
     type = "slow"
 

@@ -1,4 +1,6 @@
-"""One metric in the user's own process, in sandboxes and on a host: the results and their classes are the same."""
+"""One metric in the user's own process, in sandboxes and on a host: the results, and the classes of the results, are
+the same.
+"""
 
 import asyncio
 import json

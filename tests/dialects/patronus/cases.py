@@ -1,4 +1,4 @@
-"""Evaluators of Patronus, and the results that it makes from their values.
+"""Evaluators of Patronus, and the results that Patronus makes from their values.
 
 Facts: patronus 0.1.26, `coerce_eval_output_type`.
 """

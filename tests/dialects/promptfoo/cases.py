@@ -1,4 +1,5 @@
-"""Asserts of promptfoo in Python and JavaScript: files, functions, one-liners and bodies, and the results that it stores.
+"""Asserts of promptfoo in Python and JavaScript: files, functions, one-liners and bodies, and the results that
+promptfoo stores.
 
 Facts: promptfoo 0.121.20, its handlers of Python and JavaScript asserts and python/wrapper.py.
 """

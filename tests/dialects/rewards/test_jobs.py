@@ -1,4 +1,4 @@
-"""Jobs with reward functions: a job says so if its score over all rows failed."""
+"""Jobs with reward functions: if the score over all rows fails, the job reports it."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,5 @@
-"""UiPath's own command line on a project that our commands made: it accepts every file, and the scores are the same.
+"""UiPath's own command line on a project that our commands wrote: UiPath's command line accepts every file, and the
+scores are the same.
 
 Release 2.7.0 runs offline, from a package set that is installed once per machine. Its `register` needs pydantic before 2.14.
 """

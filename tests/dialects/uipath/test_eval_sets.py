@@ -11,7 +11,7 @@ from tests.dialects.uipath.eval_sets import DOCUMENTED, REAL
 
 
 def changed(base: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """Return a copy of an eval set with one value replaced; None removes it."""
+    """Return a copy of an eval set with one value replaced; the new value None removes the field."""
     made = copy.deepcopy(base)
     *way, last = [int(part) if part.isdigit() else part for part in path.split("/")]
     place: Any = made

@@ -1,4 +1,5 @@
-"""If an evaluator pins the real package, it takes the place of the light modules; for two releases, all differences are known.
+"""If an evaluator pins the real package, it takes the place of the light modules; for two releases, all differences are
+listed here.
 
 The package sets have some 60 packages each and are installed once, into the data directory that test runs share.
 """

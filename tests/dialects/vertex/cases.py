@@ -1,4 +1,4 @@
-"""Custom metrics of Vertex AI's Gen AI evaluation, and what the service reads from them.
+"""Custom metrics of Vertex AI's Gen AI evaluation, and the values that the service reads from their results.
 
 Facts: google-cloud-aiplatform 2.7.0, `agentplatform/_genai/_evals_metric_handlers.py`.
 """

@@ -56,7 +56,7 @@ def start(esbuild: Path) -> Iterator[Callable[..., RunnerProcess]]:
 
 @pytest.fixture
 def load(start: Callable[..., RunnerProcess]) -> Callable[..., RunnerProcess]:
-    """Return a function that starts a runner and loads code, which must load."""
+    """Return a function that starts a runner, loads code, and fails if the code does not load."""
 
     def load_one(
         code: str, *, language: str = "javascript", arguments: tuple[str, ...] = (), **header: object
@@ -83,7 +83,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def scratch(esbuild: Path) -> Iterator[Callable[..., Frame]]:
-    """Yield a function that evaluates a function's body as one row, in a runner that the module's tests share."""
+    """Yield a function that runs the body of a function as one row, in a runner that all tests of the module share."""
     runners: list[RunnerProcess] = []
 
     def run(statement: str, *, timeout_s: float = 10.0, share: str | None = None) -> Frame:

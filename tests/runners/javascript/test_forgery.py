@@ -1,4 +1,4 @@
-"""Code that tries to answer in the runner's place fails at most its own row."""
+"""If code tries to answer in place of the runner, at most its own row fails."""
 
 import json
 

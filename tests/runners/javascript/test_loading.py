@@ -1,4 +1,4 @@
-"""Code that loads, the function that is found in it, and the error if there is none."""
+"""Code that loads, the function that is found in it, and the error if no function is found."""
 
 import psutil
 import pytest

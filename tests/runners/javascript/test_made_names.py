@@ -1,5 +1,6 @@
-"""Names that esbuild invents for a bundle: no message contains one, and if code calls an ES module, a hint suggests its
-default export."""
+"""Names that esbuild invents for a bundle: no message contains such a name, and if code calls an ES module like a
+function, a hint suggests the module's default export.
+"""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Rows share nothing, are answered in order, and cost only themselves when they go wrong."""
+"""Rows share nothing, are answered in order, and if a row fails, other rows are not affected."""
 
 import socket
 import subprocess

@@ -1,4 +1,4 @@
-"""Imports that nothing provides are reported, even if the code catches the error."""
+"""Imports of modules that do not exist are reported, even if the code catches the error."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Attacks by an author on the runner: they spoil at most their own row, and the next row is right."""
+"""Attacks by an author on the runner: at most the author's own row is lost, and the next row is right."""
 
 from typing import Any
 
@@ -64,7 +64,9 @@ def evaluate(inputs, outputs, trace):
 
 
 def test_other_processes_of_the_runner_are_closed_books(runner: RunnerProcess) -> None:
-    """An ordinary user cannot open the files of supervisor and zygote. Root can, so the test first gives up root's rights."""
+    """An ordinary user cannot open the files of supervisor and zygote. Root can open them, so the test first gives up
+    root's rights.
+    """
     code = """
 import os
 def evaluate(inputs, outputs, trace):

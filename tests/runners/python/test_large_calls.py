@@ -129,7 +129,7 @@ def test_a_channel_that_is_no_pipe_carries_large_calls_too() -> None:
 
 @pytest.mark.slow
 def test_nothing_of_a_large_call_is_copied_by_the_supervisor() -> None:
-    """The supervisor keeps a copy only if the row is late, which cannot happen here."""
+    """The supervisor keeps a copy only if the process of the row starts late, which cannot happen here."""
     with RunnerProcess([sys.executable, "-I", "-S", "-B", "-c", PATIENT]) as runner:
         assert runner.load(SUMS).type == "loaded"
         before = peak_kb(runner.process.pid)

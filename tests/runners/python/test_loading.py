@@ -1,4 +1,4 @@
-"""Loading: what is reported, what a failure looks like, and where in the user's code it happened."""
+"""Loading: the report about loaded code, the form of a failure, and its place in the user's code."""
 
 import importlib.util
 import time

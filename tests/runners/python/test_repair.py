@@ -1,4 +1,6 @@
-"""Code that lost its indentation: what is restored, what the user has to choose, and that no text makes the search slow."""
+"""Code that lost its indentation: the parts that are restored, the choices that are left to the user, and no text that
+makes the search slow.
+"""
 
 import ast
 import hashlib

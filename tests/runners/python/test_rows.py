@@ -1,4 +1,4 @@
-"""Rows: how they are called, what a failure looks like, and that nothing of a row is left for the next."""
+"""Rows: how they are called, the form of a failure, and nothing of a row that is left for the next row."""
 
 import signal
 import time
