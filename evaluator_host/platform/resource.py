@@ -58,7 +58,7 @@ class Resource:
         return ()
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:  # noqa: ARG002 - for subclasses
-        """Return an object of this resource with all its names; None if it has only one, or is not of this resource."""
+        """Return an object with all its names; None for an object with only one name, or of another resource."""
         return None
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:  # noqa: ARG002 - for subclasses

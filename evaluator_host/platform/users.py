@@ -30,7 +30,7 @@ class Asked(Protocol):
     """A part of the host that stores objects, and that may use those of other parts."""
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
-        """Return an object of this part with all its names; None if it has only one, or belongs to another part."""
+        """Return an object with all its names; None for an object with only one name, or of another part."""
         ...
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:

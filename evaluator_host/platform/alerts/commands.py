@@ -32,7 +32,7 @@ def create_alert(
     client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
-    """Alert the pages, and a webhook, when a metric of a job, a schedule or live traces goes out of bounds."""
+    """Create an alert that fires when a metric of a job, a schedule or live traces goes out of bounds."""
     rule = AlertRule(
         metric,
         webhook,

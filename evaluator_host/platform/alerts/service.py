@@ -2,8 +2,7 @@
 
 An alert is one object in the store, with its state and its messages. A host changes an alert only if no other host has
 changed it since it was read (`swap_object`), so that only one of several hosts adds a message, and only one sends it.
-If
-that host dies meanwhile, the message is sent again: a receiver may get it twice, with the same id.
+If the sending host dies meanwhile, the message is sent again: a receiver may get it twice, with the same id.
 """
 
 import asyncio
@@ -49,7 +48,7 @@ _WAITING: Final = 100  # highest number of messages to keep, sent or not
 _WAITS_S: Final = (10, 60, 300, 1800, 7200)  # seconds after each failed attempt to send a message
 _SEND_S: Final = 10.0
 _NOT_SENT: Final = "the host ended before it sent the message"
-_RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)  # a run has its scheduled time, which is before its job's
+_RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)  # a run counts from its scheduled time, before its job is made
 _OVERLAP: Final = timedelta(minutes=1)  # a job is stored a moment after it ended
 _AT_ONCE: Final = 8
 _LOCALHOST: Final = re.compile(r"(?:.+\.)?localhost\.?", re.IGNORECASE)  # loopback by its name (RFC 6761)
@@ -60,7 +59,7 @@ _refused = partial(InvalidRequest.of, what="alert")
 
 @dataclass(frozen=True, slots=True)
 class _Delivery:
-    """A message; `next_at`, the time of the next attempt to send it, is None if there will be none."""
+    """A message. `next_at` is the time of the next attempt to send it, or None if no attempt will follow."""
 
     id: str
     type: str
@@ -163,7 +162,7 @@ class Alerts:
         self._resting: dict[tuple[str, str], float] = {}  # when to send again after a failure, by receiver
 
     async def add_alert(self, workspace_id: str, name: str, rule: AlertRule) -> AlertReport:
-        """Store an alert; it watches jobs that end from now on, and a job that its rule names even if that has ended.
+        """Store an alert. It watches jobs that end from now on; a job that its rule names may have ended already.
 
         Raises:
           InvalidRequest: the name or the rule is not valid, or the webhook may not be called.
@@ -317,7 +316,7 @@ class Alerts:
         return await self._missed(stored, kept)
 
     async def _missed(self, stored: StoredObject, kept: _Alert) -> _Alert:
-        """Return an alert, with a message if the last run of its schedule made no job and no message says so yet."""
+        """Return an alert; add a message if its schedule's last run made no job and no message reports this yet."""
         rule = kept.rule
         if rule.schedule is None or (schedules := self._schedules()) is None:
             return kept
@@ -474,7 +473,7 @@ def _signing_key(secret: str) -> bytes:
 
 
 def _told(kept: _Alert, name: str, sample: _Sample, *, each: bool) -> _Alert:
-    """Return an alert after a check, with a message if it starts or stops firing; with `each`, for every bad job."""
+    """Return an alert after a check, with a message if it starts or stops firing; `each` adds one for every bad job."""
     if sample.out is None:
         return kept
     seen = kept.acknowledged and sample.out and not each

@@ -115,7 +115,7 @@ class RowsFolder:
     ) -> dict[int, dict[str, Any]]:
         """Return the rows with the given numbers (from 0), by number; neighbouring rows are read together.
 
-        Once the rows read so far have more than `most_bytes` bytes, the remaining ones are left out; None for no limit.
+        Once the rows read so far have more than `most_bytes` bytes, the others are left out; None means no limit.
         """
         found: dict[int, dict[str, Any]] = {}
         held = 0
@@ -285,7 +285,7 @@ class _Writer:
 def _place(index: Path, number: int) -> int:
     with index.open("rb") as file:
         if number * PLACE.size >= os.fstat(file.fileno()).st_size:
-            return (index.parent / ROWS).stat().st_size  # past the index: the end of the file
+            return (index.parent / ROWS).stat().st_size  # beyond the last place in the index is the end of the file
         file.seek(number * PLACE.size)
         return int(PLACE.unpack(file.read(PLACE.size))[0])
 

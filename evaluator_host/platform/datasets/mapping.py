@@ -135,7 +135,7 @@ def to_row(record: Any, mapping: Mapping) -> Row:
 
 
 def with_json(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a record in which those fields of a row that are JSON in a string are decoded; other strings stay.
+    """Decode the fields of a row that a record holds as JSON in a string, and return the record; other strings stay.
 
     Raises:
       BadRow: a trace, variables or criteria begin like an object, but are not JSON.

@@ -8,7 +8,7 @@ Note: TypeAlias = Callable[[str], object]
 
 
 class Notes:
-    """Passes notes on; a note about a kind of fault only once, in however many rows the fault occurs."""
+    """Passes notes on; `once` passes one note for each kind of fault, even if the fault occurs in many rows."""
 
     def __init__(self, note: Note) -> None:
         self._note = note

@@ -1,8 +1,9 @@
 """Removes from a data directory the rows and files that its database does not refer to.
 
 A host leaves a note about its database in its data directory: a file `databases/<identity>` with the address. The host
-removes files only if there is no note about another database. A directory that was used before there were notes gets a
-note `unknown` if the first database to leave a note there does not know all rows and files in the directory.
+removes files only if there is no note about another database. An older
+directory without notes also gets a note `unknown` if it has rows or files that the first database to leave a note does
+not refer to.
 """
 
 import asyncio

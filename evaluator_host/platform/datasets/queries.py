@@ -203,7 +203,7 @@ class _Column:
         if kind == "null":
             return
         text = _text(value)
-        # the hash tells long texts apart that begin in the same way
+        # the hash distinguishes long texts with the same beginning
         text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}{hash(text)}"
         if text in self.values or len(self.values) < _DISTINCT:
             self.values[text] += 1

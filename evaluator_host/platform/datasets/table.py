@@ -115,8 +115,8 @@ class Datasets(Repository):
           workspace_id: Owner of the data set.
           name: Name of the data set; None for rows that come with a job.
           facts: Facts about the rows, found when they were stored.
-          replace: Whether a data set that has the name now loses it and stays as an older version; an id allows this
-            for the data set with that id only.
+          replace: Whether an existing data set with this name loses it and stays as an older version; with an id, only
+            the data set with that id may lose its name.
 
         Raises:
           InvalidRequest: the name is not valid.

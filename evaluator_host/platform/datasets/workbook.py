@@ -299,7 +299,7 @@ class _SheetReading:
         for _ in _fed(self._parser, source):
             yield from self._found
             self._found.clear()
-            if self._is_over:  # what follows the cells is not needed
+            if self._is_over:  # nothing after the cells is needed
                 return
 
     def _start(self, name: str, given: dict[str, str]) -> None:

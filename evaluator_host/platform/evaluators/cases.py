@@ -97,7 +97,7 @@ def expect_text(given: Json) -> str:
 
 
 def unmet(expect: dict[str, Any], result: EvaluationResult) -> str | None:
-    """Return how a result differs from `expect`: `score 0.2, not 0.5`; None when it does not."""
+    """Return how a result differs from `expect`: `score 0.2, not 0.5`; None if it does not differ."""
     if (error := result.error) is not None:
         wanted = expect.get("error")
         if wanted is None:

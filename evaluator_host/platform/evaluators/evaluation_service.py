@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EvaluationService: TypeAlias = "Service | RemoteService"
 """The service that evaluates for a command: one in this process, or a running host."""
 
-_NO_MODULE: Final = ("ModuleNotFoundError", "ImportError", "Error")  # `Error` is what JavaScript's `require` throws
+_NO_MODULE: Final = ("ModuleNotFoundError", "ImportError", "Error")  # JavaScript's `require` throws `Error`
 
 
 @asynccontextmanager

@@ -35,7 +35,7 @@ from evaluator_host.types.outcome import EvaluationError
 
 _LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048, result_bytes=128 << 20)
 _DECODED_MB: Final = 512  # memory of the child process, in MB: more than a body of 32 MB of ordinary text can take
-_CUT_BYTES: Final = 8 << 20  # largest body that a thread of the host cuts into rows; that takes at most 40 ms
+_CUT_BYTES: Final = 8 << 20  # largest body that a thread of the host cuts into rows; cutting takes at most 40 ms
 _SHAPES: Final[dict[bytes, Any]] = {
     b"{": {},
     b"[": [0],

@@ -51,7 +51,7 @@ def require_small(value: Any) -> Any:
     """Return a value unchanged if it is small; a pydantic validator for all parts of a body except rows.
 
     Raises:
-      PydanticCustomError: the value has over 10,000 values or 16 MB of text.
+      PydanticCustomError: the value contains over 10,000 values or 16 MB of text.
     """
     if not is_small(value, values=_SMALL_VALUES, characters=_SMALL_CHARACTERS):
         limits = {"values": _SMALL_VALUES, "mb": _SMALL_CHARACTERS >> 20}

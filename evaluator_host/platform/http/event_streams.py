@@ -22,7 +22,7 @@ class EventStreams:
     """The streams of server-sent events that callers have open; all of them end when the host stops.
 
     Args:
-      most: Streams that one key may have open.
+      most: Maximum number of streams that one key may have open.
     """
 
     def __init__(self, most: int) -> None:
@@ -56,7 +56,7 @@ class EventStreams:
 
     @contextmanager
     def counted(self, key_id: str | None) -> Iterator[None]:
-        """Count one stream of a key during the block; raise as `require_free` does."""
+        """Count one stream of a key during the block; raise `Busy` if the key has as many as it may."""
         self.require_free(key_id)
         self._open[key_id] += 1
         try:

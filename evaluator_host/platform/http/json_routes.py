@@ -223,7 +223,7 @@ def weigh(body: bytes) -> int:
 
 
 def too_many_values(weight: int) -> InvalidRequest:
-    """Return the error for a body that would take too much memory once it is decoded: `weight` bytes."""
+    """Return the error for a body that would take `weight` bytes of memory once it is decoded, which is too much."""
     return InvalidRequest(
         f"the body has so many values that they would take about {weight >> 20} MB; send fewer per request"
     )

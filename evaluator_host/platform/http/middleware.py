@@ -132,7 +132,7 @@ class AccessMiddleware:
         return self._upload_bytes if _is_upload(scope) else self._body_bytes, self._body_timeout_s
 
     def _check(self, headers: dict[bytes, str], ceiling: int) -> int:
-        """Check the headers; return the size of the body, as far as they have it."""
+        """Check the headers; return the size of the body that they give, 0 if they give none."""
         host = headers.get(b"host", "").lower()
         named = _HOST.fullmatch(host)
         if named is None or (named.group(1) or named.group(2)) not in self._hosts:
@@ -210,7 +210,7 @@ class AccessMiddleware:
 
 
 class _Sending:
-    """Sends a response with the security headers, and knows whether it has begun.
+    """Sends a response with the security headers, and records whether the response has begun.
 
     A large response takes memory until its reader has received it. If there is no room for it, a 429 is sent instead,
     and `refused` is set.
@@ -256,7 +256,7 @@ class _Sending:
 
 
 async def _discard_body(receive: Receive) -> None:
-    """Read a refused request's body for a moment: a client that is still sending would not see why it is refused."""
+    """Read a refused request's body for a moment; otherwise a client that still sends it could not read the error."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_DISCARD_S):
             while (message := await receive())["type"] == "http.request" and message.get("more_body", False):
@@ -264,7 +264,7 @@ async def _discard_body(receive: Receive) -> None:
 
 
 def _known_cause(error: BaseException | None) -> HostError | None:
-    """Return the host's own error, which a task group, or Starlette once a response has begun, wraps in another."""
+    """Return the host's own error inside an error of a task group, or of Starlette after a response has begun."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     if isinstance(error, RuntimeError) and "response already started" in str(error):

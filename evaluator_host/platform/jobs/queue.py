@@ -118,9 +118,9 @@ class JobQueue(Repository):
     ) -> bool:
         """Give up a job with a new status; return whether this host still owned it.
 
-        `running_s` seconds are added to the job's running time. If a caller has meanwhile asked for it, a job that
-        would be paused is cancelled or queued again instead; with an `error` it stays paused until a caller resumes it.
-        The time of its end comes from the database's clock, so that jobs of several hosts are in order.
+        `running_s` seconds are added to the job's running time. A job that would be paused is cancelled or queued
+        again instead if a caller requested this meanwhile; a job with an `error` is not queued again. The time
+        of the job's end comes from the database's clock, so that jobs of several hosts are in order.
         """
         now = await self._database.now()
         values: dict[str, Any] = {"status": status, "finished_at": now if status.final else None}
@@ -187,7 +187,7 @@ class JobQueue(Repository):
         return wanted
 
     async def save_together(self, job_id: str, owner: str, position: int, result: str) -> DesiredState | None:
-        """Store an evaluator's score over all rows, as JSON, unless there is one; return the desired state or None."""
+        """Store an evaluator's score over all rows, as JSON, unless one is stored; return as `save` does."""
         values = {"job_id": job_id, "position": position, "result": result}
         async with self._database.transaction() as connection:
             wanted = await _note(connection, job_id, owner, progress=True)
@@ -312,7 +312,7 @@ def _warnings_with(known: str, notes: Mapping[int, Sequence[Note]]) -> str:
 
 
 async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
-    """Store for each evaluator of a completed job which earlier completed job over the same rows is the newest."""
+    """Store, for each evaluator of a completed job, the newest earlier job that completed over the same rows."""
     table, earlier = JobEvaluatorTable, aliased(JobEvaluatorTable)
     job, data = aliased(JobTable), aliased(DatasetTable)
     this = (

@@ -2,8 +2,7 @@
 
 A run ends because the job is done, paused, cancelled or failed, because its workspace may store no more (the job is
 paused then, with the reason), or because its host shuts down; its results are stored before the host releases the
-job. A host that dies loses the results since the last write, and the next host scores those rows
-again.
+job. A host that dies loses the results since the last write, and the next host scores those rows again.
 """
 
 import asyncio
@@ -152,7 +151,7 @@ class JobRun:
                 task.cancel()
             await asyncio.wait(tasks)
         if not writing.cancelled():
-            writing.result()  # raises the error if one ended the writing
+            writing.result()  # raises the error that ended the writing, if there is one
         await self._writer.flush()
         if not watching.cancelled():
             _, error = ending(self._job.id, watching.exception())
@@ -162,7 +161,7 @@ class JobRun:
         return ending(self._job.id, scoring.exception())
 
     async def _watch_room(self) -> None:
-        """Run until the workspace may store no more, then raise why.
+        """Wait until the workspace may store no more, then raise the error that says why.
 
         Raises:
           OverQuota: the workspace stores as much as it may.
@@ -311,7 +310,7 @@ class JobRun:
     async def _run_chunks(
         self, kept: JobEvaluator, evaluator: Evaluator, chunks: AsyncGenerator[Chunk, None], *, parallelism: int
     ) -> AsyncGenerator[tuple[int, int], None]:
-        """Run chunks, one after another or on several nodes; yield each one's numbers of rows and of scored rows."""
+        """Run chunks, one after another or on several nodes; yield for each its number of rows and of scored rows."""
         running: dict[asyncio.Task[int], int] = {}
         try:
             async with aclosing(chunks):

@@ -1,12 +1,13 @@
 """Claims and runs queued jobs and the jobs of dead hosts: a few at a time, divided between workspaces.
 
-Once there are two workspaces, one may have all places except one. A job of the workspace with the most running jobs is
-put back in the queue after a minute if another workspace has a queued job, and no running job or at least two fewer.
+Once there are two workspaces, one may have all places except one. After a minute, a job of the workspace with
+the most running jobs goes back to the queue if another workspace has a queued job, and has either no running job or at
+least two fewer.
 
 Hosts may share a database but not a data directory, so a host claims only jobs whose rows it can read.
 
-A job fails after two hosts in a row died while they ran it and stored nothing for it (`_TRIES`). A job whose last host
-died in this way does not run beside another such job, so that a job which did not kill its host does not fail.
+A job fails after two hosts in a row died while they ran it and stored nothing for it (`_TRIES`). Two jobs that
+each lost their last host in this way do not run at the same time: a harmless job must not fail because of the other.
 """
 
 import asyncio
@@ -35,7 +36,7 @@ SILENT_S: Final = 15.0  # seconds without a heartbeat after which an owner count
 TURN_S: Final = 60.0  # seconds after which a running job that has stored something may be queued again
 LONG_TURN_S: Final = 600.0  # seconds after which any running job may be queued again
 
-_ELSEWHERE_KEPT: Final = 1000  # highest number of data sets elsewhere to remember, since each query for jobs lists them
+_ELSEWHERE_KEPT: Final = 1000  # highest number of other hosts' data sets to remember; each query for jobs lists them
 _TRIES: Final = 2  # how many hosts in a row may die while they run a job and store nothing for it
 _STOP_S: Final = 1.0  # seconds for storing the results of running jobs when the host stops
 _TOOK_HOSTS_DOWN: Final = (
@@ -95,7 +96,7 @@ class Scheduler:
                 self._wake.clear()
         finally:
             tasks = [task for _, _, task in self._running.values()]
-            for _ in range(2):  # the first time this cancels the runs, then their waits for the store
+            for _ in range(2):  # the first round cancels the runs, the second their waits for the store
                 for task in tasks:
                     task.cancel()
                 if tasks:
@@ -108,7 +109,7 @@ class Scheduler:
         self._wake.set()
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
-        """Pass a new desired state to a job that runs on this host now, not only after its next write."""
+        """Pass a new desired state to a job that runs on this host now; otherwise its next write would find it."""
         if job_id in self._running:
             self._running[job_id][1].set_desired_state(desired)
 
@@ -193,7 +194,7 @@ class Scheduler:
         fewest = min((at_work[job.workspace_id] for job in waiting), default=most)
         if fewest == most or (fewest and most - fewest < 2):
             return
-        for job, run, _ in self._running.values():  # these are in the order of the claims
+        for job, run, _ in self._running.values():  # in the order in which they were claimed
             if at_work[job.workspace_id] == most and run.had_its_turn(TURN_S, LONG_TURN_S):
                 _log.info("job %s waits while jobs of other workspaces run", job.id)
                 run.put_back()

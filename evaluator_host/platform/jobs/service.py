@@ -52,7 +52,7 @@ from evaluator_host.types.jobs import (
 
 LOOK_EVERY_S: Final = 0.5  # seconds between two queries for a watched job
 _NAMED: Final = 3  # highest number of evaluators that a job's title names
-_COLUMN_CHARS: Final = 40  # characters of a column that it names
+_COLUMN_CHARS: Final = 40  # characters of a column's name in a job's title
 _TRIES: Final = 3  # attempts to make a job over a data set, which may be removed meanwhile
 
 Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
@@ -72,7 +72,7 @@ class JobRunner(Protocol):
         ...
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
-        """Pass a new desired state to a running job now, not only after its next write."""
+        """Pass a new desired state to a running job at once; otherwise the job's next write would find it."""
         ...
 
 
@@ -297,7 +297,7 @@ class JobService:
         return await self.get_job(workspace_id, job_id)
 
     async def _allowing_more(self, workspace_id: str, job_id: str) -> str | None:
-        """Return the request of a job that failed because of `max_failures`, with a higher limit, or None."""
+        """Return the request of a job that failed because of `max_failures`, with a higher limit, else None."""
         job = await self.jobs.get_job(workspace_id, job_id)
         stored = spec_from_json(job.request)
         most = stored.config.max_failures

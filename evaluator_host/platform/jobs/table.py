@@ -100,7 +100,7 @@ class JobEvaluatorTable(Table):
     """Copies of evaluators that belong to a job, with their scores so far. `content`, `lock` and `warnings` are JSON.
 
     `judged` counts rows with a verdict, `scores` rows with a score; `mean` is the mean of these scores. `numbers`
-    counts rows with a score or a metric, `doubted` those among them with a warning that makes these doubtful.
+    counts rows with a score or a metric, `doubted` those among them with a warning that makes it doubtful.
     `previous_job` is the newest earlier job over the same rows that had completed. `scores_mark` and `failed_mark`
     are the sums of `row_mark` over the rows with a score and over the failed ones.
     """
@@ -291,14 +291,14 @@ class EvaluatorTally:
     previous_is_zero: bool = False  # whether the previous job counts failed rows as 0
 
     def doubt(self) -> str | None:
-        """Return why no score so far, or not the score over all rows, can be relied on; None if there is no doubt."""
+        """Return why the scores so far, or the score over all rows, cannot be relied on; None if there is no doubt."""
         over_all = (
             "the score over all rows together failed: see `together` in the summary" if self.failed_together else None
         )
         return self._doubt(self.tally) or over_all
 
     def change(self, *, failures_are_zero: bool) -> float | None:
-        """Return the mean minus the previous job's mean; None if that is doubtful, or over other rows.
+        """Return the mean minus the previous job's mean; None if the previous mean is doubtful, or is over other rows.
 
         If a row failed and only one of the jobs counts failed rows as 0, the means are over different rows.
         """
@@ -623,7 +623,7 @@ def _overviews(chosen: ColumnElement[bool]) -> Select[Any]:
 
 
 _FAILED: Final = '{"status":"failed"'  # how the JSON of a failed result begins
-_ZERO: Final = '"failures":"zero"'  # the request of a job that counts failed rows as 0 has it, some others may, too
+_ZERO: Final = '"failures":"zero"'  # in the request of every job that counts failed rows as 0, and in some others
 
 
 @cache  # building the query takes a millisecond, as long as reading a job

@@ -31,7 +31,7 @@ _TARGET_EXAMPLE: Final = "write it as https://api.example.com/v1; the key goes i
 class ModelAccess:
     """Checks and opens the models that jobs call.
 
-    `any_key` returns whether an API key of this host was ever created: if so, others than the operator may call it.
+    `any_key` returns whether an API key of this host was ever created: if so, not only the operator may call the host.
     """
 
     def __init__(self, settings: Settings, *, secrets: Secrets, any_key: Callable[[], Awaitable[bool]]) -> None:
@@ -57,7 +57,10 @@ class ModelAccess:
 
     @asynccontextmanager
     async def open(self, target: Target, workspace_id: str) -> AsyncIterator[Endpoint]:
-        """Check a job's model again, since settings and secrets change; yield its endpoint. Raises as `require`."""
+        """Check a job's model again, since settings and secrets change; yield its endpoint.
+
+        Raises what `require` raises.
+        """
         key = await self.require(target, workspace_id)
         dial = partial(TENANT_NAMES.look_up, workspace=workspace_id)
         client = make_http_client(

@@ -72,7 +72,7 @@ class Judges:
         self.gateway = Gateway(settings, store, names=names)
 
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms, *, redactor: Redactor) -> Grant:
-        """Look up the models and hosts that an evaluator was granted; raises as `Gateway.grant` does."""
+        """Look up the models and hosts that an evaluator was granted; raises what `Gateway.grant` raises."""
         return await self.gateway.grant(evaluator, workspace, terms, redactor=redactor)
 
     async def reveal(self, evaluator: Evaluator, workspace: str) -> dict[str, str]:
@@ -92,7 +92,7 @@ class Judges:
     async def answer(self, ask: Ask, workspace: str) -> dict[str, Json] | EvaluationError:
         """Return `{"response": …}`, or `{"error", "status"}` when the model does not answer.
 
-        An `EvaluationError` fails the row: the workspace has spent its budget of the day.
+        If the workspace has spent its budget of the day, return an `EvaluationError`, which fails the row.
 
         Raises:
           InvalidRequest: evaluators may not call this model.

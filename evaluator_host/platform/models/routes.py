@@ -144,7 +144,7 @@ def models_api(service: ModelService, users: Users, access: Access) -> APIRouter
 
     @router.post("/{name}/test", response_model=ModelTest, responses=_MISSING)
     async def test(name: str, caller: CallerOf) -> Response:
-        """Ask a model one short question. The answer is 200 whether it works or not."""
+        """Ask a model one short question. The response has status 200 whether the model works or not."""
         with AuditedCall(access, caller, "models.test", name):
             await service.get_model(caller.workspace, name)
             outcome = await service.test_model(caller.workspace, name)

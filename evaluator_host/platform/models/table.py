@@ -139,10 +139,10 @@ class Models(Repository):
         """Take requests from a workspace's budget of one day, and return how many.
 
         Args:
-          workspace_id: Whose budget it is.
+          workspace_id: The workspace that has the budget.
           day: Day in UTC, `2026-01-31`.
           most: The budget of the whole day, on all hosts.
-          wanted: Gets the number of requests that are left; returns how many to take.
+          wanted: Function that gets the number of requests that are left, and returns how many to take.
         """
         table = ModelDayTable
         this = (table.workspace_id == workspace_id) & (table.day == day)

@@ -188,7 +188,7 @@ class Schedules:
         if kept.paused or kept.next_at is None:
             return
         following = next(_times(kept.cron, kept.timezone, now), None)
-        if kept.next_at > now:  # if an earlier time has no run, the clock was ahead before
+        if kept.next_at > now:  # an earlier time without a run means that the clock was ahead before
             if following is not None and following < kept.next_at and following != kept.last_at:
                 await self._objects.swap_object(stored, _json(replace(kept, next_at=following)))
             return

@@ -444,7 +444,7 @@ class _Connection(aiosqlite.Connection):
         # the driver sends no BEGIN, because `_begin_sqlite` does
         connect = partial(sqlite3.connect, file, timeout=_WAIT_S, isolation_level=None, **options)
         super().__init__(connect, iter_chunk_size=64)
-        self._thread.daemon = True  # so that a host can end without waiting for this thread
+        self._thread.daemon = True  # a host may end without waiting for this thread
 
     def stop(self) -> "asyncio.Future[Any] | None":
         """Stop the connection's thread; the base class would wait for ever if it had already ended."""

@@ -35,7 +35,7 @@ _JSON: Final = JSON().with_variant(Text(), "sqlite")
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """A column type for times, stored in UTC. A time without a zone raises ValueError; returned times have one."""
+    """A column type for times, stored in UTC. A time without a zone raises ValueError; returned times have a zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True

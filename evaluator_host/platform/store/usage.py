@@ -52,7 +52,7 @@ class StorageUsage:
         self._database = database
         self._quota = quota
         self._measuring = defaultdict[str, asyncio.Lock](asyncio.Lock)
-        self._measured: dict[str, tuple[float, int]] = {}  # workspace id: (monotonic seconds, bytes)
+        self._measured: dict[str, tuple[float, int]] = {}  # by workspace id: monotonic time, and bytes at this time
 
     async def get_usage(self, workspace_id: str) -> UsageReport:
         """Return the storage of one workspace; zeros for one that has stored nothing."""

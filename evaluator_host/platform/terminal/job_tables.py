@@ -156,7 +156,7 @@ def _bars(line: ScoreLine) -> str:
 
 
 def _score_text(score: JobScore, *, zero: bool) -> str | None:
-    """Return an evaluator's mean, with the number of rows that it is over if that is not all of them."""
+    """Return an evaluator's mean as text, with its number of rows, pass rate and change; None without a mean."""
     if score.mean is None:
         return None
     rate = "" if score.pass_rate is None else f", {score.pass_rate:.1%} passed"

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def require_data(settings: Settings) -> None:
-    """Check that a host has kept data where these settings say; the server of a PostgreSQL is not asked.
+    """Check that a host has kept data where these settings say; a PostgreSQL server is not contacted.
 
     Raises:
       InvalidRequest: the file of the database does not exist.

@@ -1,4 +1,4 @@
-"""Rewrites messages for the terminal: fields of the API become options, `limits.timeout_s` for one `--timeout-s`."""
+"""Rewrites messages for the terminal: fields of the API, such as `limits.timeout_s`, become options (`--timeout-s`)."""
 
 import re
 from typing import Final

@@ -166,7 +166,7 @@ class Traffic:
         return refused
 
     def _require_room(self, workspace: str, size: int) -> None:
-        """Check that a workspace may use more memory: at most three times as much as stays free, or one request."""
+        """Check that a workspace may use more memory: at most three times as much as stays free, or a first request."""
         own, free = self._held[workspace], _HELD_BYTES - self._held.total() - size
         if own and own + size > SANDBOXES_PER_FREE * free:
             raise Busy("too many spans wait to be scored; send them later, or a smaller sample", retry_after_s=2.0)

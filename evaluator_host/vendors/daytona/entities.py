@@ -180,7 +180,7 @@ class Records(Repository):
         return str(row.content)
 
     async def _opened(self, workspace: str, text: str) -> Record:
-        if len(text) < _SMALL and '"env":null' in text:  # nothing to decrypt, so no thread
+        if len(text) < _SMALL and '"env":null' in text:  # nothing has to be decrypted, so no thread is needed
             return self._record(workspace, text)
         return await asyncio.to_thread(self._record, workspace, text)
 

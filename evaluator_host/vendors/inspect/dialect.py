@@ -1,7 +1,7 @@
 """Dialect `inspect`: scorers of Inspect AI, `score(state, target)`, which return a `Score`.
 
-The runner sends `{"name", "value", "answer", "explanation", "metadata"}`, its value None for an unscored sample, or
-`{"returned": type}`. Source of the rules: inspect_ai 0.3.285, scorer/_scorer.py, _metric.py, _target.py.
+The runner sends `{"name", "value", "answer", "explanation", "metadata"}`, or `{"returned": type}`. The value of an
+unscored sample is None. Source of the rules: inspect_ai 0.3.285, scorer/_scorer.py, _metric.py, _target.py.
 """
 
 from dataclasses import replace

@@ -47,9 +47,9 @@ class Filesets:
     """The filesets of every workspace.
 
     Args:
-      entities: Their names and descriptions.
-      namespaces: The namespaces in which they are.
-      blobs: The content of their files.
+      entities: Names and descriptions of the filesets.
+      namespaces: The namespaces that contain the filesets.
+      blobs: The content of the filesets' files.
       usage: Checks whether a workspace may store more.
     """
 

@@ -39,8 +39,8 @@ class NemoJobs:
     """The NeMo jobs of every workspace.
 
     Args:
-      entities: Their names and specs.
-      namespaces: The namespaces in which they are.
+      entities: Names and specs of the jobs.
+      namespaces: The namespaces that contain the jobs.
       filesets: Uploaded rows, to which jobs refer.
       metrics: Stored metrics, to which jobs refer.
       models: Stored models, to which jobs refer.
@@ -255,7 +255,7 @@ class NemoJobs:
 
 
 def keys_of(entity: Entity) -> list[str]:
-    """Return the names of a job's metrics in its results: the type `m`, and `m_2` for a second one of that type."""
+    """Return the names of a job's metrics in its results: a metric of type `m` is called `m`, a second one `m_2`."""
     seen: Counter[str] = Counter()
     found = []
     for bundle in entity.content["spec"]["metrics"]:

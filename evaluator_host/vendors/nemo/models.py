@@ -22,7 +22,7 @@ class Models:
 
     Args:
       entities: Models and providers that callers stored.
-      namespaces: The namespaces in which these are.
+      namespaces: The namespaces that contain these.
       operator: The operator's models for each workspace, by `namespace/name`; they take precedence.
     """
 

@@ -35,7 +35,7 @@ class OlderVerbs:
     Args:
       service: Scores rows.
       metrics: Stored metrics.
-      namespaces: The namespaces in which they are.
+      namespaces: The namespaces that contain the metrics.
     """
 
     def __init__(self, service: Service, metrics: Metrics, namespaces: Namespaces) -> None:
@@ -55,7 +55,7 @@ class OlderVerbs:
         """Score a few rows at once with a metric or the name of a stored one; return NeMo's response.
 
         Raises:
-          InvalidRequest: the metric is not valid or not supported, or the host does not ask its model.
+          InvalidRequest: the metric is not valid or not supported, or its model cannot be called.
           NotFound: there is no such metric.
           RowFailed: a row cannot be scored.
         """

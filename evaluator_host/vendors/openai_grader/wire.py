@@ -118,7 +118,7 @@ def _grader(given: Any, path: str, *, inner: bool = False) -> dict[str, Any]:
     """Check the fields of a grader, and return it.
 
     Raises:
-      InvalidRequest: a field is not valid, or the grader needs what this host does not have.
+      InvalidRequest: a field is not valid, or the grader needs something that this host does not have.
     """
     if not isinstance(given, dict):
         raise _invalid(path, "is missing, or not an object")

@@ -98,7 +98,7 @@ async def score(
 
 
 def scores(run: EvalRun) -> list[EvaluatorScore]:
-    """Return each evaluator's counts and mean. If the agent failed, the test case counts as failed, not in the mean."""
+    """Return each evaluator's counts and mean. A test case whose agent failed counts as failed, outside the mean."""
     return [_score(run, one) for one in run.evaluators]
 
 

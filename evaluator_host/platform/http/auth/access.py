@@ -156,7 +156,8 @@ async def open_access(
 ) -> AsyncIterator[Access]:
     """Open an `Access` and keep it up to date during the block; then write the waiting audit entries.
 
-    Workspaces share `connections` requests at a time; the host's `parts` processes divide the rate limits.
+    All workspaces together may have `connections` requests at a time. Each of the host's `parts` processes gets an
+    equal part of the rate limits.
 
     Raises:
       StoreUnavailable: the database does not answer.

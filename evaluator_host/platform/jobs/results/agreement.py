@@ -27,8 +27,8 @@ def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
     """Return a row's class `(by the person, by the evaluator)`; None if one of them gave none.
 
     A string from the person is compared with the result's label. If the result has no label, a number (also as a
-    string) is compared with the score; true, false, `yes`, `fail` and the like are compared with `passed`, or if that
-    is missing with whether the score is at least 0.5.
+    string) is compared with the score. True, false, `yes`, `fail` and similar values are compared with `passed`; if
+    `passed` is missing, a score of at least 0.5 counts as passed.
     """
     score, label, passed = result.get("score"), result.get("label"), result.get("passed")
     if isinstance(human, str):

@@ -33,7 +33,7 @@ def changes_of_evaluators(before: JobEvaluator, after: JobEvaluator) -> tuple[Ch
 
 
 def changes_of_jobs(before: tuple[Job, str], after: tuple[Job, str]) -> tuple[Changed, ...]:
-    """Return the differences between two jobs, each given with its data set's name, except between their evaluators."""
+    """Return the differences between two jobs (each given with its data set's name), without those of evaluators."""
     (one, data), (other, later_data) = before, after
     old, new = spec_from_json(one.request), spec_from_json(other.request)
     models = [{} if spec.target is None else asdict(spec.target) for spec in (old, new)]
@@ -60,7 +60,7 @@ def _digest(one: Evaluator) -> str:
 
 
 def _fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the fields in which two objects differ, written as in `outputs=answer`."""
+    """Return the fields in which two objects differ, as text for each object, such as `outputs=answer`."""
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     return _text(before, names), _text(after, names)
 

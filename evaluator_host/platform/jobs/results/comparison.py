@@ -36,7 +36,7 @@ class ComparedRows:
         self._zero = before.zero and after.zero  # whether a row that failed has a score of 0 in both
 
     async def changes(self, *, better: bool | None, after: int, limit: int) -> ChangePage:
-        """Return a page of rows, after row `after`, whose score rose (`better`), fell (false), or either (None)."""
+        """Return a page of changed rows after row `after`: scores that rose (`better`), fell (false) or both (None)."""
         found: list[Change] = []
         async with aclosing(self._pairs(after=after)) as pairs:
             async for one, other in pairs:
@@ -58,7 +58,7 @@ class ComparedRows:
         return pairing
 
     async def comparison(self, changed: tuple[Changed, ...]) -> Comparison:
-        """Return the differences of all metrics, and the rows that changed most; `changed`: what else differs."""
+        """Return the differences of all metrics, and the rows that changed most; `changed` has further differences."""
         found = _Differences(zero=self._zero)
 
         async def fill(values: ValuesByName) -> None:
@@ -180,7 +180,7 @@ class _Verdicts:
         return self._judged().total()
 
     def rate(self, side: int) -> float | None:
-        """Return which share of the rows with verdicts in both jobs passed in job `side`; None without such rows."""
+        """Return the share that passed in job `side`, among rows with verdicts in both jobs; None without such rows."""
         judged = self._judged()
         passed = sum(count for verdicts, count in judged.items() if verdicts[side] is True)
         return passed / judged.total() if judged else None

@@ -407,7 +407,7 @@ class JobResults:
 
 
 def _names(evaluators: Iterable[EvaluatorFigures]) -> int:
-    """Return how many metrics all evaluators together have figures for."""
+    """Return the number of metrics that have figures, over all evaluators."""
     return sum(len(one.metrics) for one in evaluators)
 
 
@@ -521,7 +521,7 @@ def _next_values(chunks: Iterator[list[tuple[int, bytes]]], column: str) -> dict
 
 
 def rows_differ(folder: RowsFolder, one: Dataset, other: Dataset, answers: Collection[str]) -> str | None:
-    """Return the first difference of two data sets in words; None if only their `answers` differ. Blocking.
+    """Return the first difference of two data sets in words; None if they differ at most in `answers`. Blocking.
 
     In rows that have criteria for each evaluator, only ids and inputs are compared.
     """

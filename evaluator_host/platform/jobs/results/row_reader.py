@@ -307,7 +307,7 @@ class RowReader:
         *,
         most_bytes: int = PAGE_BYTES,
     ) -> list[JobRow]:
-        """Return the rows that results belong to, only the first if rows or answers have over `most_bytes`."""
+        """Return the rows that results belong to; leave out the last ones if rows or answers have over `most_bytes`."""
         answers: dict[int, StoredOutput] = {}
         if self.outputs is not None and self._asks(job):
             sizes = await self.outputs.sizes(job.id, {one.row for one in results})

@@ -27,7 +27,7 @@ PAGE_BYTES: Final = 16 << 20
 
 
 class Sort(StrEnum):
-    """The order of results: by a value and then by row, those without it last; by `status`, failed ones first."""
+    """The order of results: by a value, then by row; results without the value are last. By `status`: failed first."""
 
     ROW = "row"
     SCORE = "score"
@@ -144,7 +144,7 @@ class Results(Repository):
         return _Order(Sort.ROW).cursor(_Place(row, sys.maxsize))
 
     async def count(self, job_id: str, which: Filter) -> int:
-        """Return how many results match the filter; for a filter by status, the job's counters have the number."""
+        """Return how many results match the filter; for a filter by status alone, use the job's counters."""
         if which == Filter(which.position, which.status):
             statuses = [status for status in Status if which.status in (None, status)]
             tallied = sum((getattr(JobEvaluatorTable, status.value) for status in statuses), start=literal(0))
@@ -188,7 +188,7 @@ class Results(Repository):
     async def figures(
         self, job_id: str, position: int, *, after: int = -1, last: int | None = None
     ) -> AsyncGenerator[Figures, None]:
-        """Yield the figures of an evaluator's results in the order of rows, from after the row `after` to `last`."""
+        """Yield the figures of an evaluator's results by row: those after row `after`, up to row `last`."""
         table = ResultTable
         chosen = (table.job_id == job_id) & (table.position == position)
         chosen &= true() if last is None else table.row <= last

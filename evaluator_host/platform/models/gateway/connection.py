@@ -200,8 +200,8 @@ class Connection:
     """The host's end of one connection that a row has opened.
 
     `serve` is called with the complete request, `refuse` with the error for bytes that end the connection. `room`
-    returns whether the host has room for that many more bytes, `admits` whether the row may reach a host (None: no
-    host).
+    returns whether the host has room for that many more bytes, `admits` whether the row may reach a host (None if
+    it may reach no host).
     """
 
     def __init__(

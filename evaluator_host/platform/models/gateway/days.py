@@ -74,7 +74,7 @@ class DayBudgets:
         """Count one request that is about to be made; return why it may not be made, or None.
 
         Args:
-          workspace: Whose request it is.
+          workspace: The workspace that makes the request.
           priced: Whether the request's model has a price.
 
         Raises:

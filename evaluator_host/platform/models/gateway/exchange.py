@@ -103,7 +103,7 @@ class Exchange:
         self._tell(Used())
 
     async def _respond(self, client: httpx.AsyncClient) -> httpx.Response:
-        """Ask until a retry cannot help; return the response, without its body."""
+        """Ask the provider, again as long as a retry may help; return the response, without its body."""
         registered, tries = self._model.registered, 0
         while True:
             tries += 1

@@ -221,7 +221,7 @@ class RowGate:
         speaks = granted.registered.kind if granted is not None else ModelKind.OPENAI
         path, body = chat_request(speaks, {**request, "model": model})
         self._asked += 1
-        # nobody needs to know, since the row occupies no sandbox
+        # nobody needs to know when the row waits, since it occupies no sandbox
         self.tell_waits(lambda _waits: None, partial(asyncio.sleep, 0))
         kept = KeptAnswer(-self._asked)
         self._connections[kept.number] = kept

@@ -70,7 +70,7 @@ class ModelDirectory:
         return _stored(await objects.add_object(_KIND, workspace, model.name, _content(model), most=_REGISTERED))
 
     async def require_addable(self, workspace: str, model: RegisteredModel) -> None:
-        """Check a model before it is registered; raises InvalidRequest and NotFound as `add`."""
+        """Check a model before it is registered; raises InvalidRequest and NotFound for the reasons given at `add`."""
         if model.name in await self.operator.models(workspace):
             raise InvalidRequest.of(
                 "name", f"the operator has a model named {model.name} already", "choose another name"
@@ -78,7 +78,7 @@ class ModelDirectory:
         await self._require(workspace, model)
 
     async def change(self, workspace: str, name: str, changes: dict[str, Any]) -> RegisteredModel:
-        """Change fields of a workspace's model, and return it; raises as `add`, or NotFound without such a model."""
+        """Change fields of a workspace's model, and return it; raises what `add` raises, or NotFound without it."""
         if name in await self.operator.models(workspace):
             raise InvalidRequest.of(
                 "name",
@@ -124,7 +124,7 @@ class ModelDirectory:
         """Return granted models by the names that the code uses; `*` matches any other name.
 
         Args:
-          workspace: Whose evaluator it is.
+          workspace: The workspace of the evaluator.
           entries: `judge-small`, `gpt-4o=judge-small`, `*=judge-small`.
 
         Raises:
@@ -143,7 +143,7 @@ class ModelDirectory:
         return found
 
     async def find(self, workspace: str, name: str) -> GrantedModel:
-        """Return a registered model with its key; raises as `resolve`."""
+        """Return a registered model with its key; raises what `resolve` raises."""
         configured, model = (await self.operator.models(workspace)).get(name), None
         if configured is not None:
             model = _registered(name, configured)

@@ -76,7 +76,7 @@ def model_list(kind: ModelKind, names: list[str]) -> bytes:
 
 
 def canonical(route: Route, model: str, body: dict[str, Json]) -> dict[str, Json]:
-    """Return a request as recorded answers are looked up: without user, metadata and transport fields."""
+    """Return a request in the form that finds recorded answers: without user, metadata and transport fields."""
     kept = {name: value for name, value in body.items() if name not in _VOLATILE}
     if not kept.get("stream"):
         kept.pop("stream", None)
@@ -84,7 +84,7 @@ def canonical(route: Route, model: str, body: dict[str, Json]) -> dict[str, Json
 
 
 def tokens_of(body: Any) -> tuple[int, int] | None:
-    """Return the tokens of request and answer that a response, or an event of its stream, reports; None if none."""
+    """Return the tokens of request and answer that a response, or an event of its stream, reports, or None."""
     if not isinstance(body, dict):
         return None
     inner = body.get("response") if isinstance(body.get("response"), dict) else body.get("message")

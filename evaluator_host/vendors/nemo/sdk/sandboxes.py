@@ -57,7 +57,7 @@ class Sandboxes:
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        """Open what sandboxes need, for several evaluations on this event loop.
+        """Open the service that starts sandboxes, for several evaluations on this event loop.
 
         Raises:
           SandboxUnavailable: this machine cannot start sandboxes.
