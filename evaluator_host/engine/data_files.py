@@ -144,7 +144,7 @@ class DataFiles:
             try:
                 _link_or_copy(self._path(workspace, digest), target)
             except (ValueError, FileNotFoundError):
-                problem = f"this host has no data file {digest[:80]} of your workspace"
+                problem = f"your workspace has no data file {digest[:80]} on this host"
                 hint = "upload the file with POST /v1/data (or --file), and give the digest that it returns"
                 problems.append(Problem(f"evaluator.data.{path}", problem, hint))
         for folder in folders:

@@ -36,10 +36,13 @@ class ScheduleReport:
     ]
     last_error: Annotated[str | None, Doc("Why the last run made no job; None when it made one.")]
     missed: Annotated[
-        int, Doc("Runs that were left out, since the host was stopped (1,000 at most) or the job before still ran.")
+        int,
+        Doc(
+            "Runs that were left out because the host was stopped (at most 1,000) or the job before was still running."
+        ),
     ]
     evaluators: Annotated[tuple[str, ...], Doc("Labels of the job's evaluators.")]
-    dataset: Annotated[str | None, Doc("Name of the data set; None for rows of the schedule's own.")]
+    dataset: Annotated[str | None, Doc("Name of the data set; None if the schedule has rows of its own.")]
     mapping: Annotated[dict[str, str], Doc("Sources by row field, as given.")]
     config: Annotated[JobConfig, Doc("Parallelism and limits.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
@@ -61,7 +64,7 @@ class AlertRule:
     ] = None
     below: Annotated[float | None, Doc("The alert fires when the number is below this value.")] = None
     above: Annotated[float | None, Doc("The alert fires when the number is above this value.")] = None
-    window_minutes: Annotated[int, Doc("Live traces of this many past minutes count.", ge=1, le=10_080)] = 60
+    window_minutes: Annotated[int, Doc("How many past minutes of live traces count.", ge=1, le=10_080)] = 60
     min_rows: Annotated[
         int, Doc("The alert fires only if there are at least this many rows or traces.", ge=1, le=1_000_000)
     ] = 1
@@ -93,7 +96,9 @@ class AlertReport:
     rule: Annotated[AlertRule, Doc("When it fires, and where it sends its message.")]
     paused: Annotated[bool, Doc("Whether it is paused, and so watches nothing.")]
     firing: Annotated[bool, Doc("Whether the number was out of bounds at the last check.")]
-    acknowledged: Annotated[bool, Doc("Whether somebody has seen it fire, or paused it; pages no longer count it.")]
+    acknowledged: Annotated[
+        bool, Doc("Whether somebody has seen that it fired, or paused it; then the pages no longer count it.")
+    ]
     value: Annotated[float | None, Doc("The number at the last check; None without a check or a number.")]
     checked_at: Annotated[datetime | None, Doc("Time of the last check of rows; None before the first.")]
     deliveries: Annotated[

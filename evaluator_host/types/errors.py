@@ -43,15 +43,15 @@ _EXHAUSTED: Final = frozenset(
 )
 
 DISK_FULL: Final = "make room on that disk (`df -h` says how full it is, `df -i` whether it has inodes left)"
-_RIGHTS: Final = "give the user of this host the right to it; a program cannot run on a file system mounted noexec"
-_IN_THE_WAY: Final = "something else is at the path of a folder or file of this host: move it away"
+_RIGHTS: Final = "give the user that runs this host access to it; a program cannot run on a file system mounted noexec"
+_IN_THE_WAY: Final = "this host needs a file or folder at this path, but something else is there: move it away"
 _FILES: Final = "raise the limit of open files (`ulimit -n`, LimitNOFILE= in systemd)"
 _TO_DO: Final = {
     errno.EACCES: _RIGHTS,
     errno.EPERM: _RIGHTS,
     errno.EROFS: "its file system is read-only: mount it writable, or choose another place (--data-dir)",
     errno.ENOSPC: DISK_FULL,
-    errno.EDQUOT: "make room in that quota",
+    errno.EDQUOT: "make room in the disk quota, or raise it",
     errno.EMFILE: _FILES,
     errno.ENFILE: _FILES,
     errno.EAGAIN: "raise the limit of processes (`ulimit -u`, TasksMax= in systemd)",

@@ -58,7 +58,7 @@ class CheckReport:
     ] = ()
     not_loaded: Annotated[
         tuple[str, ...],
-        Doc("Imported modules, and names of them, that no pin provides and that it can do without. At most 50."),
+        Doc("Imported modules, and names in them, that no pin provides and that it can do without. At most 50."),
     ] = ()
     models: Annotated[tuple[str, ...], Doc("Registered models that it was granted, as in its `models`.")] = ()
     network: Annotated[tuple[str, ...], Doc("Other hosts that it was granted.")] = ()
@@ -154,9 +154,9 @@ class BatchSummary:
     rows: Annotated[int, Doc("All rows.")]
     scored: Annotated[int, Doc("Rows that were scored; the score of some may be null.")]
     failed: Annotated[int, Doc("Rows that failed.")]
-    skipped: Annotated[int, Doc("Rows that the evaluator was not asked about.")]
+    skipped: Annotated[int, Doc("Rows that the evaluator did not have to score.")]
     mean: Annotated[float | None, Doc("Mean score of the rows that have one; None without any.")]
-    pass_rate: Annotated[float | None, Doc("Passed rows over rows with `passed`, 0 to 1; None without any.")]
+    pass_rate: Annotated[float | None, Doc("Passed rows divided by rows with `passed`, 0 to 1; None without any.")]
     errors: Annotated[dict[str, int], Doc("Failed rows by error code.")]
     rows_per_s: Annotated[float, Doc("Rows a second, over the whole batch.")]
     warnings: Annotated[

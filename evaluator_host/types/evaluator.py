@@ -114,7 +114,7 @@ class EvaluatorSettings:
     )
     score_output: Annotated[
         str | None,
-        Doc("The output that is the score, if there are several; with entry `*`, the entry whose score it is."),
+        Doc("The output to use as the score, if there are several; with entry `*`, the entry whose score counts."),
     ] = None
     repair: Annotated[bool, Doc("Run code that lost its indentation, if only one indentation fits.")] = False
     integers: Annotated[

@@ -102,12 +102,12 @@ class JobEstimate:
 
     rows: Annotated[int, Doc("Results that the job would have: rows times evaluators.")]
     sampled: Annotated[int, Doc("Results on which the estimate is based.")]
-    failed: Annotated[int, Doc("Failed results among those.")]
+    failed: Annotated[int, Doc("Failed results among them.")]
     sample: Annotated[ModelUsage, Doc("Use by these results.")]
     usage: Annotated[ModelUsage, Doc("Usage of all rows, in proportion to the sample.")]
     over: Annotated[
         tuple[str, ...],
-        Doc("Why the job, or the workspace today, would exceed a budget, so that rows fail by `budget_exceeded`."),
+        Doc("Why the job, or the workspace today, would exceed a budget, so that rows fail with `budget_exceeded`."),
     ]
 
 
@@ -192,16 +192,24 @@ class JobScore:
     skipped: Annotated[int, Doc("Rows that it did not have to score.")]
     mean: Annotated[
         float | None,
-        Doc("Mean score over the rows that have one, with `failures: zero` over the failed ones too; None without."),
+        Doc(
+            "Mean score of the rows that have one; with `failures: zero`, failed rows count as 0. None without a score."
+        ),
     ]
-    pass_rate: Annotated[float | None, Doc("Share of these that passed, 0 to 1; None when no row has a verdict.")]
+    pass_rate: Annotated[
+        float | None,
+        Doc(
+            "Share of rows with a verdict that passed, 0 to 1; with `failures: zero`, failed rows count as not passed. "
+            "None without a verdict."
+        ),
+    ]
     previous: Annotated[
         str | None,
         Doc("Id of the newest job before this one that completed over the same rows with an evaluator of this name."),
     ]
     change: Annotated[
         float | None,
-        Doc("The mean minus that of `previous`; None without it, or if rows differ, or how failed rows count."),
+        Doc("The mean minus the mean of `previous`; None without it, or if the jobs differ in rows or `failures`."),
     ]
     warnings: Annotated[
         tuple[WarningCount, ...], Doc("Warnings of its rows, those that make a score doubtful first.")
@@ -241,7 +249,7 @@ class ScoredJob:
     """A completed job of a score history: a column of it."""
 
     id: Annotated[str, Doc("Id of the job.")]
-    title: Annotated[str, Doc("Its name, or evaluators, data set and day.")]
+    title: Annotated[str, Doc("Its name; without a name, its evaluators, data set and day.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
 
 
@@ -252,7 +260,7 @@ class ScoreLine:
     evaluator: Annotated[str, Doc("Name of the evaluator, without a version.")]
     scores: Annotated[
         tuple[JobScore | None, ...],
-        Doc("One for each job, of its highest version there; None for a job that did not run it."),
+        Doc("One for each job, of the highest version that the job ran; None for a job that ran none."),
     ]
 
 
@@ -262,7 +270,7 @@ class ScoreHistory:
 
     dataset: Annotated[str, Doc("Name that the data set had when the jobs were made.")]
     jobs: Annotated[tuple[ScoredJob, ...], Doc("The newest completed jobs, the oldest of them first.")]
-    evaluators: Annotated[tuple[ScoreLine, ...], Doc("By name.")]
+    evaluators: Annotated[tuple[ScoreLine, ...], Doc("The scores of each evaluator, sorted by its name.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +281,7 @@ class JobError:
     message: Annotated[
         str, Doc("Message for people; for `max_failures` it begins with the message of the first failed row.")
     ]
-    row: Annotated[int | None, Doc("Number of that row.")] = None
+    row: Annotated[int | None, Doc("Number of the first failed row, for `max_failures`.")] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class LabelQueue:
     dataset: Annotated[
         str | None, Doc("Name of the data set when the queue was made; None for rows that came with a job.")
     ]
-    dataset_id: Annotated[str, Doc("Its id, which stays when the data set is edited.")]
+    dataset_id: Annotated[str, Doc("Id of the data set, which stays when the data set is edited.")]
     task: Annotated[LabelTask, Doc("What people are asked.")]
     rows: Annotated[int, Doc("Number of rows.")]
     labelled: Annotated[int, Doc("Rows with a label.")]
@@ -101,5 +101,5 @@ class LabelRow(LabelEntry):
         Doc("The row as evaluators get it, with the outputs of a job's model; None for a data set."),
     ]
     results: Annotated[
-        tuple[JobRow, ...], Doc("Results of the job; none of a waiting row, unless the queue shows them.")
+        tuple[JobRow, ...], Doc("Results of the job; empty for a waiting row, unless the queue shows results.")
     ]

@@ -95,8 +95,10 @@ class Fix:
 
     code: str | None
     diff: str | None
-    unique: Annotated[bool, Doc("Whether only one text fits; `code` and `diff` have it, and are None otherwise.")]
-    candidates: Annotated[tuple[FixCandidate, ...], Doc("One or two texts that fit, if it is not unique.")] = ()
+    unique: Annotated[
+        bool, Doc("Whether only one version of the code fits; `code` and `diff` have it, and are None otherwise.")
+    ]
+    candidates: Annotated[tuple[FixCandidate, ...], Doc("One or two versions of the code, if several fit.")] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +198,9 @@ class Loaded:
     reads: Annotated[
         tuple[ReadFacts, ...], Doc("What all of its code reads, except its own files; empty if that is not known.")
     ] = ()
-    not_loaded: Annotated[tuple[str, ...], Doc("The same as in a result.")] = ()
+    not_loaded: Annotated[
+        tuple[str, ...], Doc("Imported modules that the evaluator does without, as in a result.")
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,11 +360,12 @@ class EvaluationResult:
     """The normalised result of one row, the answer of `POST /v1/evaluate` (docs/api.md)."""
 
     status: Annotated[
-        Status, Doc("`scored`, `failed`, or `skipped`: nobody was asked, or the evaluator does not apply to the row.")
+        Status,
+        Doc("`scored`, `failed`, or `skipped`: the evaluator did not have to score the row, or does not apply to it."),
     ]
     score: Annotated[
         float | int | None,
-        Doc("Usually 0 to 1, never clamped; None unless the row scored, and for a result that has no score."),
+        Doc("Usually 0 to 1, never clamped; None unless the row was scored, and for a result without a score."),
     ]
     passed: Annotated[
         bool | None,
@@ -397,7 +402,7 @@ class EvaluationResult:
     not_loaded: Annotated[
         tuple[str, ...],
         Doc(
-            "Imported modules, and names of them, that no pin provides and that this evaluator does without; code that "
+            "Imported modules, and names in them, that no pin provides and that this evaluator does without; code that "
             "uses one of them fails. At most 50."
         ),
     ] = ()

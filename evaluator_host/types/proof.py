@@ -21,7 +21,7 @@ class Verdict(StrEnum):
 class RowDifference:
     """A row for which the old and the new code have different results."""
 
-    row: Annotated[int, Doc("Its number, from 0.")]
+    row: Annotated[int, Doc("Number of the row, from 0.")]
     given: Annotated[Row, Doc("The row.")]
     message: Annotated[str, Doc("How the results differ.")]
     old: Annotated[EvaluationResult, Doc("Result of the old code.")]

@@ -38,8 +38,8 @@ class Aggregate:
     nan_count: Annotated[int, Doc("Values that are not finite, and scored rows without the metric.")]
     sum: Annotated[float | None, Doc("Sum of the values.")] = None
     mean: Annotated[float | None, Doc("Mean of the values.")] = None
-    min: Annotated[float | None, Doc("Least value.")] = None
-    max: Annotated[float | None, Doc("Greatest value.")] = None
+    min: Annotated[float | None, Doc("Smallest value.")] = None
+    max: Annotated[float | None, Doc("Largest value.")] = None
     std_dev: Annotated[float | None, Doc("Standard deviation of the population.")] = None
     variance: Annotated[float | None, Doc("Variance of the population.")] = None
     percentiles: Annotated[
@@ -104,8 +104,8 @@ class EvaluatorFigures:
     rows: Annotated[int, Doc("Rows with a result.")]
     scored: Annotated[int, Doc("Rows that it scored; the score of some may be null.")]
     failed: Annotated[int, Doc("Rows that failed.")]
-    skipped: Annotated[int, Doc("Rows that the evaluator was not asked about.")]
-    pass_rate: Annotated[float | None, Doc("Passed rows over rows with `passed`, 0 to 1; None without any.")]
+    skipped: Annotated[int, Doc("Rows that the evaluator did not have to score.")]
+    pass_rate: Annotated[float | None, Doc("Passed rows divided by rows with `passed`, 0 to 1; None without any.")]
     metrics: Annotated[tuple[Aggregate, ...], Doc("Statistics of each metric.")]
     errors: Annotated[tuple[ErrorCount, ...], Doc("Failed rows by error code, the most frequent code first.")]
     run_ms: Annotated[Latency | None, Doc("Percentiles of the run time; None before the first row.")]
@@ -140,10 +140,10 @@ class GroupFigures:
     rows: Annotated[int, Doc("Rows with a result.")]
     scored: Annotated[int, Doc("Rows that the evaluator scored; the score of some may be null.")]
     failed: Annotated[int, Doc("Rows that failed.")]
-    skipped: Annotated[int, Doc("Rows that it was not asked about.")]
+    skipped: Annotated[int, Doc("Rows that it did not have to score.")]
     mean: Annotated[float | None, Doc("Mean score; None if no row has one.")]
     mean_rows: Annotated[int, Doc("Rows that the mean is over.")]
-    pass_rate: Annotated[float | None, Doc("Passed rows over rows with `passed`, 0 to 1; None without any.")]
+    pass_rate: Annotated[float | None, Doc("Passed rows divided by rows with `passed`, 0 to 1; None without any.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,10 @@ class Comparison:
     ] = 0
     doubt: Annotated[
         str | None,
-        Doc("Why these results do not match the means of the jobs: failed rows count as 0 in only one; else None."),
+        Doc(
+            "Why these results do not match the means of the jobs: failed rows count as 0 in only one of the jobs; "
+            "else None."
+        ),
     ] = None
 
 

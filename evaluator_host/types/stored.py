@@ -41,7 +41,7 @@ class EvaluatorReport:
     cases: Annotated[tuple[dict[str, Json], ...], Doc("Rows with their expected results, as they were given.")] = ()
     failing_cases: Annotated[
         tuple[CaseProblem, ...] | None,
-        Doc("Cases that did not hold when this version was stored; None in other answers."),
+        Doc("Cases that failed when this version was stored; None in answers to other requests."),
     ] = None
     tags: Annotated[tuple[str, ...], Doc("Tags in order; the same for all versions.")] = ()
     message: Annotated[str, Doc("Why this version was made.")] = ""
@@ -84,7 +84,7 @@ class TraceReport:
 class BadLine:
     """A line of an uploaded file that is not a valid row."""
 
-    line: Annotated[int, Doc("Its number, from 1; the number of the item in JSON and Parquet.")]
+    line: Annotated[int, Doc("Number of the line, from 1; in JSON and Parquet, the number of the item.")]
     message: Annotated[str, Doc("Why it is not a row.")]
 
 
@@ -185,7 +185,7 @@ class ColumnFacts:
     missing: Annotated[int, Doc("Rows without such a value.")]
     kinds: Annotated[dict[str, int], Doc("Rows by kind of value: `text`, `number`, `bool`, `list`, `object`, `null`.")]
     distinct: Annotated[
-        int | None, Doc("Different values, compared by their first 200 characters; None for over 10,000.")
+        int | None, Doc("Number of different values, compared by their first 200 characters; None for over 10,000.")
     ]
     top: Annotated[tuple[TopValue, ...], Doc("The five most frequent values.")]
     min: Annotated[
@@ -208,7 +208,9 @@ class SecretReport:
     updated_at: Annotated[datetime, Doc("When the value was last set, in UTC.")]
     in_code: Annotated[
         bool,
-        Doc("Whether the operator lets evaluators' code see it, where it is granted (EVALUATOR_HOST_CODE_SECRETS)."),
+        Doc(
+            "Whether the operator lets evaluators' code see the secret if it is granted (EVALUATOR_HOST_CODE_SECRETS)."
+        ),
     ] = False
 
 

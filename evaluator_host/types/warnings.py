@@ -64,7 +64,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             mend=Mend.CODE,
         ),
         "unreachable": WarningKind(
-            "the code sent a request to a host that it cannot reach, and goes on without an answer",
+            "the code could not reach a host, and goes on without an answer",
             doubtful=True,
             remedy="grant it the host (`network`) or a model (`models`), or put what the code needs into the row",
         ),
@@ -171,7 +171,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         "files_at_load": WarningKind("loading left files behind, so each row loads the code again"),
         "descriptors_at_load": WarningKind("loading left files or sockets open, so each row loads the code again"),
         "memory_at_load": WarningKind("loading left shared memory behind, so each row loads the code again"),
-        "no_network": WarningKind("the code imports a client of models or of HTTP, but no model or host is granted"),
+        "no_network": WarningKind("the code imports a client for models or HTTP, but was not granted models or hosts"),
     }
 )
 """Warnings by code. The first ones make a score doubtful; the others say how the score came about. Dialects add their

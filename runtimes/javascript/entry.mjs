@@ -188,7 +188,7 @@ function ofList(equal, offers, code, lineOf) {
   const functions = functionsOf(offers);
   const every = [...new Set(listed.map((one) => one.name))].flatMap((name) => equal.filter((one) => one.entry === name).slice(0, 1).map((found) => ({ name, found })));
   const lacking = listed.filter((one) => !every.some(({ name }) => name === one.name));
-  const notes = lacking.map(({ text }) => ({ code: 'entry_left_out', message: `${text.slice(0, 80)} is in the list of evaluators, and is not called: it is not a function that the code has once it is loaded` }));
+  const notes = lacking.map(({ text }) => ({ code: 'entry_left_out', message: `${text.slice(0, 80)} is in the list of evaluators, but is not called, because it is not a function of the loaded code` }));
   if (every.length === 0) return notFound(offers, listed.map((one) => one.text), code);
   if (every.length === 1) return { ...every[0].found, entry: every[0].name, notes };
   const names = every.map((one) => one.name);
@@ -397,7 +397,7 @@ function infer(candidate, name, code) {
 function inferDefault(candidate, code) {
   const { parameters } = parametersOf(candidate);
   if (!OWN_NAMES.includes(candidate.name) && parameters.length === 1 && !parameters[0].rest) {
-    return refuse('entry_ambiguous', 'the default export takes one parameter: evaluate(inputs) or main(variables)', 'write its parameter as { output, expected }, with the names that it reads, name the function evaluate or main, or set `contract`');
+    return refuse('entry_ambiguous', 'the default export takes one parameter, so it may be evaluate(inputs) or main(variables)', 'write its parameter as { output, expected }, with the names that it reads, name the function evaluate or main, or set `contract`');
   }
   return infer(candidate, candidate.name, code);
 }

@@ -268,7 +268,7 @@ function offers(text) {
 /** Return advice on code that does not load, if its decorators may be the cause. @param {import('./loader.mjs').Note[]} notes */
 function decoratorHint(notes) {
   const doubt = notes.find((one) => one.code === 'standard_decorators');
-  return doubt === undefined ? null : `${doubt.message}: then send \`files\` with a tsconfig.json that sets experimentalDecorators`;
+  return doubt === undefined ? null : `${doubt.message}: if so, send \`files\` with a tsconfig.json that sets experimentalDecorators`;
 }
 
 /** @param {Failure} raised @returns {Failure} */

@@ -100,7 +100,7 @@ export class Rows {
       giveInput(JSON.parse(call.args).args[0].stdin ?? '');
       return true;
     } catch (error) {
-      const message = `its standard input could not be written: ${error instanceof Error ? error.message : String(error)}`;
+      const message = `the standard input of the script could not be written: ${error instanceof Error ? error.message : String(error)}`;
       this.#answer(failure('disk_limit', message, { hint: 'send less, or raise limits.disk_mb' }), 0, null);
       return false;
     }
@@ -210,7 +210,7 @@ function exited(code) {
 function withUnreached(payload, hosts) {
   const names = Array.isArray(hosts) ? hosts.filter((one) => typeof one === 'string').slice(0, MOST_UNREACHED) : [];
   if (names.length === 0) return payload;
-  const note = JSON.stringify({ code: 'unreachable', message: `the code asked ${names.join(', ')}, which it cannot reach, and goes on without an answer` });
+  const note = JSON.stringify({ code: 'unreachable', message: `the code could not reach ${names.join(', ')}, and goes on without an answer` });
   return payload.replace(/(\[)?\]\}$/, (_, empty) => `${empty ? '[' : ','}${note}]}`);
 }
 

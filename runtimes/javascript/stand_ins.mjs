@@ -42,7 +42,7 @@ const ofMastra = () => {
           if (typeof step === 'function') reason = await step({ run, results, score });
           continue;
         }
-        if (typeof step !== 'function') throw new Error(`${config.id ?? config.name} asks a model in ${name}, which the evaluator cannot do: a step that is a function runs`);
+        if (typeof step !== 'function') throw new Error(`${config.id ?? config.name} asks a model in ${name}, which evaluators cannot do here: write the step as a function`);
         const value = await step({ run, results });
         results[`${name}StepResult`] = value;
         if (name === 'generateScore') score = value;

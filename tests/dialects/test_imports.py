@@ -222,7 +222,7 @@ def test_a_value_that_all_tests_share_is_in_the_settings() -> None:
         ("tests: [{assert: [{type: rouge-n, value: x}]}]", "tests[0].assert[0]", "pin rouge-score"),
         ("tests: [{assert: [{type: is-valid-openai-tools-call}]}]", "tests[0].assert[0]", "pin jsonschema"),
         ("tests: [{assert: [{type: trace-span-count}]}]", "tests[0].assert[0]", "context['trace']"),
-        ("tests: [{assert: [{type: guardrails}]}]", "tests[0].assert[0]", "rows do not hold"),
+        ("tests: [{assert: [{type: guardrails}]}]", "tests[0].assert[0]", "rows do not contain"),
         ("tests: [{assert: [{type: unheard-of}]}]", "tests[0].assert[0]", "no evaluator"),
         ("tests: [{assert: [{type: is-json, value: {}}]}]", "tests[0].assert[0]", "pin jsonschema"),
         ("tests: [{assert: [{type: not-python, value: x}]}]", "tests[0].assert[0]", "the opposite"),

@@ -164,7 +164,7 @@ ASKING = "import {0}\n\ndef judged(output, expected):\n    try:\n        return 
 async def test_an_answer_made_up_without_network_is_told(service: Service, package: str, asked: str) -> None:
     code = ASKING.format(package, asked)
     host = "api.judge.invalid" if "judge" in asked else "127.0.0.1:11434"
-    told = f"the code asked {host}, which it cannot reach, and goes on without an answer"
+    told = f"the code could not reach {host}, and goes on without an answer"
     alone = await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))
     assert (alone.score, [(one.code, one.message) for one in alone.warnings]) == (0.5, [("unreachable", told)])
     code += "\ndef exact(output, expected):\n    return output == expected\n"
@@ -234,7 +234,7 @@ GETTING = (
 )
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 async def test_an_answer_made_up_in_javascript_is_told(service: Service, asked: str, host: str) -> None:
-    told = f"the code asked {host}, which it cannot reach, and goes on without an answer"
+    told = f"the code could not reach {host}, and goes on without an answer"
     for returned in (asked, f"[{asked}, console.log(1)][0], {{ score: 2 }}"):
         code = ASKING_NODE.format(returned)
         found = await service.evaluate(Evaluator(code, language=Language.JAVASCRIPT), Row({}, "4"))

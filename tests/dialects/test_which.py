@@ -197,4 +197,4 @@ async def test_a_scorer_that_a_factory_makes_beside_others_is_named(service: Ser
     result = await service.evaluate(Evaluator(code), ROW)
     assert result.score == 0.5
     told = {one.code: one.message for one in result.warnings}
-    assert "is called, the first" in told["several_entries"]
+    assert "is called, because it is the first" in told["several_entries"]

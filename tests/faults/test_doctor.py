@@ -376,7 +376,10 @@ def test_doctor_tells_a_machine_that_is_busy_or_kills_from_one_that_starts_no_sa
     found = {one["name"]: one for one in json.loads(done.stdout)["findings"]["bubblewrap"]}
     for name in ("python sandbox", "javascript sandbox"):
         assert said in found[name]["detail"]
-        assert "see what else computes here (`top`) or kills processes (`dmesg`), and try again" in found[name]["fix"]
+        assert (
+            "check what else uses the processor (`top`) or kills processes (`dmesg`), and try again"
+            in found[name]["fix"]
+        )
     busy_machine_once = (machine.folder / "bin" / "bwrap").read_text().replace(what, f"{{ rm {busy}; {what}; }}")
     (machine.folder / "bin" / "bwrap").write_text(busy_machine_once)
     done = machine.command("-c", PATIENCE_S)
@@ -458,7 +461,7 @@ def test_doctor_of_a_user_without_rights_names_the_folder_and_the_key_of_another
     for name, where in {"data directory": data, "secrets": data / "secrets.key", "database": data}.items():
         assert right in told[name]["detail"]
         assert str(where) in told[name]["detail"]
-        assert "give the user of this host the right to it" in told[name]["detail"]
+        assert "give the user that runs this host access to it" in told[name]["detail"]
 
 
 @pytest.mark.sampled(2)

@@ -129,5 +129,5 @@ async def flooded(alpha: httpx.AsyncClient, beta: httpx.AsyncClient, port: str) 
         *tests, reached = await asyncio.gather(*sent)
     assert {one["status"] for answer in tests for one in answer.json()["deliveries"]} == {"waiting"}
     said = " ".join(str(one["error"]) for answer in tests for one in answer.json()["deliveries"])
-    assert "other names that this workspace asks for" in said
+    assert "other names that this workspace looks up" in said
     assert reached.json()["reason"].count("504") == COUNT

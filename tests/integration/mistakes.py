@@ -64,9 +64,12 @@ PYTHON: Final[list[tuple[str, str]]] = [
     ("dbutils.library.restartPython()\n" + PY + "return 1", "only a notebook of Databricks has `dbutils`"),
     (
         "# MAGIC %run ../settings\nLIMIT = Settings().limit\n" + PY + "return 1",
-        "the notebook runs another one, `%run ../settings`",
+        "the notebook runs another notebook, `%run ../settings`",
     ),
-    ("%run ../settings\nLIMIT = Settings().limit\n" + PY + "return 1", "paste the part of it that defines `Settings`"),
+    (
+        "%run ../settings\nLIMIT = Settings().limit\n" + PY + "return 1",
+        "paste the part of that notebook that defines `Settings`",
+    ),
     (PY + "import json; return json.loads(outputs)", "the text is not JSON"),
     (PY + "return float(outputs)", "text that is not a number"),
     (PY + "return int(outputs)", "text that is not a number"),
@@ -103,7 +106,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "return {inputs: 1}", "json.dumps(…, sort_keys=True)"),
     (
         "import asyncio\nasync def judge(): return 1\nasync " + PY + "return asyncio.run(judge())",
-        "an event loop runs already",
+        "an event loop is running already",
     ),
     ("import sys\nanswer = sys.argv[1]\n" + PY + "return 1", "an evaluator gets no command-line arguments"),
     (PY + "import sys\n    return float(\n        sys.argv[2]\n    )", "an evaluator gets no command-line arguments"),
@@ -153,7 +156,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     ("class Judge:\n    def evaluate(self, inputs, outputs, trace):\n        return 1", "a class is not called"),
     ("if __name__ == '__main__':\n    print(1)", "does not run"),
     ("score = 1", "the code defines no function"),
-    ("def evaluate(row):\n    return 1", "their number is not"),
+    ("def evaluate(row):\n    return 1", "but not how many there are"),
     ("def evaluate():\n    return 1", "no parameters"),
     ("evaluate = lambda a, b: 1", "takes 2 parameters"),
     ("evaluate = 1", "not a function"),

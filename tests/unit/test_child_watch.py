@@ -61,7 +61,7 @@ async def test_a_worker_that_hangs_is_named_and_killed(forker: Forker, caplog: p
         await asyncio.sleep(1.5)
         assert not supervisor.silent
         os.kill(pid, signal.SIGSTOP)
-        assert "does not answer, and is replaced if that lasts: the worker" in await silence(supervisor)
+        assert "does not answer, and is replaced if it stays silent: the worker" in await silence(supervisor)
         os.kill(pid, signal.SIGCONT)
         async with asyncio.timeout(30):
             while supervisor.silent:

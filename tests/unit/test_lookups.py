@@ -57,14 +57,14 @@ async def test_slow_names_of_some_workspaces_delay_nobody_else(servers: Servers)
     told = {str(one).replace(str(one).split()[0], "X", 1) for one in failed}
     assert all(one.slow for one in failed)
     assert "X name server of slow0.alpha did not answer within 1 s" in told
-    assert any("4 other names that this workspace asks for" in one for one in told)
+    assert any("4 other names that this workspace looks up" in one for one in told)
 
 
 async def test_threads_count_until_they_are_free_and_serve_again_then(servers: Servers) -> None:
     names = Lookups(servers.resolve, limit_s=0.1)
     await asyncio.gather(*(failure(names, f"slow{number}", "alpha") for number in range(4)))
     late = await failure(names, "quick", "alpha")
-    assert "name servers of 4 other names that this workspace asks for do not answer" in str(late)
+    assert "name servers of 4 other names that this workspace looks up do not answer" in str(late)
     assert servers.asked.count("quick") == 0
     servers.release.set()
     async with asyncio.timeout(5):

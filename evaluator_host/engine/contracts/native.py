@@ -130,8 +130,8 @@ def _read_in_two_ways(inner: str, others: list[str]) -> EvaluationError:
     beside = ", ".join(map(repr, others))[:_SHOWN]
     return EvaluationError(
         ErrorCode.BINDING_ERROR,
-        f"`variables` can be read in two ways: as the platform's row, which keeps its fields in {inner!r} and does not "
-        f"have {beside}; or as the fields themselves, one of which is {inner!r}",
+        f"`variables` has two possible meanings: the platform's row, with all fields in {inner!r} and without "
+        f"{beside}; or the fields themselves, including {inner!r}",
         hint=f'put {beside} into {inner!r}, or send {{"{inner}": …}} with all fields in it',
     )
 

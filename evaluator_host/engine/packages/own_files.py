@@ -222,8 +222,8 @@ def explain_missing(error: EvaluationError, file: Path, root: Path) -> Evaluatio
     there = [place / end for place in places for end in (f"{path}.py", f"{path}/__init__.py") if _is_file(place / end)]
     if there:
         hint = (
-            f"{there[0]} was not sent: import it by a statement in the code; files that are hidden, in a virtual "
-            "environment, in build, in dist or among the eval sets are never sent"
+            f"{there[0]} was not sent: the code must import it with an import statement; files that are hidden, in a "
+            "virtual environment, in build, in dist or among the eval sets are never sent"
         )
     else:
         looked = " and in ".join(str(place) for place in places)

@@ -61,7 +61,7 @@ def read_script(source: str, language: Language, *, parse: Parse = pin_parser.pa
         _range(required)
     dependencies = metadata.get("dependencies", [])
     if not isinstance(dependencies, list) or not all(isinstance(item, str) for item in dependencies):
-        raise _invalid("`dependencies` must be a list of texts, such as ['numpy==2.1.0'].")
+        raise _invalid("`dependencies` must be a list of strings, such as ['numpy==2.1.0'].")
     return Script(parse(dependencies, language), source, required)
 
 

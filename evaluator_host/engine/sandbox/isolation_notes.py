@@ -5,12 +5,12 @@ from typing import Final
 from evaluator_host.engine.sandbox.base import Finding
 from evaluator_host.engine.sandbox.linux.rlimits import is_gvisor
 
-_RULES: Final = "keeps guests from reading, writing, connecting, signalling and using more than the limits"
-_SHARED: Final = "does not stop an exploit of the host's kernel, which the guests share"
+_RULES: Final = "keeps sandboxes from reading, writing, connecting, signalling and using more than the limits"
+_SHARED: Final = "does not stop an exploit of the host's kernel, which the sandboxes share"
 _TENANTS: Final = "for tenants who do not trust each other: the docker backend with EVALUATOR_HOST_DOCKER_RUNTIME=runsc"
 _GVISOR: Final = (
-    f"gVisor {_RULES}, and answers the guests' system calls itself: an exploit of the host's kernel must get through "
-    "gVisor's first. Recommended for tenants who do not trust each other"
+    f"gVisor {_RULES}, and answers the sandboxes' system calls itself: an exploit of the host's kernel must get "
+    "through gVisor's first. Recommended for tenants who do not trust each other"
 )
 _VIRTUAL: Final = (
     f"a virtual machine with a kernel of its own {_RULES}; does not stop an exploit of the hypervisor. Recommended for "

@@ -247,7 +247,7 @@ def load_timeout_error(timeout_s: float) -> EvaluationError:
     return EvaluationError(
         ErrorCode.TIMEOUT,
         f"loading the code did not finish within {timeout_s:g} s",
-        hint="do less at module level, outside the function; EVALUATOR_HOST_LOAD_TIMEOUT_S is the limit of a load",
+        hint="do less at module level; the operator can raise the limit with EVALUATOR_HOST_LOAD_TIMEOUT_S",
     )
 
 
@@ -263,7 +263,9 @@ def memory_error(memory_mb: int) -> EvaluationError:
 def _error(raw: dict[str, Any]) -> EvaluationError:
     code = raw["code"]
     if code in (ErrorCode.SANDBOX_LOST, ErrorCode.HOST_BUSY, ErrorCode.TARGET_FAILED):
-        raise ValueError("the runner reported the failure of a sandbox or model, which only the host can know")
+        raise ValueError(
+            "the runner reported a failure of a sandbox or model, but only the host can find such a failure"
+        )
     return EvaluationError(
         code=ErrorCode.CRASHED if code == "cancelled" else ErrorCode(code),
         message=_plain(_text(raw["message"])).strip("\r\n"),

@@ -95,7 +95,7 @@ async def _aside(frame: Frame, read: Callable[[Frame], _Read]) -> _Read:
     if len(frame.body) <= LARGE_BYTES:
         return read(frame)
     if takes_more_memory(frame.body, _DECODED_BYTES + _DECODED_PER_BYTE * len(frame.body)):
-        raise ProtocolError(f"a body of {len(frame.body)} bytes has more values than a host reads")
+        raise ProtocolError(f"a body of {len(frame.body)} bytes has more values than the host accepts")
     return await asyncio.to_thread(read, frame)
 
 
@@ -251,8 +251,8 @@ class Sandbox:
             words = exit_status.stderr_tail.strip() or no_answer.reason
             if no_answer.timed_out or no_answer.starved:
                 raise SandboxSlow(
-                    f"a {self.backend} sandbox did not start within {HELLO_TIMEOUT_S:g} s; on a machine that is not "
-                    f"busy it takes less than one: {words[-500:]}"
+                    f"a {self.backend} sandbox did not start within {HELLO_TIMEOUT_S:g} s; it usually takes less than "
+                    f"one second: {words[-500:]}"
                 ) from no_answer
             raise SandboxUnavailable(
                 f"a {self.backend} sandbox did not start: {words[-500:]}. {SEE_DOCTOR}"

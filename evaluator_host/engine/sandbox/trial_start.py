@@ -13,7 +13,8 @@ RUNNERS: Final = (Language.PYTHON, Language.JAVASCRIPT)
 TRIED: Final = " sandbox"  # suffix of the names of findings that `try_sandbox` returns
 _TRIES: Final = 2
 _PASSES: Final = (
-    "see what else computes here (`top`) or kills processes (`dmesg`), and try again; a host tries again by itself"
+    "check what else uses the processor (`top`) or kills processes (`dmesg`), and try again; a running host tries "
+    "again by itself"
 )
 
 

@@ -129,7 +129,9 @@ def _no_form(match: "re.Match[str]", _: str) -> str:
     if kind in _CALLABLE:
         return "call the function: is a pair of parentheses missing?"
     if _NUMERIC.fullmatch(kind):
-        return "return a plain number: float(value) or value.item(); for several .tolist() in a dict"
+        return (
+            "return a plain number: float(value) or value.item(); for several numbers, put value.tolist() into a dict"
+        )
     if whole and kind in _COUNTED:
         return "return its length, or its sum"
     if not whole:
@@ -176,7 +178,7 @@ def _of_notebook(match: "re.Match[str]", code: str) -> str | None:
     runs = _RUNS.search(code)
     if runs is None:
         return None
-    return f"the notebook runs another one, `{runs[1]}`, which is not done here: paste the part of it that defines `{name}`"
+    return f"the notebook runs another notebook, `{runs[1]}`, which the host does not run: paste the part of that notebook that defines `{name}`"
 
 
 _OF_DATABRICKS: Final = ("dbutils", "spark", "sc", "display", "displayHTML")
@@ -299,7 +301,7 @@ _TABLE: Final = (
     ),
     _Advice(
         r"cannot be called from a running event loop|event loop is already running|while another loop is running",
-        "an event loop runs already: write `await` in place of asyncio.run(…), or a plain `def` that nobody awaits",
+        "an event loop is running already: write `await` in place of asyncio.run(…), or make the evaluator a plain `def`",
     ),
     _Advice(
         r"^unhashable type: '(\w+)'$",

@@ -105,7 +105,7 @@ class Lookups:
         own = self._running[lookup.workspace]
         if own:
             return (
-                f"{lookup.host} was not looked up: name servers of {own} other names that this workspace asks for do "
+                f"{lookup.host} was not looked up: name servers of {own} other names that this workspace looks up do "
                 "not answer"
             )
         why = f"{lookup.host} was not looked up within {self._limit_s:g} s"

@@ -73,8 +73,8 @@ class MemoryBudget:
         if after and not part.fits(workspace, after):
             self._part(before).change(workspace, before)
             raise Busy(
-                "the requests under way use the memory that this host has for them; send smaller requests, or fewer at "
-                f"once, and try again in {_RETRY_S:.0f} s",
+                "the requests under way use all the memory that this host has for requests; send smaller requests, "
+                f"or fewer at once, and try again in {_RETRY_S:.0f} s",
                 retry_after_s=_RETRY_S,
             )
         part.change(workspace, after)

@@ -50,7 +50,7 @@ class Supervisor:
             raise PartFailed(f"a part of this host has failed and is being restarted: {failing}; its log says why")
         if self.silent:
             silent = ", ".join(sorted(self.silent))
-            raise PartFailed(f"a process of this host does not answer, and is replaced if that lasts: {silent}")
+            raise PartFailed(f"a process of this host does not answer, and is replaced if it stays silent: {silent}")
         for check in self.checks:
             check()
 

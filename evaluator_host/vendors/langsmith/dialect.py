@@ -131,7 +131,7 @@ def _of_pages(value: dict[str, Json], native: list[dict[str, Json]]) -> Scored |
     numbers = [one for one in native if one["score"] is not None]
     if len(numbers) < 2:
         return found
-    said = f"none of the {len(numbers)} feedbacks is called score: each becomes a metric, and score is null"
+    said = f"none of the {len(numbers)} pieces of feedback is called score: each becomes a metric, and score is null"
     note = Note("no_score", said)
     metrics = {one: number for one, number in found.metrics.items() if one != "score"}
     return replace(found, score=None, passed=None, metrics=metrics, notes=(note,))
@@ -173,7 +173,7 @@ def _by_name(value: dict[str, Json]) -> list[dict[str, Json]]:
         elif isinstance(one, str) and key not in _BESIDE:
             found.append(_stored({"key": key, "value": one}))
     if not found:
-        raise _Refused(f"{shown(value)} has no key with a number, bool or string; a feedback needs one")
+        raise _Refused(f"{shown(value)} has no key with a number, bool or string; feedback needs one")
     return found
 
 

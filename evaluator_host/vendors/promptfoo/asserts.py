@@ -150,7 +150,7 @@ REASONS: Final = {
     "max-score": "the assert compares the outputs of several models, but a row has one output",
     "classifier": "the assert asks a classification model: register the model, and call it in an evaluator of your own",
     "moderation": "the assert asks a moderation model: write its categories as an llm-rubric instead",
-    "guardrails": "rows do not hold what a provider's guardrails said: write an llm-rubric instead",
+    "guardrails": "rows do not contain the verdicts of a provider's guardrails: write an llm-rubric instead",
     "conversation-relevance": "the assert asks a model about each message: write an llm-rubric instead",
     "search-rubric": "the assert asks a model that searches the web: write an llm-rubric instead",
     "pi": "the assert asks the service of its vendor: write an llm-rubric instead",

@@ -111,7 +111,8 @@ def _scored(rewards: list[dict[str, Any]], value: dict[str, Any]) -> Scored | Ev
 def _grouped(found: dict[str, Any]) -> Note:
     row, alone, among = (shown(found.get(key)) for key in ("row", "alone", "among"))
     message = (
-        f"`{str(found.get('name'))[:80]}` gave row {row} {alone} alone, which is its score, and {among} among all rows"
+        f"`{str(found.get('name'))[:80]}` gave row {row} the reward {alone} on its own, which is the score, "
+        f"and {among} together with all rows"
     )
     return Note("rewards_of_group", message, DIALECT.warnings["rewards_of_group"].remedy)
 
@@ -152,7 +153,7 @@ def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...
     notes = []
     if row.variables is None and "data_source" not in row.inputs and reads_untested(loaded, "data_source"):
         kind = DIALECT.warnings["no_data_source"]
-        notes.append(Note("no_data_source", f"{kind.meaning}: it is an empty text", kind.remedy))
+        notes.append(Note("no_data_source", f"{kind.meaning}: the code gets an empty string", kind.remedy))
     given = row.inputs if row.variables is None else row.variables
     known = row.variables is None and truth_column(row.inputs, evaluator.settings) is not None
     read = [name for name in _TRUTHS if reads_untested(loaded, name)]
@@ -184,7 +185,7 @@ DIALECT: Final = Dialect(
     row_notes=row_notes,
     warnings={
         "rewards_of_group": WarningKind(
-            "a row has one reward alone and another among all rows",
+            "a row gets another reward on its own than together with all rows",
             remedy="read the rewards in `together`, or give each group in `variables` of one row",
         ),
         "no_data_source": WarningKind(

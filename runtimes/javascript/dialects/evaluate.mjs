@@ -14,7 +14,7 @@ export const dialect = {
     if (name === 'main') return null;
     const { parameters, required, counted } = parametersOf(candidate);
     if (counted === 0 && parameters.length > 0) {
-      return { code: 'entry_ambiguous', message: `${candidate.label} takes (...${parameters[0].name}): evaluate (3 arguments) or evaluate-v1 (4 arguments)`, hint: 'set `contract`, or name the parameters' };
+      return { code: 'entry_ambiguous', message: `${candidate.label} takes (...${parameters[0].name}), so it may be evaluate (3 arguments) or evaluate-v1 (4 arguments)`, hint: 'set `contract`, or name the parameters' };
     }
     if (required > MOST) {
       return { code: 'binding_error', message: `${candidate.label} requires ${required} parameters (${parameters.map((one) => one.name).join(', ')}); evaluate takes 3 and evaluate-v1 takes 4`, hint: 'write evaluate(inputs, outputs, trace)' };

@@ -20,7 +20,7 @@ export const dialect = {
     const sign =
       parameter === 'ctx' || parameter === 'context' ? `one parameter, ${parameter}`
       : /\bEvaluationContext\b/.test(code) ? 'one parameter of type EvaluationContext'
-      : keys?.includes('observation') ? 'one parameter, of which it takes observation'
+      : keys?.includes('observation') ? 'one parameter, and takes observation from it'
       : /\.observation\b/.test(candidate.text) ? 'one parameter, and reads .observation'
       : null;
     return sign && { step: PARAMETERS, reason: `${candidate.label} has ${sign}` };

@@ -96,7 +96,7 @@ def note_others(entry: Entry, place: str, names: list[str]) -> None:
     """Add a remark to the entry that is called, the first or last of several names, as `place` says."""
     others = ", ".join([one for one in names if one != entry.name][:_SHOWN])
     if others:
-        message = f"{entry.name} is called, the {place}; `settings.entry` can name another function: {others}"
+        message = f"{entry.name} is called, because it is the {place}; `settings.entry` can name another one: {others}"
         entry.notes.append({"code": "several_entries", "message": message})
 
 

@@ -219,7 +219,7 @@ def _does_not_bind(entry: Entry, wanted: tuple[str, ...]) -> Failure:
     known = entry.signature
     names = known.names if known is not None else []
     count = f"{len(names)} parameter{'' if len(names) == 1 else 's'} ({', '.join(names)})" if names else "no parameters"
-    hint = f"write `def {entry.name}({', '.join(wanted)})`; the names are free, their number is not"
+    hint = f"write `def {entry.name}({', '.join(wanted)})`; you can choose the names, but not how many there are"
     unknown = [] if known is None else [one for one, has in known.keyword_only.items() if not has and one not in wanted]
     if unknown:
         hint = (

@@ -80,7 +80,7 @@ def take() -> str:
         return ""
     told = ", ".join(list(hosts))
     hosts.clear()
-    return f"the code asked {told}, which it cannot reach, and goes on without an answer"
+    return f"the code could not reach {told}, and goes on without an answer"
 
 
 def added_to(body: bytes) -> bytes:

@@ -47,7 +47,7 @@ def interpret(
         return error
     code = returned.value.get("exit_code") if isinstance(returned.value, dict) else None
     if not isinstance(code, int | float):
-        return invalid("the sandbox did not say with which exit code the script ended")
+        return invalid("the sandbox did not report the exit code of the script")
     score = 1.0 if code == 0 else 0.0
     return Scored(score, code == 0, {"score": score, "exit_code": int(code)}, native=({"exit_code": int(code)},))
 

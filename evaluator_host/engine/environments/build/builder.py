@@ -225,7 +225,7 @@ class Builder:
                     break
             else:
                 raise MachineExhausted(
-                    "something killed every trial start of the sandbox that installs packages; try again"
+                    "something killed the sandbox that installs packages each time it started; try again"
                 )
         except (OSError, LimitReached) as error:  # includes TimeoutError, which is an OSError
             _require_lasting(error)

@@ -100,7 +100,7 @@ class DiskWatch:
         if (free_mb := disk.f_bavail * disk.f_frsize // _MB) < _RESERVE_MB:
             return MachineExhausted(
                 f"the disk of this host's data directory has {free_mb} MB left, and an installation must leave "
-                f"{_RESERVE_MB} MB for the rest of the machine; the operator must make room (`df -h` says where)"
+                f"{_RESERVE_MB} MB for the rest of the machine; the operator must make room (`df -h` shows where)"
             )
         if disk.f_files and self._inodes - disk.f_favail > _FILES:
             return LimitReached(f"they have more than {_FILES:,} files; pin fewer packages")

@@ -118,7 +118,9 @@ def binary_finding(bwrap: Bubblewrap) -> Finding:
 
 def confinement_findings() -> list[Finding]:
     """Return findings about how a sandbox that starts is isolated: by its user, and by the system call filter."""
-    who = "root, dropping to a user of its own" if os.geteuid() == 0 else "an ordinary user, in a user namespace"
+    who = (
+        "root, and then change to a user of their own" if os.geteuid() == 0 else "an ordinary user, in a user namespace"
+    )
     return [
         Finding("user", ok=True, detail=f"sandboxes start as {who}"),
         Finding("seccomp", ok=True, detail="our filter is in force (sandbox_images/seccomp.json)"),

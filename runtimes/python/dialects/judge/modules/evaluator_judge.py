@@ -155,7 +155,7 @@ def _text(response: Any) -> str:
         return text
     thought = any(message.get(name) for name in ("reasoning", "reasoning_content"))
     advice = (
-        ": the model only reasoned, perhaps for all of `max_tokens`; raise `max_tokens` in `inference`"
+        ": the model only reasoned, and perhaps used all of `max_tokens` for that; raise `max_tokens` in `inference`"
         if thought
         else ""
     )

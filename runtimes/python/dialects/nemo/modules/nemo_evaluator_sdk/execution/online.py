@@ -20,8 +20,8 @@ from .values import EvaluationError, EvaluationPhase
 _NIM_MAX_TOKENS = 4096
 _COLUMNS = ("prompt", "input", "question", "query")
 _NO_HTTP = (
-    "these modules have no network in a sandbox and score outputs that are there already; to have a model make them, "
-    "run a job with a `target` on the host, or pin the package nemo-platform"
+    "in a sandbox these modules have no network, and score only outputs that exist already; to have a model write "
+    "outputs, run a job with a `target` on the host, or pin the package nemo-platform"
 )
 
 Rows = Sequence[dict[str, Any]]

@@ -192,5 +192,9 @@ class LLMJudgeMetric(LLMJudge):
 def _no_text(response: dict[str, Any]) -> ValueError:
     message = response["choices"][0].get("message") or {}
     thought = any(message.get(name) for name in ("reasoning", "reasoning_content"))
-    advice = " The model only reasoned, perhaps for all of `max_tokens`: allow more of them." if thought else ""
+    advice = (
+        " The model only reasoned, and perhaps used all of `max_tokens` for that: raise `max_tokens`."
+        if thought
+        else ""
+    )
     return ValueError(f"LLM judge returned no usable textual content for score parsing.{advice} Response: {response}.")
