@@ -31,13 +31,14 @@ if TYPE_CHECKING:
 
 BACKENDS = ("bubblewrap", "docker")
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))
-_CASES = pytest.StashKey[Counter[str]]()  # how many cases of each function were collected so far
+_CASES = pytest.StashKey[Counter[str]]()  # number of cases of each function that were collected so far
 _SECOND = {  # for each second backend or database: the first one, and the folders in which `make test` tries both
     "docker": ("bubblewrap", ("tests/attacks/", "tests/contract/")),
     "postgresql": ("sqlite", ("tests/store/",)),
 }
 _KEPT_S = 86400.0  # seconds until leftovers are removed; younger ones may belong to a run that goes on
-# By default a host keeps evaluators warm in half of the machine's memory, but tests call most evaluators only once, and run many hosts at a time.
+# By default a host keeps evaluators warm in half of the machine's memory, but tests call most evaluators only once and
+# run many hosts at a time, so they keep few.
 FEW_SANDBOXES: dict[str, object] = {"max_sandboxes": 24, "max_running_sandboxes": Settings().running_sandboxes}
 
 

@@ -124,7 +124,8 @@ class PostgreSQL:
     def stop(self) -> None:
         if self._process.poll() is None:
             self.thaw()
-            self._process.send_signal(signal.SIGQUIT)  # ends the server at once, since its data is no longer needed
+            # this signal ends the server at once, since its data is not needed any more
+            self._process.send_signal(signal.SIGQUIT)
             self._process.wait(30)
         shutil.rmtree(self._folder, ignore_errors=True)
 

@@ -18,7 +18,8 @@ from xdist.scheduler import LoadFileScheduling
 
 SECONDS: Final = Path(__file__).with_name("seconds.json")
 _BACKEND: Final = re.compile(r"\[(?:.*-)?(bubblewrap as an ordinary user|ordinary user|bubblewrap|docker)(?:-.*)?\]$")
-# tests with expensive fixtures for one backend at a time, so that the backends can run in different processes
+# files of tests with expensive fixtures for each backend; they are split, so that backends can run in different
+# processes
 _BY_BACKEND: Final = {
     "tests/attacks/test_catalogue.py", "tests/attacks/test_view.py",
     "tests/attacks/test_weakened.py", "tests/contract/test_cases.py", "tests/contract/test_conformance.py",
@@ -26,7 +27,7 @@ _BY_BACKEND: Final = {
     "tests/integration/test_real_sets.py",
     "tests/integration/test_real_sets_shared.py",
 }  # fmt: skip
-# clock seconds of groups that use little processor time; if such a group began last, it would delay the whole run
+# clock seconds of groups that mostly wait; if such a group began last, it would delay the whole run
 WAITING: Final = {
     "tests/faults/test_hung_processes.py": 90, "tests/jobs/test_hostile_templates.py": 12, "tests/jobs/test_hostile_uploads.py": 9, "tests/jobs/test_job_process.py": 13,
     "tests/jobs/test_online.py": 18, "tests/jobs/test_run.py": 25, "tests/jobs/test_schedules.py": 10, "tests/jobs/test_turns.py": 9,
@@ -69,7 +70,7 @@ class ByGroup(LoadFileScheduling):
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
         super().__init__(config, log)
-        config.option.loadscopereorder = False  # without this, groups of many tests would begin first
+        config.option.loadscopereorder = False  # otherwise xdist would begin with the groups that have the most tests
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid)

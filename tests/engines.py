@@ -73,7 +73,7 @@ def running_engine() -> Iterator[str]:
             yield own_address()
         finally:
             with _exclusive("start.lock"), contextlib.suppress(BlockingIOError):
-                # raises an error while another session uses the engine
+                # this raises an error while another session uses the engine
                 fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 remove_engine_leftovers()
 
@@ -92,7 +92,7 @@ def engine_address() -> str:
     built, once for this process.
     """
     address = bare_engine_address()
-    # in a thread, because the caller may be in an event loop
+    # the work is done in a thread, because the caller may be in an event loop
     with _exclusive("build.lock"), ThreadPoolExecutor(1) as aside:
         aside.submit(_build_runtime_image, address).result()
     return address
@@ -141,7 +141,8 @@ def _build_runtime_image(address: str) -> None:
 def answers(address: str) -> bool:
     """Whether an engine answers at this address."""
     try:
-        with socket.socket(socket.AF_UNIX) as door:  # not docker-py, which leaves its socket open when nobody listens
+        # a plain socket is used, because docker-py leaves its socket open when nobody listens
+        with socket.socket(socket.AF_UNIX) as door:
             if address.startswith("unix://"):
                 door.connect(address.removeprefix("unix://"))
         client = docker.APIClient(base_url=address, timeout=5)
@@ -231,7 +232,7 @@ def remove_unused_engines() -> None:
 
 def _alive(pid: int) -> bool:
     with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)  # collects the ended process, if this session started it
+        os.waitpid(pid, os.WNOHANG)  # this collects the ended process, if this session started it
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -35,9 +35,10 @@ class FakeLink:
         self.weights: list[Weight] = []
         self.used_mb = used_mb
         self.ended = False
-        self.first_pid = None  # there is no process, so its time is wall-clock time
+        self.first_pid = None  # there is no process, so wall-clock time is measured
         self._lost = self._killed = False
-        self._hangs_since: float | None = None  # when a row began to hang; frames after it wait until it is cancelled
+        # time at which a row began to hang; later frames wait until that row is cancelled
+        self._hangs_since: float | None = None
         self._behind: list[tuple[dict, dict]] = []
         self._decoder = FrameDecoder()
         self._out: asyncio.Queue[bytes] = asyncio.Queue()

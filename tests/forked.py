@@ -199,7 +199,7 @@ def _template() -> socket.socket:
         with contextlib.suppress(ConnectionRefusedError):
             ours.connect(name)
             break
-        with contextlib.suppress(OSError), _seqpacket() as listener:  # raised if another process was faster
+        with contextlib.suppress(OSError), _seqpacket() as listener:  # an error means that another process was faster
             listener.bind(name)
             listener.listen()
             _start_shared(listener.fileno())
@@ -246,7 +246,7 @@ def _serve(connection: socket.socket) -> list[str]:
     """Fork a process for each message. Returns the arguments in the message in each forked process; this process exits
     when the connection is closed.
     """
-    running: dict[int, tuple[int, int]] = {}  # by pidfd: its process id, and the descriptor for its exit status
+    running: dict[int, tuple[int, int]] = {}  # for each pidfd: the process id, and the descriptor for the exit status
     while True:
         ready = select.select([connection.fileno(), *running], [], [])[0]
         for pidfd in running.keys() & set(ready):
@@ -345,7 +345,7 @@ if __name__ == "__main__":
     for module in _MODULES:
         import_module(module)
     share_authorities()
-    httpx.Client().close()  # so that the certificate authorities are read once
+    httpx.Client().close()  # this reads the certificate authorities once for all forked processes
     _build_api()
     _read_tables()
     gc.freeze()

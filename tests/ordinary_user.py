@@ -21,7 +21,7 @@ from pathlib import Path
 from tests.leftovers import RUN
 
 PROJECT = Path(__file__).resolve().parents[1]
-# the environment; packages look for their programs in its `bin`
+# folder of the environment; packages look for their programs in its `bin`
 _INSTALLED = Path(sysconfig.get_path("data")).resolve()
 PACKAGES = Path(sysconfig.get_path("purelib")).resolve()
 UID = 54321  # the id has no entry in the table of users, because an ordinary user need not have one
@@ -91,7 +91,7 @@ def ordinary_user_command(arguments: Sequence[str | Path], *, also: Sequence[Pat
         "PYTHONDONTWRITEBYTECODE": "1",
         RUN: os.environ.get(RUN, ""),
         **{name: os.environ[name] for name in MODES if name in os.environ},
-        "LD_LIBRARY_PATH": str(public[prefix] / "lib"),  # where a shared libpython is found
+        "LD_LIBRARY_PATH": str(public[prefix] / "lib"),  # in this folder a shared libpython is found
     }
     command = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--inh-caps=-all", "env", "-i"]
     command += [f"{name}={value}" for name, value in environment.items()]

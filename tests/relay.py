@@ -13,7 +13,7 @@ from typing import Self
 
 
 class Relay:
-    """Listens, and passes every connection on to a server's Unix socket until it is cut.
+    """Listens, and passes every connection on to a server's Unix socket until the relay is cut.
 
     Args:
       engine: Address of the server, `unix://…`.
@@ -107,7 +107,7 @@ class Relay:
                 self._pairs.remove(near)
                 near = self._tls.wrap_socket(near, server_side=True)
                 self._pairs.append(near)
-            # a short time, because one thread serves both directions of an SSL object
+            # a short timeout, because one thread serves both directions of an SSL object
             near.settimeout(0.02 if self._tls else None)
             if self._tls is not None:
                 self._both_ways(near, far)

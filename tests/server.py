@@ -130,7 +130,8 @@ def new_home(folder: Path) -> Path:
     """Make and return a data directory that has only the tools, since installing them takes a minute."""
     made, tools = folder / "data", DATA_DIR / "toolchain"
     made.mkdir()
-    tools.mkdir(parents=True, exist_ok=True)  # the first host on a machine has no tools yet, and makes them here
+    # for the first host on a machine there are no tools yet, and the host makes them here
+    tools.mkdir(parents=True, exist_ok=True)
     (made / "toolchain").symlink_to(tools)
     return made
 

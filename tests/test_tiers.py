@@ -19,7 +19,7 @@ from tests.distribution import COLLECTED, LONG, seconds_of
 from tests.ordinary_user import PROJECT
 
 OWN: Final = {"auto", "evaluate", "evaluate-v1", "judge", "main"}  # contracts that belong to no vendor
-UNEVEN: Final = 1.2  # highest time of a shard, as a multiple of the mean
+UNEVEN: Final = 1.2  # maximum time of a shard, as a multiple of the mean
 
 
 def kind_of(attack: Attack) -> tuple[object, ...]:

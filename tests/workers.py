@@ -32,7 +32,7 @@ def fork_workers(arguments: tuple[str, ...], specs: list[Any]) -> None:
 
     name = f"evaluator-host-tests-{os.getpid()}"
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(f"\0{name}")  # an abstract name, so that there is no file
+    listener.bind(f"\0{name}")  # the name of the socket is abstract, so that there is no file
     listener.listen()
     only = [*arguments, "-n", "0", "--collect-only", "-qq"]
     _kept.append(
@@ -85,7 +85,7 @@ def _serve(listener: socket.socket) -> dict[str, Any]:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         data, descriptors, *_ = socket.recv_fds(connection, _MESSAGE_BYTES, 3)
-        connection.detach()  # stays open until this process ends
+        connection.detach()  # the connection stays open until this process ends
         for number, descriptor in enumerate(descriptors):
             os.dup2(descriptor, number)
             os.close(descriptor)

@@ -13,7 +13,7 @@ from tests.keyed import BODY, audited, bearer, eventually, is_problem, make_key
 from tests.server import Server
 
 SETS = "/v1/environments"
-# a version that no other test pins, because this test removes it
+# no other test pins this version, because this test removes its set
 PINS = {"language": "javascript", "packages": ["nanoid@5.1.4"]}
 NANOID = 'import { nanoid } from "nanoid";\nexport function evaluate(i, o, t) { return nanoid().length; }\n'
 

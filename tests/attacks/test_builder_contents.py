@@ -115,7 +115,7 @@ def evaluate(i, o, t):
     assert (await value_of(service, code, "tool==1.0.0"))["found"] == []
     (files,) = [files for files in installed(home) if (files / "tool.py").exists()]
     assert not (files / "bin").exists()
-    index.add_python(wheel("after", {"after.py": ""}))  # the next build still uses the host's own tools
+    index.add_python(wheel("after", {"after.py": ""}))  # after this, the next build still uses the host's own tools
     assert (await evaluated(service, "def evaluate(i, o, t): return 1", "after==1.0.0")).score == 1
     nothing_left(home)
 

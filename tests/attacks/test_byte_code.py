@@ -26,7 +26,8 @@ from tests.python_versions import OTHER, OWN
 ROOM = 1 << 20
 TAG = f"cpython-{OWN.replace('.', '')}"
 MANY = "\n".join(f"def f{number}(a, b={number}):\n    return [a, b, {{'c': a}}]" for number in range(1500))
-# prints how much less processor time importing `many` takes than compiling its source, in one process
+# this program prints the difference in processor time between compiling the source of `many` and importing the module,
+# in one process
 IMPORTED = """
 import time
 def evaluate(inputs, outputs, trace):

@@ -23,7 +23,7 @@ from tests.attacks.shared_sandboxes import in_shared_sandboxes
 from tests.attacks.weakened import LOAD_TIMEOUT_S
 from tests.conftest import settings
 
-pytestmark = pytest.mark.timeout(900)  # the first test for a deployment runs all of its attacks
+pytestmark = pytest.mark.timeout(900)  # long, because the first test for a deployment runs all attacks on it
 OF_EVERY_RUNNER = (Group.SOURCE, Group.VALUES)
 """Attacks by text and values that a runner and the host read; other groups have attacks that also meet the sandbox."""
 OF_JAVASCRIPT = (Group.MEMORY, Group.PROCESSES)

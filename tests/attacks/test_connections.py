@@ -156,7 +156,8 @@ async def test_when_connections_run_out_the_quietest_is_closed(few: Few) -> None
         assert await status(quiet[-1]) == b"200"
     newcomer = await few.connect("/")
     assert await status(newcomer) == b"200"
-    assert await asyncio.wait_for(quiet[0].read(), 10) == b""  # the connection that waited longest
+    # this is the connection that waited longest, so it was closed
+    assert await asyncio.wait_for(quiet[0].read(), 10) == b""
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(quiet[1].read(), 0.1)
     few.answer.set()

@@ -44,8 +44,8 @@ pytestmark = [
 
 WORKSPACES = ("alpha", "beta", "gamma")
 SECRET = "tok-5eb1c0ffee5add1e"
-DAY = 40  # highest number of requests to models that a workspace may make in a day
-STREAMS = 16  # highest number of event streams that a key may have open
+DAY = 40  # maximum number of requests to models that a workspace may make in a day
+STREAMS = 16  # maximum number of event streams that a key may have open
 NAMES = 10
 OWN_CGROUP = re.compile(r"(/\.\.)*(/|/evaluator-host\.[0-9a-f]{12}/[0-9a-f]{12}|/docker/[0-9a-f]{64})")
 SET_UPS: dict[str, dict[str, str]] = {
@@ -55,7 +55,7 @@ SET_UPS: dict[str, dict[str, str]] = {
     "two processes": {"EVALUATOR_HOST_WORKERS": "2"},
     "two hosts": {"EVALUATOR_HOST_REPLICAS": "2"},
 }
-# becomes the host by exec, because the dynamic linker reads LD_PRELOAD before Python runs
+# this program starts the host by exec, because the dynamic linker reads LD_PRELOAD before Python runs
 BECOME = """
 import json, os, sys
 variables, library, until, home = json.loads(sys.argv[1]), *sys.argv[2:5]
@@ -113,7 +113,7 @@ class Hosts:
     model: ModelServer
     homes: tuple[Path, ...]
     database_url: str
-    until: Path  # path of a file; a look-up of a name with `slow` in it takes until the file exists
+    until: Path  # path of a file; look-ups of names with `slow` in them wait until this file exists
 
     @property
     def port(self) -> str:
@@ -225,7 +225,8 @@ def as_ordinary_user(folder: Path, home: Path, library: Path, until: Path, varia
     for path in (folder, *folder.iterdir()):
         path.chmod(0o755)
     own = {**index_environment(), **variables, "EVALUATOR_HOST_IDLE_SANDBOXES": "0"}
-    del own["EVALUATOR_HOST_DATABASE_URL"]  # the default is in the data directory, which has another path for that user
+    # the default database is in the data directory, which has another path for the ordinary user
+    del own["EVALUATOR_HOST_DATABASE_URL"]
     *shell, script = ordinary_user_command(["-c", BECOME, json.dumps(own), library, until, home], also=(folder,))
     return [*shell, f'{script} "$@"', "host"]
 

@@ -19,7 +19,7 @@ from tests.keyed import bearer, is_problem, make_key
 from tests.processes import own_seconds, peak_mb, restart_peak
 from tests.server import Server
 
-MEMORY_MB = 96  # memory for requests; the tests send and return slightly more
+MEMORY_MB = 96  # MB of memory for requests; the tests send and return slightly more
 PEAK_MB = 448
 PLAIN = {"evaluator": {"code": "def evaluate(inputs, outputs, trace):\n    return 1.0\n"}}
 
@@ -46,7 +46,7 @@ class Host:
         seen, stop = Seen(), threading.Event()
 
         def call() -> None:
-            while True:  # at least one call, however soon the attack is over
+            while True:  # make at least one call, even if the attack is over soon
                 seen.answers[self.ask(self.beta, "GET", "/healthz").status_code] += 1
                 seen.answers[self.ask(self.beta, "POST", "/v1/evaluate", json=PLAIN).status_code] += 1
                 if stop.wait(0.1):

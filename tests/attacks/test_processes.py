@@ -63,7 +63,7 @@ ODD = [
     b"POST /v1/datasets?name=a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     b"POST /v1/evaluators HTTP/1.1\r\n"
     + HEAD.replace(b"localhost", b"evil.example")
-    + b"\r\n{",  # the rest of the body never arrives
+    + b"\r\n{",  # a request with a body that never arrives completely
     b"POST /v1/evaluators HTTP/1.1\r\n" + HEAD + b"\r\n{",
     b"POST /v1/evaluators HTTP/1.1\r\n" + HEAD.replace(b"100", b"9" * 11) + b"\r\n{",
 ]

@@ -66,7 +66,7 @@ _STAYS: Final = {
 }  # fmt: skip
 """Guards that stay, because without them an attack might succeed only because of another attack in its sandbox."""
 _SECRET: Final = "EVALUATOR_HOST_SECRET_OF_TESTS=s3cret"
-LOAD_TIMEOUT_S: Final = 0.7  # short, because a loop at module level uses this much processor time twice
+LOAD_TIMEOUT_S: Final = 0.7  # seconds; short, because a loop at module level uses this much processor time twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +319,7 @@ _LONG_S: Final = 0.05  # seconds that are added to a time limit; few, so that th
 def _higher_limits(guards: AbstractSet[Guard], limits: Mapping[Guard, tuple[str, int]]) -> dict[str, Any]:
     higher: dict[str, Any] = dict(limits[guard] for guard in guards & limits.keys())
     if guards >= {Guard.MEMORY, Guard.PROCESSES}:
-        higher["memory_mb"] = 1024  # a thousand processes need more memory
+        higher["memory_mb"] = 1024  # a thousand processes need more memory than the raised limit
     return higher
 
 

@@ -49,7 +49,7 @@ def rates(data_dir: Path, isolation: Isolation) -> dict[str, Rate]:
             stack.enter_context(_ray())
             engines |= {"Ray Core": _ray_core(), "Ray Data": _ray_data}
         for run in engines.values():
-            _seconds(run, scorer, chunks[:1])  # this opens the pool and starts its sandboxes
+            _seconds(run, scorer, chunks[:1])  # this first chunk opens the pool and starts its sandboxes
         for _ in range(ROUNDS):
             for name, run in engines.items():
                 first_s = _seconds(run, scorer, chunks[:1])

@@ -57,7 +57,7 @@ def overhead_ms(port: int, pid: int, url: str, key: str) -> dict[str, tuple[floa
     through, direct = list[float](), list[float]()
     through_s = direct_s = 0.0
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
-        _row_ms(connection, BLOCK)  # the first block is not warm, and not counted
+        _row_ms(connection, BLOCK)  # the first block is not counted, because its calls are not warm
         for _ in range(BLOCKS):
             begun_s = processor_s(pid)
             _row_ms(connection, 0)

@@ -124,7 +124,7 @@ def _run(program: str, *packages: Path) -> str:
         getattr(sys, "_base_executable", sys.executable),
         "-c",
         program,
-    ]  # the base interpreter, which has no packages of this environment
+    ]  # this runs the base interpreter, which has no packages of this environment
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=600).stdout
 
 

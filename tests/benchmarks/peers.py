@@ -174,7 +174,7 @@ def available() -> list[str]:
 async def serve(name: str, port: int) -> None:
     """Serve one peer over HTTP/1.1, with as little other work as possible."""
     score, threads = PEERS[name], ThreadPoolExecutor(4)
-    score({"inputs": {"correct_answer": 1}, "outputs": 1})  # the first call loads what later calls need
+    score({"inputs": {"correct_answer": 1}, "outputs": 1})  # the first call loads the modules that later calls need
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(asyncio.IncompleteReadError, ConnectionError):

@@ -31,7 +31,7 @@ _EVALUATOR: Final = Evaluator(
     files(ROOT / "examples" / "rl-rewards" / "code-rewards.md")["reward.py"], limits=Limits(timeout_s=60, memory_mb=512)
 )
 _PYTHON: Final = [str(Path(sys.base_prefix) / "bin" / "python3"), "-I", "-S", "answer.py"]
-# runs as process 1, so that its processor time is counted for its parent
+# the program runs as process 1, so that its processor time is counted for its parent
 _SANDBOX: Final = [
     *("bwrap", "--unshare-all", "--as-pid-1", "--die-with-parent"),
     *("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"),

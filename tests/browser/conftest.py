@@ -24,7 +24,8 @@ FLAGS = [
     "--renderer-process-limit=1",
     "--process-per-site",
     "--disable-site-isolation-trials",
-    "--js-flags=--max-lazy,--no-opt",  # pages live only for seconds, so compiling less saves more than faster code
+    # pages are open only for seconds, so compiling less code saves more time than faster code
+    "--js-flags=--max-lazy,--no-opt",
 ]
 
 expect.set_options(timeout=30_000)  # long, because the machine may be busy with other tests

@@ -25,7 +25,7 @@ It does not wait for `finished` of an animation, because Chromium never resolves
 AXE = DIST.parent / "node_modules" / "axe-core" / "axe.min.js"
 PICTURES = os.environ.get(
     "EVALUATOR_HOST_TEST_PICTURES"
-)  # folder for pictures; if it is not set, no pictures are taken
+)  # folder for pictures; if the variable is not set, no pictures are taken
 GRAVE = ("moderate", "serious", "critical")
 
 
@@ -75,7 +75,7 @@ class Look:
         return context
 
     def _heard(self, message: ConsoleMessage) -> None:
-        # Chromium also reports responses with 4xx here; tests check how the page shows them
+        # Chromium also reports responses with status 4xx as errors; tests check how the page shows these
         if message.type == "error" and not message.text.startswith("Failed to load resource"):
             self.faults.append(message.text)
 
@@ -114,7 +114,7 @@ async def grave_findings(page: Page, *, colours: bool = False) -> list[str]:
     there = await session.send("Runtime.evaluate", {"expression": "typeof axe", **where})
     if there["result"]["value"] == "undefined":
         await session.send("Runtime.evaluate", {"expression": AXE.read_text("utf-8"), **where})
-    # the pages have no frames, and only rules about videos need what `preload` fetches
+    # the pages have no frames, and only rules about videos need the files that `preload` fetches
     options = {"resultTypes": ["violations"], "iframes": False, "preload": False}
     options |= {"runOnly": ["color-contrast", "link-in-text-block"]} if colours else {}
     run = f"{SETTLED}.then(() => axe.run(document, {json.dumps(options)})).then((found) => JSON.stringify(found.violations))"

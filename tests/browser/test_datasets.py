@@ -113,7 +113,7 @@ async def test_rows_are_read_a_page_at_a_time(page: Page, seeds: Seeds) -> None:
     await page.reload()
     use = dialog.get_by_role("link", name="Use in the workbench")
     assert await use.get_attribute("href") == "/?dataset=many&row=9995"
-    await page.goto("/datasets/many?row=1234")  # a row that is not on the page shown
+    await page.goto("/datasets/many?row=1234")  # this row is not on the page of rows that is shown
     await expect(dialog.get_by_role("group", name="question")).to_have_text("question 1234")
 
 
@@ -149,7 +149,7 @@ async def test_an_upload_asks_for_the_key_that_the_host_wants(browser: Browser, 
         await page.goto("/datasets")
         asked = page.get_by_role("dialog", name="This host needs a key")
         await expect(asked).to_be_visible()
-        await page.wait_for_load_state("networkidle")  # waits until all requests are answered
+        await page.wait_for_load_state("networkidle")  # this waits until all requests are answered
         await page.keyboard.press("Escape")
         await expect(asked).to_be_hidden()
         await choose(page, "kept.jsonl", as_lines([{"n": 1}]))

@@ -250,7 +250,8 @@ async def test_addresses_bring_rows_of_jobs_and_live_traces(page: Page, host: Se
     code = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n"
     with Client(
         host.url
-    ) as client:  # the test row lacks what the code reads, so the page loads a row of the evaluator's newest job
+        # the test row lacks the fields that the code reads, so the page loads a row of the evaluator's newest job
+    ) as client:
         await asyncio.to_thread(client.evaluators.create, "browser-gold", Evaluator(code))
         rows = [{"gold": "Oslo", "outputs": "Oslo"}]
         ended = await asyncio.to_thread(client.jobs.create, ["browser-gold"], rows, name="Gold run")

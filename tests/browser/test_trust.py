@@ -36,7 +36,8 @@ async def test_verdicts_and_results_grey_at_the_first_key(page: Page) -> None:
     await expect(old).to_be_visible()
     status = page.locator(".status-line")
     await expect(status.get_by_text("✓ loads")).to_have_count(0)
-    await expect(status).to_contain_text("Syntax error")  # from the editor's own parser, without the host
+    # the message comes from the editor's own parser, without the host
+    await expect(status).to_contain_text("Syntax error")
     await expect(page.locator(".main-editor .cm-lint-marker-error")).to_be_visible()
     assert await grave_findings(page) == []
     await picture(page, "trust-stale")
@@ -57,7 +58,7 @@ async def test_each_tab_has_its_draft_and_the_other_ones_are_restored(look: Look
     await second.goto("/")
     await expect(second.get_by_role("textbox", name=CODE)).to_contain_text(
         "return 0.5"
-    )  # a new tab begins with the last draft
+    )  # a new tab shows the last draft first
     await write(second, CODE, HALF.replace("0.5", "0.75"))
     await loads(second)
     await second.close()

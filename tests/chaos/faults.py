@@ -259,7 +259,7 @@ class Faults:
     def _remove_cgroup(self, fault: Fault) -> Iterator[bool]:
         removed = False
         for home in cgroup_folders(f"*-{self._host.pid}-"):
-            with contextlib.suppress(OSError):  # the process may belong to another host, and be gone by now
+            with contextlib.suppress(OSError):  # the process may belong to another host, and may have ended by now
                 inside = [folder for folder in home.iterdir() if folder.is_dir()]
                 if len(inside) == 1:  # the host's own process
                     inside[0].rmdir()
@@ -376,7 +376,7 @@ class Faults:
     @contextmanager
     def _full_disk(self, fault: Fault) -> Iterator[bool]:
         stuffing = self._disk / "stuffing"
-        left = 0 if fault.pick < 0.5 else (FREE_DISK_MB << 20) // 2  # no space, or less than must stay free
+        left = 0 if fault.pick < 0.5 else (FREE_DISK_MB << 20) // 2  # leave no space, or less space than must stay free
         free = os.statvfs(self._disk)
         try:
             with stuffing.open("wb", buffering=0) as file, contextlib.suppress(OSError):

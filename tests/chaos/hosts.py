@@ -36,7 +36,7 @@ DISK_MB: Final = 512
 FREE_DISK_MB: Final = 16
 _READY_S: Final = 120.0
 _STARTS_S: Final = 30.0  # seconds of processor time; a start takes about 3
-_STARVED_S: Final = 900.0  # clock seconds for a host that hardly gets the processor
+_STARVED_S: Final = 900.0  # clock seconds for the start of a host that hardly gets the processor
 _ENDS_S: Final = 180.0
 _BUILDERS: Final = (b"uv\0", b"npm-cli")
 _SIGBUS_EXITS: Final = {-signal.SIGBUS, 128 + signal.SIGBUS}
@@ -101,7 +101,7 @@ class ChaosHost:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.pids: list[int] = []
-        self.clean: set[int] = set()  # ids of the processes that ended in order
+        self.clean: set[int] = set()  # ids of the processes that ended as intended
         self.most_mb = 0.0
         self.ready_s = 0.0  # seconds in which the host existed and was ready
         self._ready_at: float | None = None  # when the host was last seen ready
@@ -224,7 +224,7 @@ class ChaosHost:
         with self._lock:
             code = process.poll()
             if code is None or self._process is not process or not self._wanted:
-                return True  # the process is starved, or a fault ended it and will start the next one
+                return True  # the process got no processor time, or a fault ended it and will start the next one
             self._wanted = False
         self._judge_end(code)
         return False

@@ -76,7 +76,7 @@ class Timeline:
     def __init__(self) -> None:
         self._windows: list[_Window] = []
         self.hits: Counter[Kind] = Counter()
-        self.missed: Counter[Kind] = Counter()  # faults that found nothing to hit
+        self.missed: Counter[Kind] = Counter()  # number of faults that found nothing to hit, by kind
         # number of runners killed under bubblewrap; with containers, the host knows that the evaluator did not end them
         self.runners_killed = 0
 

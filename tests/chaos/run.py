@@ -36,11 +36,12 @@ MOST_MB: Final = 600.0  # MB of memory for a host, as in the soak
 _LATE_S: Final = 10.0
 _LOOK_EVERY_S: Final = 0.5
 _LEFT_S: Final = 30.0
-# errors that the log must have: a database that does not work, and a job that two kills ended
+# errors in the log, except the allowed ones: a database that does not work, and a job that two kills ended
 _LOGGED: Final = re.compile(
     r"^(Traceback|ERROR (?!evaluator_host.platform.store.watch|.*hosts ended while they ran it))", re.MULTILINE
 )
-_CUT_OFF: Final = "ERROR uvicorn.error: Cancel"  # logged for calls that still wait when the grace period ends
+# this line is logged for calls that still wait when the grace period ends
+_CUT_OFF: Final = "ERROR uvicorn.error: Cancel"
 _LOST: Final = (
     "ERROR evaluator_host.server.workers: a process of ",
     "ERROR evaluator_host.engine.system.child_watch",

@@ -35,7 +35,7 @@ def evaluate(inputs, outputs, trace):
     (root,) = trace["spans"].values()
     return (1 + len(root["children"])) / 10
 """
-_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: the connection is reset instead of closed
+_RESET: Final = struct.pack("ii", 1, 0)  # value of SO_LINGER with which a connection is reset instead of closed
 
 
 @dataclass(slots=True)
@@ -402,7 +402,8 @@ class Traffic:
             kept.possible, kept.certain = [text], True
             self._oracle.counts["stored"] += 1
             return
-        if answer is not None and answer.status_code == 409:  # an answer was lost, and the object exists
+        # the answer to an earlier attempt was lost, and the object exists
+        if answer is not None and answer.status_code == 409:
             kept.certain = True
             return
         kept.possible.append(text)

@@ -68,7 +68,8 @@ async def first_call(service: Service, on: SandboxSpec, code: str) -> object:
 
 
 async def test_a_first_call_finds_its_packages_imported(service: Service, packages: Path) -> None:
-    on = spec(packages, "heavy", import_ms=4000.0)  # gives its imports ten seconds, enough on a busy machine
+    # this gives the imports of the package ten seconds, enough on a busy machine
+    on = spec(packages, "heavy", import_ms=4000.0)
     await service.pool.prewarm(on)
     assert await first_call(service, on, IMPORTED) is True
     service.pool.forget(on.environment.digest)
@@ -78,7 +79,7 @@ async def test_a_first_call_finds_its_packages_imported(service: Service, packag
 async def test_hostile_packages_cost_an_evaluator_nothing(
     service: Service, packages: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prewarmed, "_BASE_S", 0.3)  # how long a program that never ends may compute
+    monkeypatch.setattr(prewarmed, "_BASE_S", 0.3)  # seconds that a program which never ends may compute
     for number, name in enumerate(sorted(HOSTILE)):
         if name != "heavy.py":
             on = spec(packages, "heavy", name.removesuffix(".py"), processes=16 + number)

@@ -195,10 +195,10 @@ async def test_conditional_system_calls(probe):
         (number["personality"], 0xFFFFFFFF): 0,
         (number["ioctl"], 0, 0x5412): errno.EPERM,
         (number["ioctl"], 0, 0x5412 | 1 << 32): errno.EPERM,
-        (number["socket"], 16, 3, 0): errno.EAFNOSUPPORT,  # netlink
-        (number["socket"], 17, 3, 0): errno.EAFNOSUPPORT,  # packet
-        (number["socket"], 2, 3, 1): errno.EPERM,  # raw
-        (number["socket"], 2, 1, 132): errno.EPROTONOSUPPORT,  # SCTP
+        (number["socket"], 16, 3, 0): errno.EAFNOSUPPORT,  # a netlink socket
+        (number["socket"], 17, 3, 0): errno.EAFNOSUPPORT,  # a packet socket
+        (number["socket"], 2, 3, 1): errno.EPERM,  # a raw socket
+        (number["socket"], 2, 1, 132): errno.EPROTONOSUPPORT,  # an SCTP socket
         (number["socket"], 2, 1, 0): 0,
         (number["socket"], 1, 1, 0): 0,
         (4242,): errno.ENOSYS,

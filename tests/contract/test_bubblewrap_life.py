@@ -66,7 +66,8 @@ print("started")
     [
         ("import os; os._exit(7)", (7, None)),
         ("import os; os._exit(0)", (0, None)),
-        ("import ctypes; ctypes.string_at(0)", (None, signal.SIGSEGV)),  # a real fault, because process 1 ignores kill
+        # this is a real segmentation fault, because process 1 ignores `kill`
+        ("import ctypes; ctypes.string_at(0)", (None, signal.SIGSEGV)),
         ("import os; os.kill(-1, 9)", (None, signal.SIGKILL)),
     ],
 )
@@ -90,7 +91,7 @@ async def test_destroy_leaves_nothing(backend):
     mark = new_mark()
     others = set(
         child_pids(os.getpid())
-    )  # child processes that other tests in the same run have started, such as an engine
+    )  # these are child processes that other tests in the same run have started, such as an engine
     before = descriptors()
     groups = sandbox_cgroups(backend.instance)
     probe = await Probe.start(backend)

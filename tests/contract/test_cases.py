@@ -18,20 +18,20 @@ from tests.contract.cases import CASES, Case
 
 BY_ID = {case.id: case for case in CASES}
 LINK = (
-    # every contract in every language that has it
+    # every contract in every language that has the contract
     "return-py-evaluate-object", "return-js-evaluate-object", "return-ts-evaluate-object", "return-py-evaluate-v1-number-text",
     "ts-v1", "return-py-main-json-text", "return-js-main-json-text", "ts-main-typed",
-    # values that a stream could change: text, numbers, nesting
+    # values that sending could change: text, numbers, nesting
     "py-non-ascii-source", "js-non-ascii-source", "return-py-evaluate-half-an-emoji",
     "return-js-evaluate-half-an-emoji", "return-py-evaluate-wide-integer", "return-js-evaluate-wide-integer",
     "return-py-evaluate-huger-integer", "return-js-evaluate-undefined", "return-js-evaluate-map", "return-py-evaluate-too-deep",
-    # rows: empty, large, and with names
+    # rows that are empty, large, or have names
     "py-outputs-empty-object", "js-outputs-null", "py-ints-stay-ints", "py-main-kwargs", "py-trace-otlp-paths", "js-trace-otlp-slow",
     # logs beside the result
     "py-printed-score-is-a-log", "js-printed-score-is-a-log",
     # the image's tools: esbuild and the interpreters' own modules
     "ts-decorator", "source-fence-ts", "js-require-builtin", "py-pre-bound-names-in-v1",
-    # each code of an error with which a case ends, and positions in the source
+    # each code of an error with which a case can end, and positions in the source
     "return-py-evaluate-null", "return-js-evaluate-nan-inside", "py-v1-missing-answer", "py-no-entry", "py-star-arguments",
     "py-two-parameters", "py-syntax-error",
     "js-load-error", "js-rejected-promise", "ts-error-line",

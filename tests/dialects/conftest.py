@@ -1,4 +1,5 @@
-"""Sandboxes for dialects: Python's are forked from a template, which takes half the processor time of a fresh start.
+"""Sandboxes for dialects: Python's sandboxes are forked from a template, which takes half the processor time of a fresh
+start.
 
 `tests/contract/test_template.py` checks that both kinds behave in the same way. Containers and the sandboxes of
 commands are not forked.

@@ -166,7 +166,8 @@ async def test_javascript_refuses_one_parameter_as_python_does(service: Service,
     assert parameters == "[a, b]" or declared.score == 1
 
 
-MEANT = {  # evaluators that score whether the output is the expected answer; each is called with `ROW`, and with "5"
+# evaluators that test whether the output is the expected answer; each is called with `ROW`, and with the output "5"
+MEANT = {
     PYTHON: """
 def evaluate(output, expected):
 def evaluate(prediction, reference):

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 VENDORS = ROOT / "evaluator_host" / "vendors"
 NAMES = [path.name for path in sorted(VENDORS.iterdir()) if (path / "__init__.py").is_file()]
 DIALECTS = {"python": RUNTIMES_DIR / "python" / "dialects", "javascript": RUNTIMES_DIR / "javascript" / "dialects"}
-PUBLIC = {"nemo": ("evaluator_host/sdk",)}  # public package with the classes of a vendor
+PUBLIC = {"nemo": ("evaluator_host/sdk",)}  # for each vendor: a public package with its classes
 ADD = "def evaluate(inputs, outputs, trace):\n    return float(inputs['a'] + inputs['b'] == outputs)"
 
 

@@ -28,13 +28,14 @@ OWN = {
     Contract.FUNCTION,
     Contract.JUDGE,
 }
-ORDINARY = {"inspect", "rewards", "weave"}  # names that are also ordinary words
+ORDINARY = {"inspect", "rewards", "weave"}  # names of dialects that are also ordinary words
 VENDORS = [contract for contract in Contract if contract not in OWN and contract not in ORDINARY]
 CONTRACTS = [contract for contract in Contract if contract is not Contract.AUTO]
 RELEASED = {
     "evaluator_host/platform/store/migrations/r0004_entities.py"
 }  # a released migration; its name says its purpose and must not change
-ATTRIBUTES = {"evaluator_host/platform/traces/export.py"}  # contains attributes of spans that name a trace's session
+# this file contains attributes of spans that name a trace's session
+ATTRIBUTES = {"evaluator_host/platform/traces/export.py"}
 HEAVY = {
     "pydantic",
     "jinja2",

@@ -246,7 +246,7 @@ GETS_COLUMNS: list[tuple[str, str]] = [  # evaluators with parameters that have 
             return output == expected
     """),
 ]  # fmt: skip
-NEEDS_NONE: list[tuple[str, str]] = [  # evaluators that test for an expected answer, or read none
+NEEDS_NONE: list[tuple[str, str]] = [  # evaluators that test whether there is an expected answer, or do not read it
     ("braintrust", """
         def handler(input, output, expected=None):
             return 1 if expected is None else float(output == expected)
@@ -299,7 +299,8 @@ ASKS: list[tuple[Language, str]] = [  # parts of the body of `grade(sample, item
     (PYTHON, "return float(said == item['reference']) if item['reference'] else None"),
     (PYTHON, "if item is None:\n    return 0\nreturn item['reference'] == said"),
     (PYTHON, "if said and item['reference']: return 1"),
-    (PYTHON, "if (\n    said\n    and not item.get('reference')\n): return 0"),  # on several lines
+    # this tests for the answer on several lines
+    (PYTHON, "if (\n    said\n    and not item.get('reference')\n): return 0"),
     (PYTHON, "wanted = (item.get('reference') or '').strip()\nif not wanted: return 0"),
     (PYTHON, "if (wanted := item.get('reference')) is None: return 0"),
     (PYTHON, "if item.get('reference') in (None, ''): return 0"),
@@ -326,12 +327,14 @@ ASKS_NOT: list[tuple[Language, str]] = [
     (PYTHON, "score = said == item['reference']\nif score: return 1"),
     (PYTHON, "if item['reference'] in said: return 1"),
     (PYTHON, "return said == getattr(item, 'reference', None)"),
-    (PYTHON, "# if not item['reference']:\nreturn said == item['reference']"),  # in a comment
-    (PYTHON, '"""\nif not item.reference:\n"""\nreturn said == item["reference"]'),  # in a string
-    # tests another column
+    # the test for the answer is only in a comment
+    (PYTHON, "# if not item['reference']:\nreturn said == item['reference']"),
+    # the test for the answer is only in a string
+    (PYTHON, '"""\nif not item.reference:\n"""\nreturn said == item["reference"]'),
+    # this tests another column
     (PYTHON, "if item.get('strict'): said = said.strip()\nreturn said == item['reference']"),
     (PYTHON, "return said == item['reference'] or item['other'] is None"),
-    (PYTHON, "if str(item['reference']).isdigit(): return 1"),  # tests something else about it
+    (PYTHON, "if str(item['reference']).isdigit(): return 1"),  # this tests something else about the expected answer
     (PYTHON, "if item['reference'].isdigit(): return 1"),
     (PYTHON, "same = lambda item: item is None\nif same(said): return 0\nreturn said == item['reference']"),
     (JAVASCRIPT, "return said === item.reference ? 1 : 0"),
@@ -344,7 +347,8 @@ ASKS_NOT: list[tuple[Language, str]] = [
     (TYPESCRIPT, "const wanted: string | null = item.reference ?? null;\nreturn said === wanted"),
 ]
 _TURN = "const item = turn.evaluate_dataset_fields, said = turn.evaluate_target_output_fields.actual_output;\n"
-AROUND: dict[Language, tuple[str, str, str, str]] = {  # contract, key of the expected answer, code before and after
+# contract, key of the expected answer, code before the tested lines and after them
+AROUND: dict[Language, tuple[str, str, str, str]] = {
     PYTHON: ("openai-grader", "reference", "def grade(sample, item):\n    said = sample['output_text']\n", ""),
     JAVASCRIPT: ("coze", "reference_output", f"function exec_evaluation(turn) {{ {_TURN}", "}"),
     TYPESCRIPT: ("coze", "reference_output", f"type Item = any;\nfunction exec_evaluation(turn: any) {{ {_TURN}", "}"),

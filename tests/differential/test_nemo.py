@@ -68,7 +68,7 @@ EXPLAINED: Final[dict[str, dict[str, str]]] = {
         r"judge refused: (error|rows|figures)": DIFFERS,
     },
 }
-NOT_OF_JOBS: Final = ("figures",)  # cases with an option that exists only for runs in this process
+NOT_OF_JOBS: Final = ("figures",)  # cases with an option that jobs do not have
 
 
 @pytest.fixture(scope="module")

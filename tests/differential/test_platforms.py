@@ -69,7 +69,7 @@ EXPLAINED: Final[dict[str, dict[str, str]]] = {
         "no score: .*": "dialects/braintrust.md#different-from-braintrust",
     },
     "opik": {
-        # differs because the dialect follows Opik's server, not its SDK
+        # this differs because the dialect follows Opik's server, not its SDK
         "missing parameters are None, .*: .*": "dialects/opik.md#the-metric",
         "a required name is the class's own: .*": "dialects/opik.md#the-metric",
         "an object that the code makes: .*": "dialects/opik.md#the-metric",

@@ -10,7 +10,7 @@ from evaluator_host.web.workbench import DIST
 from tests.described import described_app
 from tests.probe import NODE
 
-pytestmark = pytest.mark.engine  # needs the npm packages of the pages
+pytestmark = pytest.mark.engine  # these tests need the npm packages of the pages
 
 UI = DIST.parent
 

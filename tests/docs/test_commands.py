@@ -49,7 +49,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("programs")
 
 
-LONG = {"cli.md", "engine.md", "import.md", "migration.md"}  # tests/engine/test_alone.py tests what engine.md shows
+# tests/engine/test_alone.py also tests the examples of engine.md
+LONG = {"cli.md", "engine.md", "import.md", "migration.md"}
 
 
 def marked(document: Path) -> object:

@@ -112,7 +112,7 @@ def test_examples_make_what_is_described(server: Server, description: Any, path:
     (example,) = examples(description, path)
     server.client.delete(
         f"{path}/{example.get('name', 'none')}"
-    )  # remove it, because hosts of one run share their records
+    )  # remove the object, because hosts of one run share their records
     response = server.client.post(path, json=example)
     assert response.status_code == status, response.text
     assert faults(response.json(), response_schema(description, "post", path, str(status)), description) == []

@@ -80,7 +80,7 @@ class Machine:
         self.service = service
         self.links: list[tuple[Language, Link]] = []
         self.slow = False
-        self.stops = 0  # how many of the next sandboxes are stopped
+        self.stops = 0  # number of sandboxes that are still to be stopped
 
     @contextlib.contextmanager
     def watching(self, monkeypatch: pytest.MonkeyPatch) -> Iterator["Machine"]:
@@ -270,7 +270,7 @@ def starved(host: Scene) -> Iterator[None]:
         (group / "cpu.cfs_quota_us").write_text(str(_QUOTA_US))
         sandboxes = [home for home in found.own.glob(f"*host-*-{host.pid}-*") if home.is_dir()]
         for home in sandboxes:
-            # repeated, because a group may not have more than its parent, and each start makes a new group
+            # this is repeated, because a group may not have more than its parent, and each start makes a new group
             for _ in range(100):
                 for each in home.glob("*/cpu.cfs_quota_us"):
                     each.write_text("-1")

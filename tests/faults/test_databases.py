@@ -214,7 +214,7 @@ def test_a_damaged_removed_or_replaced_file_is_noticed_and_named(tmp_path: Path)
         refused = host.server.client.post("/v1/evaluators", json={"name": "late", "code": SLOWLY.code})
         assert refused.status_code == 503, "it would be written to a file without a name"
         assert NOT_READY in doctor(host, f"sqlite:///{file}")
-        file.write_bytes(good)  # put the good file back, as a backup would be
+        file.write_bytes(good)  # put the good file back, as an operator restores a backup
         host.until(lambda: f"the database {file} was replaced" in host.server.log)
         assert readiness(host) == (503, "store_unavailable")
         assert NOT_READY in doctor(host, f"sqlite:///{file}")

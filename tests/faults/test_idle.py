@@ -35,7 +35,7 @@ def test_an_idle_host_sleeps(tmp_path: Path) -> None:
         assert server.client.get("/readyz").status_code == 200
         server.client.close()
         eventually(lambda: child_pids(server.process.pid) != [])
-        # wait until the work that its start left behind is done
+        # wait until the host has finished the work that follows its start
         eventually(lambda: sleeps(server.process.pid), within_s=200)
 
 

@@ -55,7 +55,7 @@ def test_the_process_of_a_row_is_killed_which_is_run_again(host: Scene, recovery
 def test_bubblewrap_is_killed_under_a_row_which_is_run_again(host: Scene, recovery: Note) -> None:
     answer = host.evaluating(seconds=1.0)
     host.until(lambda: bool(host.processes("bwrap")))
-    end(min(host.processes("bwrap")))  # the outer process, which code in a sandbox cannot reach
+    end(min(host.processes("bwrap")))  # this kills the outer process, which code in a sandbox cannot reach
     recovery(host.recovered())
     assert answer.result().json()["score"] == 1.0, answer.result().text
     assert host.rows() == 2, "the row that was begun twice is counted once"

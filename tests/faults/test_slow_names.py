@@ -122,7 +122,7 @@ async def flooded(alpha: httpx.AsyncClient, beta: httpx.AsyncClient, port: str) 
         )
     )
     await asyncio.sleep(0.5)
-    for number in range(2):  # the second time, alpha has given up, but its look-ups still run
+    for number in range(2):  # in the second round, alpha's callers have given up, but its look-ups still run
         told = await asked(beta, ASKING, models=["judge"], inputs={"question": f"q{number}"})
         assert told == f"answer to q{number}"
         assert "200" in await asked(beta, REACHING, network=[port], inputs={"to": [port]})

@@ -14,7 +14,7 @@ from evaluator_host.engine.sandbox.linux.cgroups import CPU, Cgroups
 from evaluator_host.engine.sandbox.linux.instance import this_instance
 from tests.processes import own_seconds
 
-MEASURED_S = 1.5  # seconds of processor time, however long that takes
+MEASURED_S = 1.5  # seconds of processor time; the clock time may be longer
 
 
 @contextmanager

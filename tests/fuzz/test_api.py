@@ -16,7 +16,7 @@ from tests.server import Server
 EXAMPLES = 12  # number of examples for each route
 FEWER = 3  # number of examples for each of NVIDIA's routes, because there are many similar ones
 ANSWERED_S = 30.0
-# index without a server: pins that happen to be valid must not be looked up on the network
+# address of an index without a server: pins that happen to be valid must not be looked up on the network
 NOWHERE = "http://127.0.0.1:9"
 LIMITS = {
     "EVALUATOR_HOST_PIP_INDEX_URL": NOWHERE, "EVALUATOR_HOST_NPM_REGISTRY": NOWHERE, "EVALUATOR_HOST_INDEX_TIMEOUT_S": "5",

@@ -23,8 +23,8 @@ from tests.store.records import WORKSPACE
 from tests.tables import tables
 
 FEW, TIMES, PAGE = 1000, 4, 20
-SAME: Final = 1.5  # factor below which a cost counts as the same
-WITH_ALL: Final = 1.25 * TIMES  # factor for costs that may grow with the number of objects
+SAME: Final = 1.5  # maximum factor with which a cost counts as the same
+WITH_ALL: Final = 1.25 * TIMES  # maximum factor for costs that may grow with the number of objects
 BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 MIDDLE: Final = FEW // 2
 

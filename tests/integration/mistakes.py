@@ -11,7 +11,7 @@ JS: Final = "export function evaluate(inputs, outputs, trace) {\n  "
 ROW: Final = {"inputs": {"correct_answer": "Paris", "city": "Rome", "n": 3}, "outputs": "Paris"}
 
 PYTHON: Final[list[tuple[str, str]]] = [
-    # no network, no environment variables, no files
+    # mistakes about a sandbox, which has no network, no environment variables and no files of the user
     (
         "import openai\nclient = openai.OpenAI()\n" + PY + "return client.chat.completions.create(model='m')",
         "in `models`",
@@ -27,7 +27,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "return len(open('data.json').read())", "send them in `files`"),
     (PY + "open('/etc/evaluator', 'w')", "only files below /tmp"),
     (PY + "return input('score?')", "input() gets no answer"),
-    # missing modules
+    # mistakes about missing modules
     ("import sklearn\n" + PY + "return sklearn.metrics.f1_score([1], [1])", "add scikit-learn=="),
     ("import cv2\n" + PY + "return cv2.imread(outputs)", "opencv-python"),
     ("import yaml\n" + PY + "return yaml.safe_load(outputs)", "add pyyaml=="),
@@ -49,7 +49,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     ),
     ("from src import utils\n" + PY + "return utils.score(outputs)", '{"src/utils.py": "…"}'),
     ("from google import genai\n" + PY + "return genai.Client()", "add google-genai=="),
-    # values of the row
+    # mistakes about values of the row
     (PY + "return outputs == inputs['expected']", "KeyError: 'expected'"),
     (PY + "return outputs == inputs['expected']", "this row's inputs have: correct_answer, city, n"),
     (PY + "return inputs['a']['b']", "this row's inputs have"),
@@ -84,7 +84,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "assert outputs == 1", "return 0, or False"),
     (PY + "import sys; sys.exit(1)", "return a score instead of exiting"),
     (PY + "while True: pass", "make the evaluator faster"),
-    # kind of code, and where it runs
+    # mistakes about the kind of code, and where it runs
     (PY + "return true", "in Python, write True"),
     (PY + "return False or null", "in Python, write None"),
     (PY + "return len(outputs) &gt; 1", "copied from the source of a web page"),
@@ -119,7 +119,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "return {'score': 1, 'm': (n for n in [1])}", "write list(…)"),
     (PY + "return {'score': 1, 'b': b'\\xff'}", "hex"),
     (PY + "return {'score': 1, 'f': len}", "a pair of parentheses missing"),
-    # returned values
+    # mistakes about returned values
     (PY + "print(1)", "printed text goes to the log, and is not a result"),
     (PY + "return 'nearly', 0.7", "the score comes first"),
     ('{"cells": [{"cell_type": "code", "source": ["def evaluate(i, o, t):"]}], "nbformat": 4}', "this is a notebook"),
@@ -149,7 +149,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "return {'score': None}", "the row is skipped"),
     ("def evaluate(*, outputs, strict): return 1", "needs `strict`, which the row does not have"),
     (PY + "return 1\ndef main(completion): return {'score': 1}", "`main` beside it is not"),
-    # the function to call
+    # mistakes about the function to call
     ("def Evaluate(a, b, c):\n    return 1", "did you mean `evaluate`? Rename `Evaluate`"),
     ("def evaluator(a, b, c):\n    return 1", "did you mean `evaluate`? Rename `evaluator`"),
     ("def score(a, b, c):\n    return 1", "name `score` in `settings.entry`"),
@@ -169,7 +169,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
         "`source` is a string that contains a function",
     ),
     ("TEXT = 'def evaluate(a, b, c):\\n' + '    return %d' % 1", "`TEXT` is a string that contains a function"),
-    # syntax
+    # mistakes in the syntax
     ("!pip install numpy\n" + PY + "return 1", "pin what they install in `packages`"),
     (
         "class Series:\n    pass\nSeries.__module__ = 'pandas.core.series'\n" + PY + "return Series()",

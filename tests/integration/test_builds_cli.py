@@ -87,7 +87,7 @@ def test_a_terminal_shows_how_far_a_build_is(
     request: pytest.FixtureRequest, home: Path, tmp_path: Path, verb: str, where: str
 ) -> None:
     options = ["--url", request.getfixturevalue("server").url] if where == "at a URL" else []
-    minor = 14 + ["run", "check"].index(verb) * 2 + len(options) // 2  # a different package set for each case
+    minor = 14 + ["run", "check"].index(verb) * 2 + len(options) // 2  # each case has a different package set
     arguments = (verb, str(evaluator(tmp_path, f"six==1.{minor}.0")), *options)
     code, seen = on_terminal(home, *arguments)
     assert code == 0, seen

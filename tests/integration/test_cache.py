@@ -27,7 +27,7 @@ from tests.package_hosts import LABEL, Host, label
 from tests.package_index import Index
 from tests.package_sets import client_at, layers_of
 
-LARGE = 400_000  # bytes of a set: two such sets fit into a cache of one megabyte
+LARGE = 400_000  # size of a set in bytes: two such sets fit into a cache of one megabyte
 HOUR_S = 3600
 
 

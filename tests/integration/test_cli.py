@@ -402,7 +402,7 @@ def test_the_progress_bar_shows_on_a_terminal_and_nowhere_else(folder: Path) -> 
     assert cli(folder, *command).stderr == ""
     ours, theirs = pty.openpty()
     terminal = {**ENVIRONMENT, "TERM": "xterm"}
-    # not forked, because the terminal must be there when the module is imported
+    # the command is not forked, because the terminal must be there when the module is imported
     started = [sys.executable, "-m", "evaluator_host", *command]
     with subprocess.Popen(started, cwd=folder, env=terminal, stdout=subprocess.DEVNULL, stderr=theirs) as process:
         os.close(theirs)

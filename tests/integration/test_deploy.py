@@ -30,7 +30,7 @@ HELM = Path(sys.prefix, "bin", "helm")
 PYTHON = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['expected']"
 JAVASCRIPT = "export function evaluate(inputs, outputs, trace) { return outputs === inputs.expected }"
 
-# the parts of PostgreSQL's official image that compose.yaml uses, with this machine's server
+# script that does what compose.yaml needs of PostgreSQL's official image, with this machine's server
 START_DATABASE = """#!/bin/sh
 set -eu
 data=/var/lib/postgresql/data/db

@@ -292,7 +292,7 @@ async def test_a_large_set_does_not_pass_through_memory(client: docker.APIClient
         f"    await backend.prepare(Environment({environment.digest!r}, Language.PYTHON, '', (), Path({str(environment.path)!r})))\n"
         "    await backend.close()\n"
         "asyncio.run(main())\n"
-        # not ru_maxrss, which would include the parent's memory
+        # VmHWM is read, because ru_maxrss would include the parent's memory
         "print(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])\n"
     )
     done = await asyncio.to_thread(

@@ -102,7 +102,7 @@ def many_attributes(size: int) -> bytes:
     from google.protobuf.internal.encoder import _VarintBytes as varint  # noqa: PLC0415
 
     body = b"\x4a\x03\x0a\x01a" * (size // 5)
-    for tag in (b"\x12", b"\x12", b"\x0a"):  # tags of a span, its scope, its resource
+    for tag in (b"\x12", b"\x12", b"\x0a"):  # tags of the span, its scope and its resource
         body = tag + varint(len(body)) + body
     return body
 
@@ -129,7 +129,7 @@ def test_a_few_kilobytes_of_spans_cost_the_host_nothing(
         answer = host.attacker.post(PATH, content=body, headers=headers)
         assert answer.status_code in statuses, answer.text
         calls = len(took)
-    assert host.cpu_s - before < 1 + calls * 0.05  # each of these once took 13 to 24 seconds
+    assert host.cpu_s - before < 1 + calls * 0.05  # each of these bodies once took 13 to 24 seconds
 
 
 @pytest.mark.long
@@ -142,7 +142,7 @@ def test_waiting_spans_of_one_workspace_leave_room_for_others(host: Host) -> Non
         )
     assert statuses[0] == 200
     assert statuses[-1] == 429
-    assert statuses.index(429) >= 10  # about 40 MB are accepted, not 64
+    assert statuses.index(429) >= 10  # the host accepts about 40 MB, not all 64
     assert host.neighbour.post(PATH, content=export(span("c" * 32))).status_code == 200
     eventually(lambda: bool(host.neighbour.get(PATH).json()))
 

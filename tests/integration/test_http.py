@@ -234,7 +234,7 @@ def test_the_openapi_examples_are_true(tmp_path: Path) -> None:
         with Client(server.url) as client:
             client.datasets.upload("capitals", [{"question": "Capital of Peru?", "gold": "Lima"}])
         posted = 0
-        # the alert of an example watches the schedule of another, which comes first
+        # the alert in one example watches the schedule in another, so alerts come last
         paths = sorted(schema["paths"].items(), key=lambda one: one[0] == "/v1/alerts")
         for route, operations in paths:
             path = route.replace("{workspace}", "custom-python-metrics").replace("{name}", f"example-{posted}")

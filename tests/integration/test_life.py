@@ -27,7 +27,7 @@ FAST = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
 
 def environment(backend: str) -> dict[str, str]:
     engine = {"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {}
-    # the grace period is short, because the host has to end endless rows
+    # the grace period is short, because the host waits that long for endless rows
     return {**PREWARMED, "EVALUATOR_HOST_STOP_GRACE_S": "1", **engine}
 
 

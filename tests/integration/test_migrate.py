@@ -79,7 +79,7 @@ def test_what_is_not_rewritten_is_adapted_on_request(folder: Path) -> None:
     for file, code in ((folder / "stars.py", STARS), (folder / "deep" / "text.py", TEXT)):
         assert file.read_text().startswith(code.rpartition("def evaluate")[0] or code)
         assert "legacy_evaluate({}, inputs, outputs, inputs[" in file.read_text()
-    assert migrate(folder, ".").returncode == 0  # now all of them have the new signature
+    assert migrate(folder, ".").returncode == 0  # now all evaluators have the new signature
 
 
 @pytest.mark.long
@@ -173,7 +173,7 @@ def test_named_evaluators_move_to_a_version_that_keeps_the_proof(server: Server,
         for name, code in zip(names, (LEGACY, TEXT, MIGRATED), strict=True):
             client.evaluators.create(name, Evaluator(code, contract=Contract.AUTO))
         planned = {one.name: one for one in client.evaluators.migrate() if one.name in names}
-        assert set(planned) == {"moves-exact", "moves-text"}  # the third has the new signature
+        assert set(planned) == {"moves-exact", "moves-text"}  # the third evaluator already has the new signature
         assert all(one.made is None for one in planned.values())
         assert client.evaluators.get("moves-exact").version == 1
         done = {one.name: one for one in client.evaluators.migrate(*names, dry_run=False)}

@@ -223,7 +223,7 @@ export function evaluate(inputs, outputs, trace) {
 }
 
 
-# native code, because in a container files arrive differently and the kernel allows other calls
+# a case with native code: in a container, files arrive in another way and the kernel allows other calls
 NUMPY = Case(
     ("numpy==2.1.0",),
     "import numpy as np\ndef evaluate(inputs, outputs, trace):\n    return float((np.ones((99, 99)) @ np.ones((99, 99))).max())\n",

@@ -66,7 +66,7 @@ async def test_a_set_reaches_another_machine_by_http(backend: str, registry: Reg
         assert [found.broken for found in await service.environments.verify()] == [()]
     third = Host(tmp_path / "third", backend, index=None)
     settings = _settings(third).model_copy(update={"packages_from": repository})
-    async with open_engine(settings) as service:  # a host that has the lock, like a node of a cluster
+    async with open_engine(settings) as service:  # this is a host that already has the lock, like a node of a cluster
         result = await service.evaluate(
             Evaluator(LABEL.format("posted"), packages=(pin,)), Row(), caller=Caller(lock=lock)
         )

@@ -133,7 +133,7 @@ def test_the_saved_image_is_the_same_again_and_scores_on_an_engine_that_loads_it
         return done.stdout
 
     dist = make_release(tmp_path / "dist", image=image, **engine)
-    docker("rmi", "--force", image)  # removes the image and the engine's cached layers
+    docker("rmi", "--force", image)  # this removes the image and the engine's cached layers
     elsewhere = copy_tree(tmp_path / "elsewhere")
     again = make_release(tmp_path / "again", tree=tmp_path / "elsewhere", image=image, **engine, **elsewhere)
     assert (again / "SHA256SUMS").read_text() == (dist / "SHA256SUMS").read_text()

@@ -24,7 +24,7 @@ async def test_the_real_indexes_say_what_there_is(tmp_path: Path) -> None:
     known = VersionList(index)
     numpy = await known.list_versions("numpy", Language.PYTHON, target=PYTHON)
     assert "2.1.0" in numpy.versions
-    assert "1.0.4" not in numpy.versions  # there is no wheel of this version
+    assert "1.0.4" not in numpy.versions  # there is no wheel of version 1.0.4
     lodash = await known.list_versions("lodash", Language.JAVASCRIPT, target=LockTarget("24"))
     assert lodash.versions.index("4.17.21") < lodash.versions.index("4.17.20")
     scoped = await known.list_versions("@types/node", Language.TYPESCRIPT, target=LockTarget("24"))

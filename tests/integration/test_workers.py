@@ -99,7 +99,7 @@ def test_an_evaluator_is_warm_in_one_process_whoever_is_asked(host: Server) -> N
 
 @pytest.mark.long
 def test_what_is_no_call_reaches_the_first_process(host: Server) -> None:
-    for number in range(4):  # any process may answer each of them
+    for number in range(4):  # any process may answer each of these calls
         with httpx.Client(base_url=host.url, timeout=60) as client:
             assert client.get("/readyz").status_code == 200
             assert client.get("/v1/nothing?x=%2F").status_code == 404
@@ -143,7 +143,7 @@ def test_event_streams_of_a_key_are_counted_over_all_processes(host: Server) -> 
         made = [stack.enter_context(socket.create_connection(("127.0.0.1", host.port), timeout=60)) for _ in range(40)]
         held = set()
         for one in made:
-            # noted before the request, because the host may close the connection after refusing it
+            # find the owner before the request, because the host may close the connection after refusing the request
             held.add(owner_of(host, one))
             one.sendall(f"GET /v1/jobs/{job}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         assert len(held) == 2

@@ -419,7 +419,7 @@ async def test_an_alert_on_several_evaluators_is_good_again_once_all_of_them_are
         before = len((await alerts.get_alert(WORKSPACE, "low")).deliveries)
         spec = JobSpec([OK] * len(means), ROWS, name="run", schedule="weekly")
         job = await desk.ended(await desk.board.create_job(spec, WORKSPACE))
-        # make the evaluators' means differ, since the desk's evaluators all give the same score
+        # make the means of the evaluators differ, since all evaluators of the desk give the same score
         for position, mean in enumerate(means):
             chosen = (JobEvaluatorTable.job_id == job.id) & (JobEvaluatorTable.position == position)
             await tables(desk.store).jobs._database.change_rows(

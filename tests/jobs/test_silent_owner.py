@@ -39,7 +39,7 @@ async def owner_elsewhere(desk: Desk, job: JobReport, *, ahead: timedelta) -> as
 
 @pytest.mark.parametrize(
     ("database_url", "hours"),
-    # the database's clock is ahead or behind
+    # the clock of the database is an hour ahead or behind
     [("sqlite", 1), pytest.param("postgresql", -1, marks=pytest.mark.engine)],
     indirect=["database_url"],
 )

@@ -73,7 +73,8 @@ class _Caller:
     chance: random.Random
 
     async def run(self, until: float) -> None:
-        await asyncio.sleep(2 * self.chance.random())  # spread a thousand connections over two seconds
+        # start at a random moment, to spread a thousand connections over two seconds
+        await asyncio.sleep(2 * self.chance.random())
         while time.monotonic() < until:
             hostile = self.group.hostile_every and self.chance.randrange(self.group.hostile_every) == 0
             pause_s = await self._call(self.chance.choice(HOSTILE if hostile else GOOD), next(self.numbers))

@@ -47,7 +47,7 @@ ATTACKERS: Final = 3
 P95_RATIO: Final = 5.0
 PEAK_MB: Final = 600
 PAUSE_S: Final = 0.05
-ATTACK_S: Final = 120.0  # seconds for requests that are still under way at the end
+ATTACK_S: Final = 120.0  # seconds within which requests that are under way at the end must be answered
 EVALUATORS: Final = 5
 TRACES: Final = 2000
 FAULTS: Final = re.compile("^(ERROR|Traceback)", re.MULTILINE)
@@ -62,7 +62,7 @@ class Calls:
 
     seconds: list[float] = field(default_factory=list)
     answers: Counter[str] = field(default_factory=Counter)
-    # milliseconds of each part in `timing_ms`, and of the rest of a call
+    # milliseconds of calls, by the part in `timing_ms`, and of the rest of each call
     parts: dict[str, list[float]] = field(default_factory=dict)
 
     def note(self, seconds: float, answer: httpx.Response) -> None:
@@ -263,7 +263,7 @@ def soak(
     """Return the measured values: `quiet`, `attacked`, `p95_ratio`, `peak_mb`, `attacks`, and the findings in `wrong`."""
     with package_index() as index, serving(folder, index, backend=backend, ordinary=ordinary) as (server, *keys):
         attacker, own = keys
-        neighbour(server.url, own, time.monotonic() + 5)  # first make the evaluators warm
+        neighbour(server.url, own, time.monotonic() + 5)  # these calls only make the evaluators warm
         quiet = neighbour(server.url, own, time.monotonic() + 6 * minutes).report()
         with attacked(server.url, attacker, seed) as sent:
             busy = neighbour(server.url, own, time.monotonic() + 60 * minutes).report()

@@ -82,7 +82,7 @@ def judge(case: Case, migration: Migration) -> None:
     assert migration.proof is not None
     assert migration.proof.verdict.value == case.outcome, migration.proof.text
     if migration.proof.verdict is Verdict.PROVEN:
-        assert migration.proof.scored > migration.proof.rows / 3  # rows that only fail would prove little
+        assert migration.proof.scored > migration.proof.rows / 3  # a proof in which most rows fail would show little
         assert migration.proof.generated
 
 
@@ -107,7 +107,7 @@ def test_what_was_formatted_stays_formatted(tmp_path: Path) -> None:
         (before / case.name).write_bytes(case.before.encode())
         (after / case.name).write_bytes((case.after or "").encode())
     assert len(python) - len(unformatted(before)) > 30
-    # only in these programs, lines became longer than the limit
+    # only in these programs, lines became longer than the formatter's limit
     assert unformatted(after) - unformatted(before) == {"long_lines.py", "recursive.py"}
 
 

@@ -94,7 +94,7 @@ class TestOnAFreshHost:
 
         asks = {**body, "allow_host": True}
         refused_ones = (
-            # refused, because the request has both a key and a secret
+            # this request is refused, because it has both a key and a secret
             fresh.client.post("/v1/models", json={**asks, "secret": "other"}),
             fresh.client.post("/v1/models", json={**asks, "key": None, "secret": "absent"}),
             fresh.client.patch("/v1/models/absent", json={"url": provider.url, "allow_host": True}),

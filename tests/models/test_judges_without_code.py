@@ -134,7 +134,7 @@ class TestOnAHost:
             assert outside.error is not None
             assert "no score (1 to 5)" in outside.error.message
             plain = Evaluator("", judge={**form, "model": "claude"})
-            said = client.evaluate(plain, outputs="hello")  # this model answers in prose, not with JSON
+            said = client.evaluate(plain, outputs="hello")  # this model answers in prose instead of JSON
             assert said.error is not None
             assert "answer to Rate" in said.error.message
             assert provider.bodies[-1]["max_tokens"] == 1024

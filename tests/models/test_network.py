@@ -309,7 +309,7 @@ class TestWhatMustNotBePossible:
         assert result.usage.network_bytes < 4 << 20
 
     async def test_an_upload_in_a_tunnel_counts_once(self, reached: Reaching) -> None:
-        web, size = reached.web, 1_500_000  # size of the request in bytes; a row may exchange 2 MB
+        web, size = reached.web, 1_500_000  # `size` is the number of bytes of the request; a row may exchange 2 MB
         head = f"POST /up HTTP/1.1\r\nHost: api.test:{web.http}\r\nContent-Length: {size}\r\n\r\n"
         code = RAW.replace("part.encode()", f"part.encode() + b'x' * ({size} if part.startswith('POST') else 0)")
         result = await reached.score(code, [_CONNECT.format(to=f"api.test:{web.http}"), head])
@@ -330,7 +330,7 @@ class TestWhatMustNotBePossible:
         web.addresses["private.example"] = ["169.254.169.254", "10.0.0.1", "::1", "::ffff:10.0.0.1", "127.0.0.2"]
         result = await reached.score(evaluator, _CONNECT.format(to="private.example:80"))
         assert "address_not_allowed" in result.reason
-        web.addresses["rebound.test"] = ["192.168.0.1", "127.0.0.1"]  # only the second address is allowed
+        web.addresses["rebound.test"] = ["192.168.0.1", "127.0.0.1"]  # only the second address is an allowed one
         looked_up = web.lookups.count("rebound.test")
         sent = f"GET http://rebound.test:{web.http}/pinned HTTP/1.1\r\nHost: rebound.test:{web.http}\r\n\r\n"
         assert "HTTP/1.1 200" in (await reached.score(evaluator, sent)).reason

@@ -23,7 +23,7 @@ _MODELS = ("*=judge", "claude", "claude-sonnet-4-5=claude", "claude-haiku-4-5=cl
 
 # these judges run without changes; the cases of the contracts test the values that judges may return
 AS_THEY_ARE = ("anthropic async",)
-# All others run in one process, each in its own namespace, because importing the clients takes seconds.
+# All other judges run in one process, each in its own namespace, because importing the clients takes seconds.
 TOGETHER = """
 import asyncio, inspect, json
 

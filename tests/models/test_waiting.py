@@ -35,7 +35,7 @@ async def test_waiting_rows_hold_neither_places_nor_memory(backend: str, at_once
             watching.cancel()
             assert [one.score for one in found] == [1.0] * at_once
             assert server.busiest == at_once
-            assert max(ran) <= 2  # the limit also holds when all rows have their answers
+            assert max(ran) <= 2  # the limit on running rows also holds when all rows have their answers
             assert capacity.running == 0
 
 

@@ -120,7 +120,7 @@ def test_a_host_scores_rows_that_another_host_took(
         first.client.put(f"{files}/kept/-/a/one.txt", content=b"as it was").raise_for_status()
         client.datasets.upload("numbers", ({"n": n, "outputs": n} for n in range(ROWS)))
     code = f"def evaluate(inputs, outputs, trace):\n    return outputs / {ROWS}"
-    with second, Client(second.url) as client:  # now the first host has ended, and its disk is gone
+    with second, Client(second.url) as client:  # from here on the first host has ended, and its disk is gone
         assert second.client.get(f"{files}/kept/-/a/one.txt").content == b"as it was"
         second.client.delete(f"{files}/kept").raise_for_status()
         job = client.jobs.create([Evaluator(code)], "numbers", isolation=Isolation.BATCH)

@@ -101,7 +101,7 @@ def storage() -> Iterator[str]:
 def cluster(storage: str) -> Iterator[Cluster]:
     with pytest.MonkeyPatch.context() as patched:
         for name, value in {**OF_RAY, **NODE}.items():
-            patched.setenv(name, value)  # settings of the nodes, from which their workers take them
+            patched.setenv(name, value)  # settings of the nodes; their workers take them from the nodes
         made = Cluster(3)
         yield made
         made.close()

@@ -114,7 +114,7 @@ async def test_a_transaction_that_is_cancelled_in_a_statement_leaves_no_lock(sto
         task.cancel()
         await asyncio.wait([task])
         cancelled.append(task)
-        async with asyncio.timeout(10):  # seconds; a writer waits for at most 15
+        async with asyncio.timeout(10):  # seconds; shorter than the 15 that a writer waits
             await store.workspaces.ensure_workspace(f"w{turns}")
     assert any(task.cancelled() for task in cancelled)
 
@@ -264,7 +264,8 @@ async def test_a_full_disk_is_told_and_nothing_is_half_kept(tmp_path: Path) -> N
 
         async def too_much() -> None:
             async with store.database.transaction() as connection:
-                await connection.execute(text("PRAGMA max_page_count = 1"))  # the database cannot get any more pages
+                # from here on the database cannot get any more pages
+                await connection.execute(text("PRAGMA max_page_count = 1"))
                 await connection.execute(insert(WorkspaceTable), [row(f"{n}-{'x' * 4000}") for n in range(500)])
 
         with pytest.raises(StoreUnavailable, match="full"):

@@ -82,7 +82,8 @@ def test_version_2_takes_the_nearest_group_that_hands_controllers_down(machine):
     slice_, scope = root / "user.slice", root / "user.slice/session.scope"
     machine.files(root, cgroup__controllers="cpu memory pids io", cgroup__procs="")
     machine.files(slice_, cgroup__controllers="cpu memory pids", cgroup__procs="")
-    machine.files(scope, cgroup__controllers="", cgroup__procs=f"1\n{os.getpid()}")  # the scope is shared with a shell
+    # the host shares the scope with a shell
+    machine.files(scope, cgroup__controllers="", cgroup__procs=f"1\n{os.getpid()}")
     for parent in (slice_, scope):
         machine.files(parent / home_name("me"), cgroup__procs="", cpu__weight="")
     (slice_ / "cgroup.subtree_control").write_text("cpu memory pids")
@@ -198,7 +199,7 @@ def test_a_missing_limit_that_counts_is_an_error(tmp_path):
 
 def test_sweep_removes_what_dead_hosts_left_and_nothing_else(tmp_path):
     alive = this_instance()
-    dead = alive.rpartition("-")[0] + "-1.1"  # this process's id, but with another start time
+    dead = alive.rpartition("-")[0] + "-1.1"  # the id is that of this process, but the start time is another one
     for path in (
         f"a/b/evaluator-host.1/{dead}",
         "a/b/evaluator-host.1/f0",
@@ -243,7 +244,7 @@ def test_an_instance_is_dead_only_when_that_is_sure():
     assert not is_dead(this_instance())
     assert not is_dead(f"{this_instance()}.7")
     assert is_dead(f"{host}-{boot}-{namespace}-{pid}-{int(started) + 1}")
-    assert is_dead(f"{host}-{boot}-{namespace}-4194305-{started}")  # a pid above the highest possible one
+    assert is_dead(f"{host}-{boot}-{namespace}-4194305-{started}")  # this process id is above the highest possible one
     assert not is_dead(f"{host}-{boot}-1-{pid}-{int(started) + 1}")  # in another pid namespace
     assert not is_dead(f"{host}-0123456789ab-{namespace}-{pid}-{int(started) + 1}")  # on another machine
     assert not is_dead("default")

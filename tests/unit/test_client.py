@@ -191,7 +191,7 @@ def test_a_download_that_is_refused_writes_no_file(client: tuple[Client, list[An
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 def test_a_number_that_json_does_not_have_is_refused_and_never_sent_as_null(flavour: str, number: float) -> None:
     evaluator = Evaluator("def evaluate(inputs, outputs, trace): return outputs")
-    with open_client(flavour, "http://127.0.0.1:1") as client:  # an address where nothing answers
+    with open_client(flavour, "http://127.0.0.1:1") as client:  # no server answers at this address
         with pytest.raises(InvalidRequest, match=r"at \$\.inputs\.a\[1\] is NaN or infinite.*send null"):
             client.evaluate(evaluator, inputs={"a": [1.0, number]})
         with pytest.raises(InvalidRequest, match=r"at \$\.rows\[1\]\.outputs is NaN"):

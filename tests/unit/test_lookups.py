@@ -50,7 +50,7 @@ async def test_slow_names_of_some_workspaces_delay_nobody_else(servers: Servers)
         for number in range(12)
     ]
     await asyncio.sleep(0.05)
-    for _ in range(2):  # once while the callers wait, and once when they have given up but their threads have not
+    for _ in range(2):  # first while the callers wait, then when the callers have given up but their threads have not
         assert await names.look_up("quick.beta", 80, workspace="beta") == ["192.0.2.1", "192.0.2.2"]
         assert servers.at_once <= 12
         failed = await asyncio.gather(*flood)

@@ -44,7 +44,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, index: IndexSettings) -> Counter[tu
 
     Files of other hosts on the same loop are not counted.
     """
-    named_provider("warm", Language.PYTHON)  # reads the tables of names now, once for the process
+    named_provider("warm", Language.PYTHON)  # this reads the tables of names, which happens only once in a process
     calls: Counter[tuple[str, bool]] = Counter()
     loop = threading.get_ident()
 

@@ -15,7 +15,7 @@ MB = 1 << 20
 def test_a_quarter_is_left_for_small_requests() -> None:
     budget = MemoryBudget(160 * MB)
     with budget.hold("a") as first, budget.hold("a") as second, budget.hold("b") as small:
-        first.reserve(300 * MB)  # a workspace that is alone may use more than its share
+        first.reserve(300 * MB)  # as long as a workspace is alone, it may use more than its share
         with pytest.raises(Busy, match="try again in 2 s"):
             second.reserve(20 * MB)
         small.reserve(9 * MB)
@@ -27,7 +27,7 @@ def test_a_quarter_is_left_for_small_requests() -> None:
 def test_a_second_workspace_finds_room_beside_a_flood() -> None:
     budget = MemoryBudget(1600 * MB)  # 1,200 MB of these are for large requests
     with budget.hold("b") as other:
-        other.reserve(100 * MB)  # from now on two workspaces share
+        other.reserve(100 * MB)  # from now on two workspaces share the memory
     floods = [budget.hold("a") for _ in range(12)]
     granted = 0
     for flood in floods:

@@ -108,7 +108,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=scaled(8))  # few examples, because each asks Node three times about many items
+@settings(max_examples=scaled(8))  # only few examples, because each example asks Node three times about many items
 @given(st.lists(st.one_of(st.text(max_size=30), st.lists(PIECES, max_size=6).map("".join)), min_size=15, max_size=60))
 def test_anything_is_npm_pins_or_refused(raw: list[str]) -> None:
     bad: tuple[int, ...] = ()

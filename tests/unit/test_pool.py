@@ -247,7 +247,7 @@ async def test_at_the_ceiling_a_blank_takes_the_place_of_the_evaluator_that_idle
         await pool.prewarm(SPEC)
         for number in range(5):
             pool.release(await leased(pool, request(str(number))))
-            await asyncio.sleep(0.01)  # gives the pool time to replace the prewarmed sandbox
+            await asyncio.sleep(0.01)  # give the pool time to replace the prewarmed sandbox
         assert backend.alive == 3
         assert len(backend.links) == 6, "every evaluator found a prewarmed sandbox"
 
@@ -277,7 +277,7 @@ async def test_closing_fails_whoever_waits() -> None:
 
 async def test_closing_while_a_blank_is_starting_ends_and_leaves_nothing() -> None:
     async with opened(idle_sandboxes=1) as (pool, backend):
-        pool.release(await leased(pool, request()))  # makes the pool start a prewarmed sandbox
+        pool.release(await leased(pool, request()))  # this makes the pool start a prewarmed sandbox
         backend.gate = asyncio.Event()
         await asyncio.sleep(0)
         closing = asyncio.create_task(pool.close())

@@ -76,7 +76,7 @@ def test_a_folder_that_is_closed_to_the_host_is_passed_over(tmp_path: Path) -> N
     assert (ran.returncode, ran.stdout.strip()) == (0, "None"), ran.stderr
 
 
-# once as Python 3.14 reports it, and once as older versions do
+# the C library as Python 3.14 reports it, and as older versions report it
 @pytest.mark.parametrize("told", [("musl", "1.2.5"), ("", "")])
 async def test_another_c_library_is_refused_with_the_reason(
     told: tuple[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -123,7 +123,7 @@ def test_clone3_does_not_exist_so_that_libc_falls_back(ask):
         (40, 1, 0, EAFNOSUPPORT),  # AF_VSOCK
         (3, 2, 0, EAFNOSUPPORT),  # AF_AX25
         (9, 2, 0, EAFNOSUPPORT),  # AF_X25
-        (2 | 1 << 32, 1, 0, EAFNOSUPPORT),  # the kernel would read only 32 bits
+        (2 | 1 << 32, 1, 0, EAFNOSUPPORT),  # refused, because the kernel would read only the lower 32 bits
         (2, 3, 1, EPERM),  # SOCK_RAW
         (2, 3 | 0o4000, 1, EPERM),  # SOCK_RAW | SOCK_NONBLOCK
         (2, 10, 0, EPERM),  # SOCK_PACKET

@@ -95,7 +95,8 @@ def test_stored_shape_keeps_what_it_has() -> None:
     assert unit_of(added)["tokens"]["total"] == 40
     assert [span["span_id"] for span in added["spans"]["lookup"]] == ["11aa22bb33cc44d1", "11aa22bb33cc44d2"]
     assert [child["name"] for child in added["children"]] == ["lookup", "lookup", "chat_model"]
-    assert unit_of(added["spans"]["chat_model"])["duration"] == {"total": 1.4}  # computed from the span's times
+    # the duration is computed from the span's times
+    assert unit_of(added["spans"]["chat_model"])["duration"] == {"total": 1.4}
 
 
 def test_deep_stored_shape_grows_linearly() -> None:

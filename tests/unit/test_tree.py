@@ -21,7 +21,7 @@ DEEP = 2_500
 NO_TEXT = os.fsdecode(b"\xff\xfe")
 HOST = Path(__file__).parents[2] / "evaluator_host"
 BANNED = {"rmtree", "rglob", "TemporaryDirectory", "fwalk", "copytree"}
-# modules that read only the user's own machine or this program's own folders, never files from strangers
+# modules that read only files of the user's own machine or of this program, never files from strangers
 OWN = (
     "cli",
     "vendors",
@@ -91,7 +91,7 @@ def test_a_walk_sees_every_level_with_few_descriptors(home: Path) -> None:
 def test_a_walk_leaves_out_what_it_has_no_descriptor_for_unless_it_is_strict(home: Path) -> None:
     (home / "tree" / "below").mkdir(parents=True)
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    spare = os.open("/", os.O_RDONLY)  # takes the lowest free descriptor
+    spare = os.open("/", os.O_RDONLY)  # this takes the lowest free descriptor
     os.close(spare)
     resource.setrlimit(resource.RLIMIT_NOFILE, (spare + 1, before[1]))
     try:

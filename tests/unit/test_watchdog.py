@@ -42,7 +42,7 @@ async def test_sandboxes_are_measured_beside_the_event_loop(
 
     watches = [Watch(process.pid, NO_LIMIT, 100, process.kill) for _ in range(20)]
     for watch in watches:
-        watch.name = "bubblewrap"  # the shell has another name, so the sandbox counts as set up
+        watch.name = "bubblewrap"  # the process of the shell has another name, so the sandbox counts as set up
     monkeypatch.setattr(module, "read_text", noted)
     watchdog = Watchdog()
     for watch in watches:
@@ -70,6 +70,6 @@ async def test_a_sandbox_over_a_limit_is_killed_on_the_event_loop(process: "subp
     watchdog.start_watching(watch)
     async with asyncio.timeout(60):
         await killed.wait()
-    await asyncio.sleep(0.2)  # time for four more measurements
+    await asyncio.sleep(0.2)  # enough time for four more measurements
     watchdog.stop_watching(watch)
     assert (watch.over, by) == (Over.PROCESSES, [loop])

@@ -125,7 +125,7 @@ async def test_the_frame_is_there_before_any_script_runs() -> None:
     async with browser(DIST) as client:
         page = (await client.get("/jobs")).text
     head, _, frame = page.partition('<div id="app">')
-    # nothing for which the first paint of the frame would wait
+    # the head has nothing for which the first paint would wait
     assert not re.search(r'rel="stylesheet"|<script src', head)
     assert ".frame-header" in head
     assert re.findall(r'<a href="([^"]+)">', frame) == ["/", "/evaluators", "/datasets", "/jobs", "/labels"]

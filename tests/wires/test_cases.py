@@ -84,7 +84,8 @@ def test_coze_loop(client: httpx.Client) -> None:
         body = {
             "language": "python" if python else "js",
             "code": code,
-            "timeout": 60_000,  # milliseconds for the whole call; long, since eight cold sandboxes share the processor here
+            # milliseconds for the whole call; long, since eight new sandboxes share the processor here
+            "timeout": 60_000,
             "priority": "normal",
             "ext": {},
         }

@@ -79,7 +79,7 @@ async def test_a_sandbox_of_one_script_is_deleted_at_once(
     async def note(delay: float) -> None:
         if asyncio.current_task() is here:
             waited.append(delay)
-        else:  # tasks that belong to another test's host
+        else:  # this is a task of another test's host
             await sleep(delay)
 
     monkeypatch.setattr(asyncio, "sleep", note)

@@ -104,13 +104,14 @@ def mlflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
                     break
             except httpx.HTTPError:
                 time.sleep(0.5)
-        (home / "seed.py").write_text(SEED)  # a file, because MLflow registers a scorer with the source of its module
+        # the program is in a file, because MLflow registers a scorer with the source of its module
+        (home / "seed.py").write_text(SEED)
         start = "import runpy, sys; runpy.run_path(sys.argv[2], run_name='__main__')"
         allowed = {"HOME": str(home), "MLFLOW_SERVER_ENABLE_CUSTOM_SCORERS": "true"}
         run_python("mlflow", start, url, str(home / "seed.py"), **allowed)
         yield url
     finally:
-        os.killpg(process.pid, signal.SIGKILL)  # kills its workers too, which share its session
+        os.killpg(process.pid, signal.SIGKILL)  # this also kills the server's workers, which share its session
         process.wait(30)
 
 

@@ -44,10 +44,10 @@ def test_each_caller_s_row_is_read(hooks: httpx.Client) -> None:
 
     whole = {"pass": True, "success": True, "score": 1.0, "reason": "compared", "metrics": {"score": 1.0}}
     assert score("exact", PROMPTFOO) == whole
-    # the body that Agenta sends
+    # this is the body that Agenta sends
     assert score("exact@1", {"inputs": {"correct_answer": "Paris"}, "output": "Paris"}) == whole
     assert score("exact", {"inputs": {"correct_answer": "Paris"}, "outputs": "Paris", "trace": None}) == whole
-    # the bodies of Azure and Maxim
+    # these are the bodies that Azure and Maxim send
     assert score("exact", {"query": "q", "response": "Paris", "correct_answer": "Paris"}) == whole
     assert score("exact", {"query": "q", "response": "Rome", "correct_answer": "Paris"})["pass"] is False
     assert score("assert", PROMPTFOO) == {

@@ -54,7 +54,7 @@ SHAPES = {
     "agenta_stored": 3,
     "flat_list": 3,
     "otlp": 2,
-}  # formats, with how many children the root has
+}  # formats of traces, each with the number of children that its root has
 
 
 def load(shape: str) -> dict[str, Any]:

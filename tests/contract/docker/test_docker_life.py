@@ -36,7 +36,8 @@ async def test_destroying_removes_the_container_and_can_be_done_twice_at_once(
 
 
 async def test_a_closed_backend_has_left_no_descriptor_open(make_backend: MakeBackend) -> None:
-    await asyncio.to_thread(descriptors)  # creates the loop's thread pool now, so that its descriptors are counted here
+    # this creates the loop's thread pool, so that its descriptors are in the count before the test
+    await asyncio.to_thread(descriptors)
     before = descriptors()
     backend = make_backend()
     for _ in range(3):

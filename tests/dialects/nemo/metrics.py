@@ -12,7 +12,8 @@ ROWS: Final = [{name: one["item"][name] for name in one["item"] if name != "outp
 
 REAL: Final = (
     *("nemo-platform==0.3.0", "cloudpickle==3.1.2"),
-    *("jinja2==3.1.6", "jsonpath-ng==1.7.0", "jsonschema==4.25.1", "openai==2.8.0"),  # packages that NeMo's SDK imports
+    # these are the packages that NeMo's SDK imports
+    *("jinja2==3.1.6", "jsonpath-ng==1.7.0", "jsonschema==4.25.1", "openai==2.8.0"),
     *("pyarrow==22.0.0", "pydantic==2.12.4", "sacrebleu==2.5.1"),
 )
 
@@ -110,7 +111,7 @@ def returning(value: str, spec: str = 'MetricOutputSpec.boolean("p")') -> str:
     return metric(f'return MetricResult(outputs=[MetricOutput(name="p", value={value})])', spec)
 
 
-# program that pickles a metric as in a bundle; the metric's only output is the minor version of its Python
+# program that pickles a metric as the SDK does in a bundle; the metric's only output is the minor version of its Python
 PICKLER: Final = """
 import base64, sys
 import cloudpickle

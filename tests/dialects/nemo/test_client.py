@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.engine,
     pytest.mark.long("it installs a client; test_routes.py asks the same routes"),
     pytest.mark.timeout(600),
-]  # long, because the client is installed once per machine
+]  # the time is long, because the client is installed once per machine
 
 
 @pytest.fixture(scope="module")

@@ -64,7 +64,7 @@ async def test_a_job_goes_on_if_it_was_stored_though_nobody_was_told(
                 await super().add_entity(place, name, content)
             raise ends
 
-    for _ in range(2):  # keeps the host busy, so that the job waits
+    for _ in range(2):  # these jobs keep the host busy, so that the job of the test waits
         await desk.reached(await desk.start(["hang"]), status=JobStatus.RUNNING)
     entities = Lost(tables(desk.store).jobs._database)
     with pytest.raises(type(ends)):

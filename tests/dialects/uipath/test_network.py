@@ -53,7 +53,7 @@ def answers(url, name):
         "secret": os.environ.get("EVALUATOR_HOST_TEST_SECRET"),
     }
 """
-# errors of a loopback without servers, and of a machine without routes; never a server's answer
+# errors of a loopback interface without servers, and of a machine without routes
 NOWHERE = ("ConnectionRefusedError", "OSError")
 OUTPUT = ("--output-file", "out.json", "--verbose")
 AGENT = ASKS + "\ndef main(input):\n    return answers(**input)\n"
@@ -98,7 +98,7 @@ def host_address(backend: str) -> str:
     engine.close()
     return str(
         config.get("Gateway") or ip_network(config["Subnet"])[1]
-    )  # the first address, because a bridge that was just made does not name its gateway
+    )  # the first address is used, because a bridge that was just made does not name its gateway
 
 
 @pytest.fixture(params=BACKENDS, name="ask")

@@ -45,7 +45,7 @@ def calls(kind: str, *held: dict[str, Any]) -> list[dict[str, Any]]:
     return [{kind: one} for one in held]
 
 
-# results of each release that differ from those of the light modules
+# for each release: results that differ from those of the light modules
 DIFFERENT: Final[dict[str, dict[str, Any]]] = {
     OLD: {
         **LOST,
@@ -86,7 +86,7 @@ DIFFERENT: Final[dict[str, dict[str, Any]]] = {
 
 RELEASES: Final = "dialects/uipath.md#every-release-at-once"
 TRACES: Final = "dialects/uipath.md#rows"
-EXPLAINED: Final = {  # page that explains each difference, by a pattern for its name
+EXPLAINED: Final = {  # for each pattern of names: the page that explains the difference
     r"(new|old) name written|execution by (new|old) names|made with (config|evaluatorConfig)|names on top|type id": RELEASES,
     r"error by error=|details of a dict|justified by a number|types of Unjustified|no justification|reduced|span as JSON|written .*": RELEASES,
     r"tool call|extract_tool_calls.*|without arguments": TRACES,

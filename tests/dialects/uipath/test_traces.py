@@ -29,7 +29,8 @@ SHAPES: dict[str, dict[str, Any] | None] = {
     "with_id": {"tool.name": "L", "tool.id": 7},
     "none_attrs": None,
 }
-# differences of release 2.14 from 2.7, with which the golden file was made: JSON, ids, invented calls
+# results of release 2.14 that differ from those of 2.7 (the release that made the golden file): JSON, ids, invented
+# calls
 SINCE: dict[str, dict[str, Any]] = {
     "json_args": {"extract_tool_calls": [{"name": "A", "args": {"x": True, "y": None}}]},
     "synthesized": {name: [] for name in NAMES},

@@ -25,7 +25,7 @@ async def main():
     with open(sys.argv[1], "w") as file:
         json.dump(made, file)
     sys.stdout.flush()
-    os._exit(0)  # ends at once, because threads of the package are slow to end
+    os._exit(0)  # this ends the process at once, because threads of the package are slow to end
 
 
 asyncio.run(main())

@@ -13,7 +13,7 @@ from evaluator_host.sdk import Evaluator, Sandboxes
 
 logging.disable(50)
 model, host, found = sys.argv[1:]
-# packages that this process does not have
+# packages that cases need and this process does not have
 NEEDS_PACKAGES = {"bleu": ["sacrebleu==2.5.1"], "rouge": ["rouge-score==0.0.4"]}
 
 

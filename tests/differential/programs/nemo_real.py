@@ -54,4 +54,4 @@ made["client"] = {name: dumped(lambda: result_of(job)) for name, job in jobs.ite
 with open(found, "w") as file:
     json.dump(made, file)
 sys.stdout.flush()
-os._exit(0)  # ends at once, because threads of the package are slow to end
+os._exit(0)  # this ends the process at once, because threads of the package are slow to end

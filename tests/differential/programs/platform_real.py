@@ -152,7 +152,7 @@ def main(platform, cases, found):
     with open(found, "w") as file:
         json.dump(made, file, default=str)
     sys.stdout.flush()
-    os._exit(0)  # threads of some packages are slow to end
+    os._exit(0)  # this ends the process at once, because threads of some packages are slow to end
 
 
 main(*sys.argv[1:])

@@ -14,7 +14,7 @@ from evaluator_host.engine.sandbox.protocol import Frame
 from tests.runners.conftest import REPOSITORY, RUNTIMES, RunnerProcess
 
 JAVASCRIPT = RUNTIMES / "javascript"
-DATA_DIR = REPOSITORY / ".data"  # keeps esbuild from one run to the next, and is ignored by git
+DATA_DIR = REPOSITORY / ".data"  # this folder keeps esbuild from one run to the next; git ignores it
 
 
 SCRATCH = """function evaluate(inputs, outputs, trace) {

@@ -177,7 +177,8 @@ def test_a_machine_that_lets_nobody_fork_is_not_the_evaluators_fault(anyones_com
 def test_private_tmp_is_emptied_after_each_row(tmp_path: Path) -> None:
     unshare = shutil.which("unshare")
     assert unshare is not None
-    # a mount namespace with its own /tmp and /dev/shm, as backends make it; the checkout itself may be in /tmp
+    # the runner gets a mount namespace with its own /tmp and /dev/shm, as backends make it; the checkout itself may be
+    # in /tmp
     script = 'mount --bind "$0" /mnt && mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm && cd / && exec "$@"'
     python, *options, runner_file = COMMAND
     inside = [os.path.realpath(python), *options, f"/mnt/{Path(runner_file).name}", "--private-tmp"]

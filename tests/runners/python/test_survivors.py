@@ -12,7 +12,7 @@ from evaluator_host.engine.sandbox.linux.watchdog import child_pids
 from tests.runners.conftest import RunnerProcess, body
 from tests.runners.python.conftest import COMMAND
 
-MARK = "surv1ve"  # a mark in the command line of every process that tries to outlive its row
+MARK = "surv1ve"  # this mark is in the command line of every process that tries to outlive its row
 
 DOUBLE_FORK = """
 import os, time, sys

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findEntry, wantedNames } from '../../../../runtimes/javascript/entry.mjs';
 
-/** Return what the module of this code offers, as `inspect` of guest/rows.js lists it. @param {string} code @param {string | null} entry */
+/** Return the values that the module of this code offers, as `inspect` of guest/rows.js lists them. @param {string} code @param {string | null} entry */
 function offersOf(code, entry) {
   const names = wantedNames(entry, code);
   const read = names.map((name) => `${name}: typeof ${name} === 'undefined' ? undefined : ${name}`);

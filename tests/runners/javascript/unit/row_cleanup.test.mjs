@@ -8,7 +8,7 @@ import { test } from 'node:test';
 
 const { killProcesses } = createRequire(import.meta.url)('../../../../runtimes/javascript/worker/row_cleanup.cjs');
 
-/** A cgroup v1: a process frozen in it does not even die of SIGKILL, like one on a machine that is too busy. */
+/** A folder of a cgroup v1: SIGKILL does not end a process that is frozen in it, as on a machine that is too busy. */
 const FREEZER = `/sys/fs/cgroup/freezer/evaluator-host-test-${process.pid}`;
 
 function makeFreezer() {
@@ -16,11 +16,11 @@ function makeFreezer() {
     mkdirSync(FREEZER);
     return true;
   } catch {
-    return false; // the machine has none, or this user may not use it
+    return false; // the machine has no cgroup v1, or this user may not use it
   }
 }
 
-/** @param {number | undefined} pid @returns {string} Z: dead, and for this process to reap */
+/** @param {number | undefined} pid @returns {string} `Z` if the process is dead, and this process has not waited for it yet */
 const stateOf = (pid) => readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '')[0];
 
 test('processes are gone when they are said to be', async () => {
