@@ -1,1 +1,1 @@
-"""Pasted code to one result, usable as a library: no database, no HTTP, no vendor. docs/engine.md shows it."""
+"""The engine: pasted code to one result, without database, HTTP or vendors. docs/engine.md shows it as a library."""

@@ -104,18 +104,18 @@ def _own_cgroups(
             mount = cgroups / controllers
             group = mount / path.lstrip("/")
             yield from (group, *group.parents)[: len(Path(path).parts)]
-            yield mount  # the folders above may not exist in a container, whose path may be that of the machine outside
+            yield mount  # in a container, the path may be the machine's own, so the folders above may not exist
 
 
 def _memory_limits(group: Path) -> Iterator[int]:
     """Yield the memory limit of a cgroup in bytes, if it has a limit."""
     for name in ("memory.max", "memory.limit_in_bytes"):
-        with suppress(OSError, ValueError):  # the file does not exist, or says "max"
+        with suppress(OSError, ValueError):  # the file does not exist, or contains "max"
             yield int((group / name).read_text())
 
 
 def half_of_memory_mb() -> int:
-    """Return half of the memory that this process may use in MB, at least 512."""
+    """Return half of the memory that this process may use, in MB; at least 512."""
     return max(512, usable_memory_mb() // 2)
 
 
@@ -144,7 +144,7 @@ def _processes(proc: Path = Path("/proc")) -> int:
             known.append(int((proc / "sys/kernel" / name).read_text()))
     with suppress(OSError):
         for folder in _own_cgroups("pids"):
-            with suppress(OSError, ValueError):  # the file does not exist, or says "max"
+            with suppress(OSError, ValueError):  # the file does not exist, or contains "max"
                 known.append(int((folder / "pids.max").read_text()))
     return min(known, default=_MOST_DESCRIPTORS)
 

@@ -20,7 +20,7 @@ Bind: TypeAlias = Callable[[Row, EvaluatorSettings], Binding | EvaluationError]
 
 
 class Interpret(Protocol):
-    """A pure function that reads a returned value as a score before threshold and range apply, or as an error."""
+    """A pure function that reads a returned value as a score, or as an error; threshold and range apply afterwards."""
 
     def __call__(
         self, returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
@@ -41,7 +41,8 @@ class Sdk:
       lock: Lock file of packages that the light modules may need, below the Python runner's folder; empty for none.
       needed: Packages that the light modules always import.
       needed_by: Packages that the light modules import only if the evaluator's code contains a name, by that name.
-      also: Further top-level modules that the light modules replace; an import of one of them is enough to get them.
+      also: Further top-level modules that the light modules replace; code that imports one of them gets the light
+        modules.
       decorators: Decorators that show use of the package in code without imports.
     """
 

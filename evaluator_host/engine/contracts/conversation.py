@@ -1,8 +1,8 @@
 """Reads the conversation of a row: its `messages`, or those in the spans of its trace that called a model.
 
-Spans of three kinds have them: `gen_ai.input.messages` (OpenTelemetry's conventions, as JSON), `gen_ai.prompt.0.role`
-(OpenLLMetry) and `llm.input_messages.0.message.role` (OpenInference). If there are none, each root span is one turn:
-its inputs are what the user said, its outputs what the assistant said.
+Spans of three kinds have messages: `gen_ai.input.messages` (OpenTelemetry's conventions, as JSON),
+`gen_ai.prompt.0.role` (OpenLLMetry) and `llm.input_messages.0.message.role` (OpenInference). If there are none, each
+root span is one turn: its inputs are what the user said, its outputs what the assistant said.
 """
 
 import re

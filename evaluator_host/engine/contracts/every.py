@@ -1,4 +1,4 @@
-"""Turns what all evaluators in a file returned for a row into one result, with a metric for each evaluator."""
+"""Combines what all evaluators in a file returned for a row into one result, with a metric for each evaluator."""
 
 import math
 import re
@@ -22,10 +22,10 @@ def interpret_every(
 ) -> tuple[Scored | EvaluationError, Json]:
     """Return the scores of all evaluators as metrics by their names, and what each one returned.
 
-    Further metrics of an evaluator are named `name.metric`; one that has only the name of its place in a list takes the
-    name of its score. The score is that of the evaluator that
-    `settings.score_output` names, or of the only one in the file; if nobody asked for all of them, it is the mean of
-    all scores. An evaluator that failed adds a warning; if all failed, the row fails with the first error.
+    Further metrics of an evaluator are named `name.metric`; an evaluator that is named only by its place in a list
+    takes the name of its score. The score of the result is that of the evaluator in `settings.score_output`, or of the
+    only one in the file. If neither applies and nobody asked for all evaluators, it is the mean of all scores. An
+    evaluator that failed adds a warning; if all failed, the row fails with the first error.
     """
     try:
         outcomes = [_outcome(raw) for raw in returned.value["every"]]

@@ -124,7 +124,7 @@ class SentFiles:
         return None if path.startswith(("/", "..")) else path
 
     def text(self, relative: str) -> str | None:
-        """Return the content of a file; None when it was not sent."""
+        """Convert a path relative to the folder to one relative to the root; None if it leads out of the root."""
         path = self.path(relative)
         if path is None:
             return None
@@ -172,7 +172,7 @@ class Names:
         self._given: set[str] = set()
 
     def give(self, *parts: str) -> str:
-        """Return a name made from these parts, one that was not returned before."""
+        """Return a name made from these parts that was not returned before."""
         wanted = slug("-".join(part for part in map(slug, parts) if part)) or "evaluator"
         name, number = wanted, 1
         while name in self._given:
@@ -183,7 +183,7 @@ class Names:
 
 
 def slug(text: str) -> str:
-    """Return a string as part of a name: all but letters, digits, dots, dashes and underscores is replaced."""
+    """Make a string valid as part of a name: replace all but letters, digits, dots, dashes and underscores."""
     made = re.sub(r"[^A-Za-z0-9._-]+", "-", str(text)).strip("-._")
     return made[:_NAME_CHARACTERS].strip("-._")
 
@@ -193,12 +193,12 @@ def slug(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RowShape:
-    """How one kind of a platform's objects becomes rows.
+    """Describes how objects of one kind, from a platform, become rows.
 
     A field of the platform may have several names, such as those in JSON and in the SDK.
 
     Attributes:
-      what: The platform's word for these objects, for people: `dataset items`.
+      what: The platform's word for these objects, shown to users: `dataset items`.
       needs: Groups of names; an object is of this kind if it has one name of each group.
       inputs: Names of the field with the application's input.
       outputs: Names of the field with its output.

@@ -1,7 +1,7 @@
 """Reads returned values by the rules that dialects share: numbers, bools, objects with a score, and errors.
 
-The guest wrote the value, so the kind that its runner states is checked against it. A contradiction, or nesting deeper
-than a runner lets through, counts as a crash of the guest.
+The guest wrote the value, so this module checks that the value is of the kind that the runner states. A contradiction,
+or nesting deeper than a runner lets through, counts as a crash of the guest.
 """
 
 import json
@@ -33,7 +33,7 @@ _SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A returned value read as score and metrics, before threshold and range; `metrics` holds the score too.
+    """Score and metrics read from a returned value, before threshold and range; `metrics` holds the score too.
 
     Attributes:
       native: Objects that the dialect's platform would store, one per named score.
@@ -53,7 +53,7 @@ class Scored:
 
 
 class _Refused(Exception):
-    """Carries an error out of the reading of an object."""
+    """Raised while an object is read, to pass on an error."""
 
     def __init__(self, error: EvaluationError) -> None:
         super().__init__(error.message)

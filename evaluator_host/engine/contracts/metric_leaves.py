@@ -13,7 +13,7 @@ MOST_METRICS: Final = 1000  # largest number of metrics in one result
 NAME_CHARS: Final = 300
 _INT64: Final = 2**63
 _SHOWN: Final = 60
-_DUPLICATES: Final = 16  # most duplicate names that get a warning of their own
+_DUPLICATES: Final = 16  # maximum number of duplicate names that get a separate warning
 
 
 class NotFinite(Exception):

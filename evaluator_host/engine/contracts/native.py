@@ -1,4 +1,4 @@
-"""Helps dialects of other platforms: builds rows in a platform's own form, and makes one score of its named scores."""
+"""Helps dialects of other platforms: builds rows in a platform's own form, and combines its named scores into one."""
 
 import json
 import math
@@ -49,10 +49,10 @@ def without_truth(row: Row, settings: EvaluatorSettings) -> tuple[dict[str, Json
 def own_columns(
     row: Row, settings: EvaluatorSettings, *, truth: frozenset[str], others: frozenset[str]
 ) -> dict[str, Json] | None:
-    """Return the columns of a row that has the platform's `input` as one of them; None for any other row.
+    """Return the columns of a row if one of them is the platform's `input`, else None.
 
-    `input` is the platform's if there is also a column for the ground truth, or if the platform knows all column names.
-    If `input` is the only column, it is an ordinary one.
+    `input` is the platform's if there is also a column for the ground truth, or if the platform uses all the column
+    names. If `input` is the only column, it is an ordinary column.
     """
     given = row.inputs
     if "input" not in given or len(given) == 1 or given.get("output", row.outputs) != row.outputs:

@@ -1,7 +1,7 @@
 """Reads the spans of an OTLP/JSON export, and the fields of spans in every supported trace format.
 
-Values of the wrong shape are skipped and never raise. Accepted are both spellings of field names that exporters use
-(`spanId` and `span_id`), ids in hex (the OTLP/JSON rule) or base64 (the protobuf rule), and 64-bit integers as strings
+Values of the wrong shape are skipped and never raise. Field names may have either spelling that exporters use (`spanId`
+or `span_id`), ids may be in hex (the OTLP/JSON rule) or base64 (the protobuf rule), and 64-bit integers may be strings
 or numbers.
 """
 

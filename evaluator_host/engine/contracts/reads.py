@@ -1,4 +1,4 @@
-"""Says what an evaluator reads from a row: pure functions of the facts that its runner found in the code at load."""
+"""Finds what an evaluator reads from a row: pure functions over the facts that its runner found in the code at load."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ def remembered(read: Callable[P, T]) -> Callable[P, T]:
 
 @remembered
 def functions(loaded: Loaded) -> tuple[FunctionFacts, ...]:
-    """Return the facts about the functions that a row calls, with the parameters that a call fills.
+    """Return the facts about the functions that are called for a row, with the parameters that a call fills.
 
     A bound method or a partial function has fewer parameters than its code. A parameter that the code does not name has
     no facts.

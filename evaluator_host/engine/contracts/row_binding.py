@@ -24,14 +24,14 @@ _VALUES: Final = 5000
 _TRACE_VALUES: Final = 400  # the same limit for a trace; lower, since converting a span of ten values takes 30 µs
 _CHARACTERS: Final = 256 << 10
 _ENCODED_BYTES: Final = 8 << 10
-_HEAD: Final = 4  # size of the number, in bytes, that says how long the head is
+_HEAD: Final = 4  # bytes of the number that contains the length of the head
 
 Shaped: TypeAlias = tuple[bytes | EvaluationError, tuple[Note, ...]]
 """The JSON body of a row's call or an error, and notes for the row's result."""
 
 
 def shaped_at_once(row: Row | EncodedRow) -> Row | None:
-    """Return the decoded row if converting it takes about a millisecond; None if a child process should do it."""
+    """Return the decoded row if converting takes at most about a millisecond; None if a child process should do it."""
     if isinstance(row, EncodedRow):
         small = sum(map(len, row.fields.values())) <= _ENCODED_BYTES and is_small(row.answers, values=_VALUES)
         return decoded_row(row) if small else None
@@ -103,7 +103,7 @@ def shape(
     language: Language,
     not_read: AbstractSet[str] = frozenset(),
 ) -> Shaped:
-    """Return the JSON body of a row's call, or an error if there can be none, and notes for the result.
+    """Return the JSON body of a row's call, or an error if the row cannot be converted, and notes for the result.
 
     `not_read` has the fields of a row that the code does not read.
     """

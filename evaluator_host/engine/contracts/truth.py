@@ -27,7 +27,7 @@ def missing_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note,
 
 
 def empty_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return a warning if the code reads the expected answer without a check and the row's is an empty string."""
+    """Return a warning if the code reads the expected answer without a check, and this answer is an empty string."""
     given = row.inputs if row.variables is None else row.variables
     if loaded.contract in (Contract.EVALUATE, Contract.MAIN):
         names = read = truths_read(loaded, evaluator.language)

@@ -53,7 +53,7 @@ def verdict(value: dict[str, Json], language: Language) -> Verdict | EvaluationE
 
 
 def disagreement(first: str, other: str, *, passed: bool, language: Language) -> Note:
-    """Return the warning that two keys give different verdicts, of which the first counts."""
+    """Return the warning that two keys give different verdicts; the first one counts."""
     said, opposite = _said(passed, language), _said(not passed, language)
     return Note(
         "verdicts_disagree",

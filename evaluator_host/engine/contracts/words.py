@@ -48,7 +48,7 @@ def names_truth(column: str) -> bool:
 
 
 def meaning(name: str) -> str | None:
-    """Return what a name says that a value is: `inputs`, `outputs`, `trace`, `EXPECTED`, `OTHER`; None for others."""
+    """Return what a value of this name probably is: `inputs`, `outputs`, `trace`, `EXPECTED`, `OTHER`; else None."""
     found = _MEANING.get(name.lower().replace("_", ""))
     if found is None and not _PARTS.isdisjoint(part.lower() for part in _PART.findall(name)):
         return EXPECTED
