@@ -33,7 +33,7 @@ from evaluator_host.types.evaluator import Language
 if TYPE_CHECKING:
     from evaluator_host.engine.service.attempts import Models
 
-_FEWEST_STARTS: Final = 2  # so that no workspace has to wait for every start of another
+_FEWEST_STARTS: Final = 2  # minimum of starts at once, so that no workspace has to wait for every start of another
 _PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 30.0
 
@@ -122,8 +122,8 @@ def _metrics(pool: Pool, supervisor: Supervisor, peers: Peers) -> Metrics:
 class _FirstSandbox:
     """Starts a Python sandbox before the first call, and tries again while the machine is too busy.
 
-    It also installs what JavaScript needs in `data_dir`, which is None if an image has all that. No JavaScript sandbox
-    is started ahead of its first call, because it would take six times the memory of one for Python.
+    It also installs what JavaScript needs in `data_dir`, which is None if an image contains it already. No JavaScript
+    sandbox is started ahead of its first call, because it would take six times the memory of one for Python.
     """
 
     def __init__(self, pool: Pool, data_dir: Path | None) -> None:

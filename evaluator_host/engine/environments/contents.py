@@ -90,7 +90,7 @@ def outward_links(root: Path) -> list[str]:
 
 def _stays(link: Entry, home: Path) -> bool:
     try:
-        handle = os.open(link.name, os.O_PATH | os.O_CLOEXEC, dir_fd=link.folder)  # the kernel follows 40 links at most
+        handle = os.open(link.name, os.O_PATH | os.O_CLOEXEC, dir_fd=link.folder)  # the kernel follows at most 40 links
     except OSError:
         return False
     try:

@@ -52,7 +52,7 @@ class Environments:
       queries: Parses pins, and asks the index for versions.
       in_use: Returns the digests of environments that sandboxes of this process use.
       on_changed: Called with an installation's digest when its files were removed or replaced.
-      release_elsewhere: Has the other processes of this host call `release` with a digest.
+      release_elsewhere: Makes the other processes of this host call `release` with a digest.
     """
 
     def __init__(

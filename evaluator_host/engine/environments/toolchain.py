@@ -374,7 +374,7 @@ def _staging(home: Path) -> tempfile.TemporaryDirectory[str]:
 
 
 def _rename(made: Path, target: Path, *, replaced: bool) -> None:
-    """Rename `made` to `target`, unless another process was first; `replaced`: a damaged `target` was there."""
+    """Rename `made` to `target`, unless another process was first; `replaced` is true if `target` was damaged."""
     made.chmod(0o755)  # the umask may forbid others to read, and sandboxes read as another user
     if replaced:
         with suppress(OSError):

@@ -1,7 +1,7 @@
 """Package index settings for uv and npm: index addresses, proxy, extra CA and credentials.
 
 Credentials reach uv and npm by environment variables or by a file that only this user can read. They are removed from
-all messages before anybody sees those.
+all messages before anybody sees the messages.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ _INDEX_NAME: Final = "operator"
 _PREFIX: Final = "evaluator-host-resolve-"
 _RETRIES: Final = "2"
 _HIDDEN: Final = "***"
-# fewest characters of a secret to mask; masking shorter ones would blank out parts of words
+# minimum length of a secret to mask; masking shorter ones would blank out parts of words
 _SHORTEST_SECRET: Final = 4
 
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """The operator's settings of package indexes; no pip.conf, uv.toml or .npmrc is read beside them."""
+    """The operator's settings of package indexes; pip.conf, uv.toml and .npmrc are not read."""
 
     cache_dir: Path  # the folder for downloads; it has `uv/` and `npm/`
     # PEP 503 index, user and password allowed in it; None is uv's default

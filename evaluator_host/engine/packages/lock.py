@@ -21,7 +21,7 @@ RawPin: TypeAlias = str | Mapping[str, Any]
 class Pin:
     """One package at one version, in canonical form: equal pins have equal strings.
 
-    PEP 440 takes 2.1, 2.1.0 and v2.1.0.0 for one version; `version` has three components, as most releases do.
+    PEP 440 treats 2.1, 2.1.0 and v2.1.0.0 as the same version; `version` has three components, as most releases do.
     """
 
     name: str

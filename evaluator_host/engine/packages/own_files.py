@@ -1,9 +1,9 @@
 """Collects the files that an evaluator imports from its own project; it parses them and runs nothing.
 
 Python modules are looked for in the root of the project, in its folder `src` and beside the evaluator; then in each
-folder between, and in those above up to the root of the checkout; then anywhere in the checkout, if it has only one
-module of this name. JavaScript and TypeScript files are found by their relative paths. Files in hidden folders, virtual
-environments and build output are not sent, and neither are links that lead out of the project.
+folder between these, and in the folders above, up to the root of the checkout; then anywhere in the checkout, if it has
+only one module of this name. JavaScript and TypeScript files are found by their relative paths. Files in hidden
+folders, virtual environments and build output are not sent, and neither are links that lead out of the project.
 """
 
 import ast
@@ -216,7 +216,7 @@ def explain_missing(error: EvaluationError, file: Path, root: Path) -> Evaluatio
         return error
     name = error.message.split("'")[1]
     if not all(part.isidentifier() for part in name.split(".")):
-        return error  # the facts come from a sandbox, which may say anything
+        return error  # the facts come from a sandbox, which may send anything
     path = name.replace(".", "/")
     places = [*dict.fromkeys([root.resolve(), file.parent.resolve()])]
     there = [place / end for place in places for end in (f"{path}.py", f"{path}/__init__.py") if _is_file(place / end)]
@@ -353,7 +353,7 @@ class _Modules:
     def _further(self, top: str) -> list[tuple[Path, Path]]:
         """Return the folders between the evaluator and the root, and those above the root in the checkout.
 
-        For a well-known package there are no such folders: its import does not mean a folder with its name there.
+        A well-known package has no such folders: code that imports it does not mean a folder of that name.
         """
         project = self._found.project
         if top in _NEVER | project.unknown | sys.stdlib_module_names or _is_package(top):
@@ -373,7 +373,7 @@ class _Modules:
         return [(folder, folder) for folder in places] if len(places) == 1 else []
 
     def _look(self, name: str, part: str, bases: list[tuple[Path, Path]]) -> bool:
-        """Take a package or module from the first folder that has it; otherwise a folder of that name is a package."""
+        """Take a package or module from the first folder that has it, else a folder of that name as a package."""
         may_hold = self._found.project.may_hold
         bases = [(folder, base) for folder, base in bases if folder == self._root or may_hold(folder)]
         for folder, base in bases:
@@ -400,7 +400,7 @@ def _is_package(top: str) -> bool:
 
 
 def _modules_below(checkout: Path, project: Project) -> dict[str, list[Path]]:
-    """Return the folders in which modules of each name lie; none of a checkout with very many files."""
+    """Return the folders of the modules in a checkout, by module name; nothing for a checkout with very many files."""
     found: dict[str, list[Path]] = {}
     for count, path in enumerate(_files_below(checkout, project)):
         if count > _MOST_OTHERS:
@@ -482,7 +482,7 @@ def imported_names(text: str, package: str) -> Iterator[str]:
             warnings.simplefilter("ignore")
             nodes.append(ast.parse(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return  # the sandbox says why, if it imports this file
+        return  # the sandbox reports the reason if it imports this file
     while nodes:
         node = nodes.pop()
         if isinstance(node, ast.Import):

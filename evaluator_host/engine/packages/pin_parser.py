@@ -23,12 +23,12 @@ MAX_PIN_LENGTH: Final = 300  # maximum length of a pin; npm allows names of 214 
 def parse(raw: Sequence[RawPin], language: Language) -> tuple[Pin, ...]:
     """Return the pins that users wrote, parsed and sorted; order and spelling do not change the result.
 
-    For JavaScript and TypeScript npm's own libraries decide, in one node process (60 ms) per set not seen before: call
-    it in a thread when an event loop is running.
+    For JavaScript and TypeScript, npm's own libraries parse the pins, in one node process (60 ms) for each new set:
+    call this function in a thread when an event loop is running.
 
     Args:
       raw: `name==version` with extras, `name@version`, `@scope/name@version`, or `{"name", "version"}`.
-      language: Of the evaluator: pip pins for Python, npm pins for the others.
+      language: Language of the evaluator: Python has pip pins, the others have npm pins.
 
     Raises:
       InvalidPin: one `Problem` per bad pin, `field` being `packages[i]` and `hint` the pin that was probably meant.

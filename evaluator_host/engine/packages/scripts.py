@@ -44,8 +44,8 @@ def read_script(source: str, language: Language, *, parse: Parse = pin_parser.pa
     """Return the pins that a file declares, and its source with them removed.
 
     Python: `dependencies` of the `script` block, which must be exact pins; the source stays as it is. JavaScript and
-    TypeScript: `npm:name@1.2.3/sub` as a module specifier becomes `name/sub`, and blanks after the closing quote make
-    up for the missing characters, so that errors keep the author's lines **and** columns.
+    TypeScript: `npm:name@1.2.3/sub` as a module specifier becomes `name/sub`, and spaces after the closing quote
+    replace the missing characters, so that errors keep the author's lines **and** columns.
 
     Raises:
       InvalidPin: a dependency is not pinned exactly; `packages[i]` counts them in the order of the file.
@@ -173,9 +173,9 @@ def syntax_tree(source: str) -> "Tree":
 
 
 def nodes_below(node: "Node") -> Iterator["Node"]:
-    """Yield a node and all below it in the order of the source.
+    """Yield a node and all nodes below it in the order of the source.
 
-    There is no recursion, since a program may nest deeply.
+    This function does not use recursion, since a program may nest deeply.
     """
     cursor = node.walk()
     while True:

@@ -100,7 +100,7 @@ class _PinSearch:
         await self.add_newest({place: (name, "") for place, name in meant.items() if name and place not in into}, into)
 
     def _meant(self, asked: Mapping[int, tuple[str, str]]) -> dict[int, str | None]:
-        """Return a well-known package with a similar name, if any, for each; twenty names take a tenth of a second."""
+        """Return a similar well-known name for each name, if any; twenty names take a tenth of a second."""
         return {place: close_name(name.partition("[")[0], self._language) for place, (name, _) in asked.items()}
 
     async def add_newest(self, asked: Mapping[K, tuple[str, str]], into: dict[K, str]) -> None:

@@ -56,7 +56,7 @@ _MACHINE: Final = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.
 _KILLED: Final = (-signal.SIGKILL, 128 + signal.SIGKILL)
 _KNOWN_NAMES: Final = Path(__file__).with_name("known_names.json")
 _KNOWN_PACKAGES: Final = Path(__file__).with_name("known_packages.json")
-_CLOSE: Final = 0.8  # lowest similarity of close names: that of five letters of which one is wrong, missing or swapped
+_CLOSE: Final = 0.8  # lowest similarity of close names: that of five letters, one of them wrong, missing or swapped
 
 
 @dataclass(frozen=True)
@@ -186,13 +186,13 @@ def unreachable(reason: str, index: IndexSettings) -> IndexUnavailable:
 def known_names() -> dict[str, Any]:
     """Return the tables of `known_names.json`, which are edited by hand.
 
-    `python_packages` and `npm_packages` are those that evaluators import and whose names are easily misspelt;
-    `package_of_module` has modules that no other table has. `.ci/known_packages.py` adds all three to those of
-    `known_packages.json`. `range_of_module` has the versions of a package which still have the module.
+    `python_packages` and `npm_packages` are packages that evaluators import and whose names are easily misspelt;
+    `package_of_module` has modules that are in no other table. `.ci/known_packages.py` adds all three to the tables of
+    `known_packages.json`. `range_of_module` has the versions of a package that still contain the module.
     `npm_instead_of_addon` names replacements for packages that need a compiler; `npm_without_addon` has packages that
     work without their addon. `own_modules` are names that authors give to their own files far more often than they
-    import the package of that name; `plain_words` are names that they give as often. `namespaces` are modules below
-    which many packages lie: `azure-identity` has `azure.identity`.
+    import the package of that name; `plain_words` are names that they give to their files as often as they import the
+    package. `namespaces` are modules below which many packages lie: `azure-identity` has `azure.identity`.
     """
     tables: dict[str, Any] = json.loads(_KNOWN_NAMES.read_text("utf-8"))
     return tables

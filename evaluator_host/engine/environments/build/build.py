@@ -276,7 +276,7 @@ class Builds:
     ) -> asyncio.Task[Record]:
         """Return the task that builds a package set, started if it is not running; await it with `asyncio.shield`.
 
-        Workspaces take turns at building; a shared build counts for the `workspace` that asked first.
+        Workspaces take turns at building; a shared build counts for the `workspace` that requested it first.
         """
         if key in self._running:
             return self._running[key][1]

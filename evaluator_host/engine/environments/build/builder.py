@@ -47,7 +47,7 @@ from evaluator_host.types.errors import MachineExhausted, Misconfigured, Sandbox
 _log = logging.getLogger(__name__)
 
 _TRY_S: Final = 20.0
-_TRIALS: Final = 3  # how often a trial runs at most, if something keeps killing it
+_TRIALS: Final = 3  # maximum number of trials, if something keeps killing them
 _SIGNALLED: Final = 128  # a higher exit code means that a signal ended the process: 128 and its number
 _TRIAL: Final = "a trial failed"
 # maximum number of processes and threads; uv and npm start one thread per processor, and up to 512 that wait for files
@@ -321,7 +321,7 @@ def _take_back(used: Sequence[Path]) -> None:
 
 
 def _require_lasting(fault: BaseException | None) -> None:
-    """Raise if a trial of the sandbox failed for a passing reason; only a lasting one permits unsandboxed builds."""
+    """Raise if a trial of the sandbox failed for a temporary reason; only a lasting one permits unsandboxed builds."""
     if isinstance(fault, TimeoutError | InterruptedError):
         raise MachineExhausted("this machine is too busy to install packages; try again later") from fault
     if fault is not None and (exhausted := MachineExhausted.cause_of(fault)) is not None:

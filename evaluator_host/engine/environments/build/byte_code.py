@@ -61,7 +61,7 @@ async def compile_sources(
 
     Raises:
       SandboxUnavailable: no sandbox can be started.
-      SandboxLost: a sandbox died for a reason that is not the sources'.
+      SandboxLost: a sandbox died for a reason other than the sources.
       HostBusy: the machine had no processor time for compiling.
       OSError: the disk is full.
     """

@@ -2,7 +2,7 @@
 
 `DiskWatch` ends a command before it fills the disk. Downloads, unpacked files and temporary ones lie in different
 folders, some shared with other builds, so `DiskWatch` counts the bytes that the processes wrote (`wchar` of proc(5)).
-Package code may write without that count (mapped files), so then the files in the build's own folders count too.
+Package code can write to mapped files, which this number leaves out, so the files in the build's own folders count too.
 """
 
 import asyncio

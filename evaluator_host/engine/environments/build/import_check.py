@@ -1,8 +1,8 @@
 """Imports each requested package of an installed set once, in a sandbox, and measures how long that takes.
 
-A package whose import raises gets a note: its user may want its data or its command only, or a library of the system
+A package whose import raises gets a note: its user may want only its data or its command, or a library of the system
 may be missing. A package that hangs, ends its process, floods its output or takes all memory or processes is refused by
-name, and so is a set of which no package can be imported.
+name. A set is refused if none of its packages can be imported.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _IMPORT_S: Final = 30.0
 _GRACE_S: Final = 2.0
 _MOUNT: Final = PurePosixPath("/opt/packages")  # path of a set in a sandbox
 _TOTAL_S: Final = 240.0  # longest time for all imports of a set, in seconds; a hundred packages take a minute
-# how often an import is tried at most, each time in a new sandbox, if the machine has no processor time for it
+# maximum number of tries of an import, each in a new sandbox, if the machine has no processor time for it
 _BUSY_TRIES: Final = 5
 _LIMITS: Final = Limits(timeout_s=_IMPORT_S, memory_mb=1024, processes=64)
 _HARMS: Final = {
@@ -80,12 +80,12 @@ async def check_imports(
 ) -> ImportReport:
     """Import every requested package of an installed set, and return times and notes.
 
-    `pins_for` finds the pins of modules that a package imports though it does not ask for them.
+    `pins_for` finds the pins of modules that a package imports but does not declare.
 
     Raises:
       PackagesFailed: a package harms the process that imports it, or none can be imported.
       SandboxUnavailable: no sandbox can be started.
-      SandboxLost: a sandbox died for a reason that is not the package's.
+      SandboxLost: a sandbox died for a reason other than the package.
       HostBusy: the machine had no processor time for an import, however often it was tried.
     """
     if environment.path is None:
@@ -198,7 +198,7 @@ def _refuse_harm(package: str, outcome: Returned | Loaded | Failed, logs: Logs) 
 def _measure(health: ImportReport, module: str, outcome: Returned, environment: Environment) -> None:
     """Note the time and the files of an import.
 
-    Neither is certain, since the package runs in the process that measures them.
+    Neither can be trusted, since the package runs in the process that measures them.
     """
     said = outcome.value if isinstance(outcome.value, dict) else {}
     spent_ms, files = said.get("ms"), said.get("files")

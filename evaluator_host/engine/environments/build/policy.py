@@ -1,7 +1,7 @@
 """The security policy of builds: pure functions that return bubblewrap's arguments.
 
-tests/unit/test_builder_args.py goes through it line by line. Nothing here looks at the machine: paths that were found
-on it are arguments.
+tests/unit/test_builder_args.py goes through it line by line. This module does not look at the machine: it gets the
+paths found there as arguments.
 """
 
 from collections.abc import Iterator, Mapping
@@ -112,7 +112,8 @@ def entry_command(
       argv: Command to run, its program as a path.
       cwd: Working directory; entered as the final user, since root without its capabilities may not enter it.
       python: Interpreter that sets the user and the limits.
-      bounds: Limits of each process, which then also ends with this host; None in a sandbox, which takes care of both.
+      bounds: Limits of each process; a process with limits also ends with this host. None in a sandbox, which does both
+        itself.
       user: User id to change to, if the command starts as root; None to keep the user.
     """
     listed = ",".join(f"{name}={value}" for name, value in bounds.limits.items()) if bounds else ""

@@ -29,7 +29,7 @@ def lacking(failed: Failed, environment: Environment) -> str | None:
 
 
 def without_part(failed: Failed, environment: Environment) -> str | None:
-    """Return a message on which package's installed version lacks a module; None if the import failed otherwise."""
+    """Return a message that names the package whose installed version lacks a module; None if the cause is another."""
     found = _ABSENT.match(failed.error.message)
     if found is None or "." not in (module := found[1] or ""):
         return None

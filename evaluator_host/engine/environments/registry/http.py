@@ -53,9 +53,9 @@ _TAKEN: Final = f"{_MANIFEST}, application/vnd.docker.distribution.manifest.v2+j
 _DOCUMENT_BYTES: Final = 4 << 20  # size limit of a manifest, configuration or answer, in bytes
 _TIMEOUT: Final = httpx.Timeout(30.0, read=120.0, write=120.0)
 _PIECE_BYTES: Final = 256 << 10
-_LAYERS: Final = 127  # most layers that an engine can mount
+_LAYERS: Final = 127  # maximum number of layers that an engine can mount
 _GZIP: Final = b"\x1f\x8b"
-_GZIP_FORMAT: Final = 31  # the number by which zlib knows the gzip format
+_GZIP_FORMAT: Final = 31  # zlib's number for the gzip format
 _HUB: Final = ("docker.io", "registry-1.docker.io")
 _LOOPBACK: Final = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
 
@@ -95,7 +95,7 @@ async def pull(
 ) -> Pulled:
     """Pull a package set into folder `target`, which appears complete or not at all.
 
-    `digest` is the one to expect, if known.
+    `digest` is the expected digest of the set, if known.
 
     Raises:
       InvalidRequest: the reference cannot be used.
@@ -416,7 +416,7 @@ def _opened(repository: str) -> Iterator[_Registry]:
 
 
 def _is_safe(realm: str, scheme: str) -> bool:
-    """Return whether an address may be asked for tokens: over TLS, or on this machine by the registry's own scheme."""
+    """Return whether the host may ask an address for tokens: over TLS, or on this machine by the registry's scheme."""
     try:
         url = httpx.URL(realm)
     except httpx.InvalidURL:

@@ -74,7 +74,7 @@ def split_reference(reference: str) -> tuple[str, str]:
 
 
 def take_out(archive: Archive, *, target: Path, digest: str | None, max_bytes: int, tell: Progress) -> Record:
-    """Copy record and files out of an image, check them, move the files to `target`; `digest` None: any set."""
+    """Copy record and files out of an image, check them, move the files to `target`; without a digest, take any set."""
     try:
         with temporary_folder(target.parent, ".pulled-") as stage:
             files = stage / "packages"
@@ -144,8 +144,8 @@ class Room:
 
     Args:
       max_bytes: Maximum size of all files.
-      found: What an error message says before the two limits.
-      then: What it says after them.
+      found: Start of the error message, before the two limits.
+      then: End of the error message, after the limits.
     """
 
     def __init__(self, max_bytes: int, found: str, then: str) -> None:

@@ -76,7 +76,7 @@ class RegistryTransfer:
         digest: str | None = None,
         progress: Progress | None = None,
     ) -> EnvironmentReport:
-        """Pull a set, test it in a sandbox, and install it unless it is installed; `digest` is the one to expect.
+        """Pull a set, test it in a sandbox, and install it unless it is installed; `digest` is the expected one.
 
         Raises:
           PackagesFailed: there is no such image, it is another set than expected, it is not whole, it does not fit or
