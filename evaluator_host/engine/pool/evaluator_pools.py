@@ -21,7 +21,7 @@ TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes whil
 EMPTY_POOLS: Final = 512
 _MOST_USES: Final = 15  # highest count for one evaluator, as in a counter of four bits
 _SAMPLE: Final = 10  # average number of uses per sandbox of the pool after which all counts are halved
-_WINDOW: Final = 100  # of the idle sandboxes, the last used one in this many is spared
+_WINDOW: Final = 100  # one idle sandbox in this many is spared: the most recently used
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +170,9 @@ class EvaluatorPools:
 
     That order is by frequency of use, as in TinyLFU (Einziger, Friedman, Manes: TinyLFU: A Highly Efficient Cache
     Admission Policy, ACM Transactions on Storage 13(4), 2017): uses are counted for evaluators with and without a
-    sandbox, all counts are halved after ten uses per sandbox of the pool, and a newcomer that is used as often goes
-    first. The most recently used hundredth of the sandboxes is spared, as in W-TinyLFU of the same paper.
+    sandbox, all counts are halved after ten uses per sandbox of the pool, and of the sandboxes that are used equally
+    often, the one that became idle last is ended first. The most recently used hundredth of the sandboxes is spared, as
+    in W-TinyLFU of the same paper.
     """
 
     def __init__(self, shares: FairShare, *, places: int) -> None:

@@ -118,8 +118,8 @@ class Pool:
     async def resume(self, lease: Lease) -> None:
         """Wait until a sandbox whose row has its answer may run again, and count it as running.
 
-        Such rows come before new ones, but only within their workspace's share, and they take turns with calls of other
-        workspaces.
+        Rows with an answer come before new ones, but only within their workspace's share, and they take turns with
+        calls of other workspaces.
         """
         if lease.slot in lease.owner.paused:
             waiting = lease, asyncio.get_running_loop().create_future()

@@ -1,7 +1,8 @@
 """The interface between host and sandbox technology: a backend starts sandboxes, a link carries bytes to one.
 
-Backends know nothing of evaluators; `sandbox.session` speaks the protocol over a link. A backend only starts a spec and
-reports how it ended, so that one suite of tests (tests/contract/test_conformance.py) runs over all of them.
+Backends know nothing of evaluators; `sandbox.session` speaks the protocol over a link. A backend only starts a sandbox
+from its spec and reports how it ended, so that one suite of tests (tests/contract/test_conformance.py) runs over all of
+them.
 """
 
 from collections.abc import Collection
@@ -20,7 +21,7 @@ class Weight(float, Enum):
 
     USUAL = 1.0
     LONG = 0.125  # the row has computed for a while, and many such sandboxes must not keep short rows waiting
-    # the row waits for an answer from outside; many rows that compute meanwhile then take little from a long one
+    # the row waits for an answer from outside; if many such rows compute meanwhile, they take little from a long row
     WAITS = 0.005
 
 
@@ -56,7 +57,7 @@ class Gate(Protocol):
         ...
 
     def close(self) -> None:
-        """End every connection and request: the row has its outcome. Serve nothing more until the next `open`."""
+        """End every connection and request, since the row has its outcome; serve nothing more until the next `open`."""
         ...
 
 
@@ -100,15 +101,15 @@ class Link(Protocol):
     def memory_events(self) -> int:
         """Return how many processes of the sandbox were killed at its memory limit; 0 where that is not counted.
 
-        This takes microseconds and no request to an engine: the session asks after every row whose process was killed,
-        to tell `memory_limit` from `crashed`.
+        This takes microseconds and sends no request to an engine, because the session calls it after every row whose
+        process was killed, to tell `memory_limit` from `crashed`.
         """
         ...
 
     def used_bytes(self) -> int | None:
         """Return the memory that the sandbox uses now, in bytes, including files in memory; None if unknown.
 
-        This takes microseconds where there is a cgroup: the pool asks once a second for each idle sandbox.
+        This takes microseconds where there is a cgroup: the pool calls it once a second for each idle sandbox.
         """
         ...
 
@@ -184,7 +185,7 @@ class Backend(Protocol):
     def platform(self) -> Platform:
         """Return the platform inside the sandboxes.
 
-        Until a remote engine has answered, it has this machine's processor.
+        Until a remote engine has answered, the processor type of this machine stands in for the engine's.
         """
         ...
 

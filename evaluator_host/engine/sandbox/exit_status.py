@@ -1,4 +1,4 @@
-"""Derives the error code that an evaluator's author sees from the end of its sandbox."""
+"""Derives, from the way a sandbox ended, the error code that the evaluator's author sees."""
 
 import re
 import signal
@@ -37,7 +37,7 @@ class ExitStatus:
 def classify_exit(exit_status: ExitStatus, *, memory_mb: int) -> tuple[ErrorCode, str]:
     """Return why a sandbox ended: an error code, and a sentence for the author of the evaluator.
 
-    If the kernel kills it at the memory limit, or V8 aborts on a full heap, the code is `memory_limit`.
+    If the kernel kills the sandbox at the memory limit, or V8 aborts on a full heap, the code is `memory_limit`.
     """
     if exit_status.lost:
         return _LOST

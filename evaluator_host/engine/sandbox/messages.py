@@ -43,7 +43,7 @@ _KILLED = "the evaluator's process was killed by SIGKILL"  # the runner's messag
 _FIX_CHARS = 1 << 18
 # endings of files that code imports, not reads
 _MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
-# maximum number of characters of a text: the runners' limit for tracebacks, also for guests that write frames
+# maximum number of characters of a string: the runners' limit for tracebacks, also for guests that write frames
 # themselves
 _TEXT_CHARS = 16_384
 

@@ -62,7 +62,7 @@ class ProcessScope(Protocol):
     def pids_hit(self, *, killed: bool = False) -> bool:
         """Return whether the process limit ended the sandbox.
 
-        Refused forks do not count if SIGKILL ended it (`killed`).
+        Refused forks do not count if SIGKILL ended the sandbox (`killed`).
         """
         ...
 

@@ -66,7 +66,7 @@ class FrameDecoder:
     """Cuts a byte stream into frames.
 
     `feed` keeps an incomplete frame for the next call. Memory is bounded: a frame over `header_bytes` or `body_bytes`
-    raises `ProtocolError` as soon as the eight bytes with its lengths are there.
+    raises `ProtocolError` as soon as the eight bytes with its lengths have arrived.
     """
 
     def __init__(self, *, header_bytes: int = HEADER_BYTES, body_bytes: int = BODY_BYTES) -> None:

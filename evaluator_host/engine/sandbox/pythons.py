@@ -21,7 +21,7 @@ from evaluator_host.engine.sandbox.base import Platform
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
 MINORS: Final = ("3.11", "3.12", "3.13", "3.14")
-_OLDEST_GLIBC: Final = (2, 28)  # glibc version assumed for wheels if the C library does not say its version
+_OLDEST_GLIBC: Final = (2, 28)  # glibc version assumed for wheels if the C library does not report its version
 _PROBE_S: Final = 20.0
 _PROBE: Final = """
 import json, sys, sysconfig

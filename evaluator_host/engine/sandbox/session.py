@@ -179,7 +179,7 @@ class Sandbox:
         self.backend = backend
         self.spec = spec
         self.rows = 0  # number of rows sent so far
-        self.started_at = time.monotonic()  # by the monotonic clock, in seconds
+        self.started_at = time.monotonic()  # time of the start by the monotonic clock, in seconds
         self.broken = False  # whether frames can no longer be sent, so that only `destroy` makes sense
         self.worked_s = 0.0  # seconds that the answers took, as `linux.work_clock` counts them
         # memory in MB that the sandbox takes without a row, as `measure` last found it; at first its limit
@@ -388,7 +388,7 @@ class Sandbox:
         return outcome
 
     def _took_too_much(self, outcome: Outcome) -> bool:
-        """Return whether a row may have left a thread in native code; nothing can stop that from taking more memory."""
+        """Return whether a row may have left a native thread, which nothing can stop and which may take more memory."""
         # rows of Python are processes, rows of JavaScript are threads
         threads = self.spec.language is not Language.PYTHON
         stopped = isinstance(outcome, Failed) and outcome.error.code is ErrorCode.MEMORY_LIMIT
@@ -535,10 +535,10 @@ class Sandbox:
         limit.reschedule(None if until is None else until + waited_s)
 
     def _name_memory_kill(self, outcome: _Answer) -> _Answer | Failed:
-        """Turn `crashed` into `memory_limit` when the kernel counted a kill; the runner only saw a child killed.
+        """Turn `crashed` into `memory_limit` when the kernel counted a kill; the runner only sees that a child died.
 
-        A row that ended in another way was not killed, although a kill was counted since: it was of a process of an
-        earlier row.
+        If the row ended in another way, its outcome stays: the kill that was counted was of a process of an earlier
+        row.
         """
         if not isinstance(outcome, Failed):
             return outcome

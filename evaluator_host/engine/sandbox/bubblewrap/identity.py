@@ -16,7 +16,7 @@ def choose_identity() -> Identity:
     """Return the user for the next sandbox: `nobody` in a user namespace, or for root an id that nothing else uses."""
     if os.geteuid() != 0:
         return Identity()
-    # One of 247 million ids, drawn at random. Should two sandboxes draw the same one, their namespaces still separate
+    # One of 247 million ids, drawn at random. If two sandboxes draw the same id, their namespaces still separate
     # them.
     mapped = Path("/proc/self/uid_map").read_text()
     for uids in (_UIDS, _FEW_UIDS):

@@ -1,7 +1,7 @@
 """The security policy of the bubblewrap backend: a pure function from a spec to bubblewrap's arguments.
 
-tests/unit/test_bubblewrap_args.py goes through it line by line. Nothing here looks at the machine; `Host` says what was
-found on it.
+tests/unit/test_bubblewrap_args.py goes through it line by line. This module does not look at the machine; `Host`
+contains what was found there.
 """
 
 from collections.abc import Iterator, Mapping

@@ -104,7 +104,7 @@ class BubblewrapProcesses:
     def pids_hit(self, *, killed: bool = False) -> bool:
         """Return whether the process limit ended the sandbox.
 
-        Refused forks do not count if SIGKILL ended it (`killed`).
+        Refused forks do not count if SIGKILL ended the sandbox (`killed`).
         """
         if self._watch is not None and self._watch.over is Over.PROCESSES:
             return True

@@ -101,7 +101,7 @@ def compile_policy(policy: Mapping[str, Any], machine: str) -> bytes:
 
     Args:
       policy: Decoded JSON in the shape of Docker's profiles; `defaultAction` allows, the rules forbid.
-      machine: As `platform.machine()` says: `x86_64` or `aarch64`.
+      machine: As `platform.machine()` returns it: `x86_64` or `aarch64`.
 
     Raises:
       UnknownPolicy: the machine, an action, a comparison or a system call's name is not known.

@@ -152,8 +152,10 @@ class DockerBackend:
         None for the local one.
       runtime: OCI runtime of the containers, or None for the engine's default.
       image: Runtime image, as `evaluator-host images build` made it.
-      instance: Name of this host process (`instance.this_instance`): a later host sweeps its containers by that name.
-      owner: Name of this host's package sets: on an engine of several hosts it prunes only images of that owner.
+      instance: Name of this host process (`instance.this_instance`): a later host finds leftover containers by that
+        name.
+      owner: Name of this host's package sets: on an engine that several hosts share, this host removes only images with
+        that name.
 
     Raises:
       Misconfigured: `docker_host` is an `ssh://` address.
@@ -287,7 +289,7 @@ class DockerBackend:
         """Return whether a container ended at its memory limit, according to the engine.
 
         Under gVisor, an end by SIGKILL is proof enough: a guest cannot kill gVisor's kernel, but the host's kernel
-        kills that at the limit, and the cgroup with its count is often gone before it can be read.
+        kills that kernel at the limit, and the cgroup with its count is often gone before anybody can read it.
         """
         return end.oom_killed or (end.was_killed and is_gvisor(self._runtime))
 

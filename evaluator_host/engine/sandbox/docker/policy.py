@@ -57,14 +57,14 @@ class EngineFacts:
     """Abilities of an engine, read from its `/info` and `/version`."""
 
     address: str
-    name: str = ""  # name of the engine's machine; "" when the engine does not say
+    name: str = ""  # name of the engine's machine; "" when the engine does not report it
     version: str = ""
     podman: bool = False  # whether it is Podman's service behind Docker's API
     # whether it is reached by a Unix socket, so that host and engine probably share files and processes
     local: bool = True
     cpus: int = 1
     arch: str = ""
-    cgroup_version: str = ""  # "1", "2", or "" when the engine does not say
+    cgroup_version: str = ""  # "1", "2", or "" when the engine does not report it
     memory_limit: bool = True
     swap_limit: bool = True
     pids_limit: bool = True

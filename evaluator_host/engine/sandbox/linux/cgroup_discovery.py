@@ -10,7 +10,7 @@ from typing import Final
 from evaluator_host.engine.sandbox.linux.cgroups import CPU, MEMORY, PIDS, PREFIX, Cgroups, home_name
 
 _WANTED: Final = (MEMORY, PIDS, CPU)
-_UNIFIED: Final = ""  # path of the version 2 hierarchy's name in /proc/self/cgroup: it has none
+_UNIFIED: Final = ""  # name of the version 2 hierarchy in /proc/self/cgroup, which is empty
 _PROC: Final = Path("/proc/self")
 _HOST: Final = f"{PREFIX}host"  # group of the host itself, if it has to leave its own
 
@@ -123,7 +123,7 @@ def _delegate(parent: Path, home: Path, *, own: bool) -> list[str]:
 
 
 def _make_home(folder: Path, instance: str) -> bool:
-    """Create the folder of a host's cgroups, with an empty group whose name tells `cgroups.sweep` the host."""
+    """Create the folder of a host's cgroups, with an empty group whose name tells `cgroups.sweep` which host it is."""
     if not _make_group(folder):
         return False
     try:

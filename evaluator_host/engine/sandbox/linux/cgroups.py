@@ -223,8 +223,8 @@ def instance_of(home: Path) -> str | None:
 def host_weight() -> float:
     """Return the CPU weight of all sandboxes of a host together; 1 is the weight of an ordinary process.
 
-    The weight is half a process for each processor, at least 1, so that the sandboxes give way to their host. It is
-    less if this process has a nice value, as jobs do; other hosts do not change it.
+    The weight is half a process for each processor, at least 1, so that the sandboxes give way to their host. The
+    weight is lower if this process has a nice value, as jobs do; other hosts do not change the weight.
     """
     return max(1.0, _PER_PROCESSOR * len(os.sched_getaffinity(0))) * _NICER ** max(0, os.nice(0))
 

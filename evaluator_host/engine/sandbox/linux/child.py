@@ -17,8 +17,8 @@ class Pipes:
     """Three pipes to a process: the descriptors of our ends and, until `hand_over`, of the process's ends.
 
     Attributes:
-      stdin: Writing end of its standard input; `stdout` and `stderr` are the reading ends of the others.
-      given: The process's ends of the three.
+      stdin: Writing end of the process's standard input; `stdout` and `stderr` are the reading ends of the others.
+      given: The process's ends of the three pipes.
     """
 
     def __init__(self) -> None:

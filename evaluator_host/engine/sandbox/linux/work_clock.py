@@ -10,7 +10,8 @@ process of the sandbox:
 - Every process but the first is stopped, by the machine or by the guest. The time does not count, up to ten times the
   limit; after that it does.
 
-The engine of a container on another machine reports this once a second. Without such a report, wall-clock time counts.
+An engine on another machine reports this about its containers once a second. Without such a report, wall-clock time
+counts.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ WALL_FACTOR: Final = 100
 LEAST_WALL_S: Final = 60.0
 STALLED_S: Final = 30.0  # how long, in seconds, a sandbox that wants the processor may get none of it
 STOPPED_FACTOR: Final = 10
-_LOOKS: Final = 20  # how often the process is looked at within the time limit
+_LOOKS: Final = 20  # number of looks at the process within the time limit
 _SHORTEST_LOOK_S, _LONGEST_LOOK_S = 0.02, 1.0
 _FAR_LOOKS: Final = 2
 _FIRST_LOOK_S: Final = 0.05  # seconds until the first look, by which most rows have answered
@@ -69,7 +70,7 @@ class WorkClock:
 
     Args:
       limit_s: Maximum number of such seconds that the step may take.
-      far: Whether the sandbox runs on another machine; if so, it is looked at less often.
+      far: Whether the sandbox runs on another machine; if so, the clock looks at it less often.
       forgiving: Whether to leave out time in which all processes of the sandbox but the first are stopped.
     """
 
@@ -115,8 +116,8 @@ class WorkClock:
 
         Args:
           found: The state of the sandbox now, from `look_at`; None if unknown.
-          waited_s: Seconds since then in which the sandbox waited for a model's answer; in these, only processor time
-            counts.
+          waited_s: Seconds since the last look in which the sandbox waited for a model's answer; in these, only
+            processor time counts.
         """
         most_s = 2 * self.next_look_s  # a longer gap means that the host itself slept or was stopped
         now = time.monotonic()
@@ -142,7 +143,7 @@ class WorkClock:
 
 
 async def within(limit_s: float, first_pid: Callable[[], int | None], work: Awaitable[_T]) -> _T:
-    """Return the result of `work`, which waits for a sandbox; cancel it when the sandbox has had `limit_s` seconds.
+    """Return the result of `work`, which waits for a sandbox; cancel it when the sandbox has used up `limit_s` seconds.
 
     Raises:
       TimeoutError: the sandbox has used up `limit_s` without a result.
