@@ -467,7 +467,7 @@ def notes_on_clients(missing: Sequence[MissingImport], evaluator: Evaluator) -> 
 def with_row_keys(
     result: EvaluationResult, row: object, evaluator: Evaluator, loaded: Loaded | None
 ) -> EvaluationResult:
-    """Return a result; to an error about a missing key, add the nearest key, or the keys of the inputs or variables."""
+    """Return a result; for an error about a missing key, name the nearest key, or the keys of inputs or variables."""
     error = result.error
     if error is None or not isinstance(row, Row):
         return result

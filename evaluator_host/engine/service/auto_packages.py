@@ -30,7 +30,7 @@ MissingOf = Callable[[Evaluator, str], Awaitable[tuple[MissingImport, ...]]]
 
 
 class TogetherOf(Protocol):
-    """Interface for asking the index for versions that go together."""
+    """Interface for asking the index for versions that are compatible with each other."""
 
     async def __call__(
         self, pins: Sequence[str], new: Sequence[str], language: Language, python: str | None, *, workspace: str

@@ -5,9 +5,9 @@ it ran gets an outcome, and the rows that were sent after that row go to the nex
 scored twice.
 
 A sandbox that is lost while it loads, or that the machine gives no processor time, is replaced up to three times. A row
-whose sandbox is lost is called once more in another one; a row that got no processor time is called twice more. The
-last loss is its outcome. A runner that was killed or gave up (exit code 70, runtimes/PROTOCOL.md) also counts as a lost
-sandbox, but the last time it counts as the evaluator's own failure.
+whose sandbox is lost is called once more in another one; a row that got no processor time is called twice more. After
+that, the loss is the outcome of the row. A runner that was killed or gave up (exit code 70, runtimes/PROTOCOL.md) also
+counts as a lost sandbox, but the last time it counts as the evaluator's own failure.
 """
 
 import asyncio

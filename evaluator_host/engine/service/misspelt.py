@@ -65,7 +65,7 @@ def _known(value: Json, language: Language) -> tuple[str, ...]:
 
 
 def _deeper(key: str, row: Row) -> str | None:
-    """Return the hint for a key of an object inside the row, on which the facts of the code say nothing."""
+    """Return the hint for a key of an object inside the row; the facts about the code do not cover such keys."""
     left: list[tuple[str, Json]] = [("inputs", row.inputs), ("outputs", row.outputs), ("variables", row.variables)]
     found: dict[str, tuple[str, Json]] = {}
     for at, (place, value) in enumerate(left):

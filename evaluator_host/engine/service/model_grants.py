@@ -54,7 +54,7 @@ class Meter:
 
     Args:
       budget: The limits of use.
-      whose: To whom the budget belongs, for messages: `the row`, `the job`, `the workspace today`.
+      whose: Owner of the budget, for messages: `the row`, `the job`, `the workspace today`.
     """
 
     def __init__(self, budget: ModelBudget, whose: str) -> None:

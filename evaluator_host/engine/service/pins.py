@@ -52,10 +52,10 @@ class PinLookup:
         *,
         patience_s: float | None = None,  # how long to wait for the index; None for as long as it takes
     ) -> tuple[MissingImport, ...]:
-        """Return the imports, each with its pin or with the path of the evaluator's file that it would be.
+        """Return the imports, each with its pin, or with the path that it would have among the evaluator's files.
 
-        A module that may be either has both.
-        A pin that the index does not give in time is the package's name, until a later call.
+        An import that may be a package or a file has both. If the index does not answer in time, the pin is the
+        package's name, until a later call.
         """
         named = [replace(one, path=path_of_module(evaluator, one)) for one in missing]
         found = await self.providers(named, evaluator, workspace, patience_s=patience_s)

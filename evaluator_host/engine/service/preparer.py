@@ -248,7 +248,7 @@ async def _run(evaluator: Evaluator, work: Callable[[], _T]) -> _T:
 def _key(evaluator: Evaluator, workspace: str, *, check: bool, lock: str | None) -> _Key | None:
     """Return a key that differs between evaluator versions; None if the settings cannot be encoded.
 
-    Everything except the code is compared as JSON, because `==` does not tell 1 from 1.0 and true.
+    Everything except the code is compared as JSON, because 1, 1.0 and true are equal by `==`.
     """
     try:
         rest = orjson.dumps(replace(evaluator, code=""))

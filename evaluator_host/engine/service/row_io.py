@@ -1,4 +1,4 @@
-"""Converts a row to the body of a call, and its outcome to a result; only here is a result's status decided."""
+"""Converts a row to the body of a call, and its outcome to a result; only this module decides a result's status."""
 
 import asyncio
 import time
@@ -317,7 +317,7 @@ def environment_info(prepared: Prepared, sandbox: Sandbox | None) -> Environment
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """The fields of a result that describe the run; The contract of the evaluator decides how the value is read."""
+    """The fields of a result that describe the run; the contract of the evaluator decides how the value is read."""
 
     timing_ms: Timing
     evaluator: EvaluatorInfo
@@ -368,8 +368,8 @@ def normalise(
 ) -> EvaluationResult:
     """Return the normalised result of one row, from the outcome of its call.
 
-    Nothing is clamped: a score outside 0..1 stays, with a warning. `passed` is what the evaluator said (a bool, or an
-    explicit key), else `score >= threshold`, even for a threshold of 0.
+    Nothing is clamped: a score outside 0..1 stays, with a warning. `passed` is what the evaluator returned (a bool, or
+    an explicit key), else `score >= threshold`, even for a threshold of 0.
     """
     contract = info.evaluator.contract
     rules = dialect_of(Contract.EVALUATE if contract is None or contract is Contract.AUTO else contract)
@@ -405,7 +405,7 @@ def normalise(
 
 
 def _gave_up(logs: Logs) -> tuple[Note, ...]:
-    """Return a warning if a library says that it gave up at a time limit of its own, which includes waiting."""
+    """Return a warning if a library reports that it gave up at its own time limit, which also counts waiting."""
     if _GAVE_UP not in logs.stderr:
         return ()
     kind = WARNINGS["own_time_limit"]
@@ -422,7 +422,7 @@ def _without_score(native: tuple[dict[str, Json], ...], error: EvaluationError |
 
 
 def _value(returned: Returned) -> Json:
-    """Return a refused value for the result to show; None if it cannot be JSON or nests too deeply."""
+    """Return a refused value for the result to show; None if it cannot be written as JSON or nests too deeply."""
     if returned.kind in (Kind.MISSING, Kind.UNSUPPORTED) or not nests_within(returned.value, VALUE_DEPTH):
         return None
     return returned.value

@@ -325,7 +325,7 @@ class Service:
     async def outputs_read(self, evaluator: Evaluator, *, caller: Caller = DEFAULT_CALLER) -> OutputsRead | None:
         """Load an evaluator in a sandbox, which stays for its rows, and return how it reads outputs.
 
-        Returns None for one that does not load.
+        Returns None for an evaluator that does not load.
         """
         prepared, _ = await self._granted(await self._prepare(evaluator, caller), caller)
         answer = await lease_sandbox(self.pool, prepared.request)

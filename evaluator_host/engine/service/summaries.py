@@ -76,7 +76,7 @@ def host_info(settings: Settings, pool: Pool, environments: Environments) -> Hos
 def check_report(prepared: Prepared, answer: Lease | Failed, missing: tuple[MissingImport, ...]) -> CheckReport:
     """Return the report on loading an evaluator; it is not `ok` if loading failed or an import is missing.
 
-    `missing` are the imports of the answer, with their pins.
+    `missing` are the missing imports that the answer lists, with their pins.
     """
     if isinstance(answer, Failed):
         return CheckReport(

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Adapter(Generic[T]):
-    """A `TypeAdapter` that is made on first use, because making all of them takes a fortieth of the host's start."""
+    """A `TypeAdapter` that is made on first use, because making them all takes a fortieth of the host's start time."""
 
     @overload
     def __init__(self, kind: type[T]) -> None: ...

@@ -25,11 +25,12 @@ _log = logging.getLogger(__name__)
 async def watch_child(name: str, pid: Callable[[], int], ask: Callable[[], Awaitable[None]], silent: set[str]) -> None:
     """Ask a child every few seconds until cancelled; add its name to `silent` while it does not answer.
 
-    Periods count, not the clock, so that a child does not seem to hang if the machine or the whole host stood still.
+    This function counts periods and does not read the clock, so that a child does not seem to hang if the machine or
+    the whole host stood still.
 
     Args:
       name: Name of the child, for the log and for `/readyz`.
-      pid: Returns its process id.
+      pid: Returns the child's process id.
       ask: Returns when the child has answered or has ended; the child's owner notices its end in another way.
       silent: Names of the children that do not answer now.
     """
@@ -61,7 +62,7 @@ async def _answered(name: str, pid: Callable[[], int], asked: asyncio.Future[Non
 
 
 async def until_it_moves(pid: int) -> None:
-    """Return when a process has used processor time or wants some: that is the answer of a child that computes."""
+    """Wait until a process has used processor time or wants some; for a child that computes, this is an answer."""
     _, before_s = _look(pid)
     while True:
         await asyncio.sleep(PERIOD_S)

@@ -1,7 +1,7 @@
 """Writes files completely or not at all, opens users' files, and locks files between processes of one machine.
 
-A file is written beside its place, synced to disk, then linked or renamed into it. The kernel releases a lock when its
-holder dies.
+A file is written beside its final path, synced to disk, then linked or renamed to that path. The kernel releases a lock
+when its holder dies.
 """
 
 import asyncio

@@ -79,7 +79,7 @@ class LimitedProcesses:
 
     Args:
       most: Maximum number of children at once; by default one for each processor, and at least two.
-      supervisor: Is told which child processes hang; None for a new supervisor.
+      supervisor: Gets the names of child processes that hang; None for a new supervisor.
     """
 
     def __init__(self, *, most: int | None = None, supervisor: Supervisor | None = None) -> None:

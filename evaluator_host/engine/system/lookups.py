@@ -1,4 +1,4 @@
-"""Looks up names that callers chose, for a limited time, in special threads of which each workspace gets only a few.
+"""Looks up names that callers chose, for a limited time, in separate threads; each workspace gets only a few of these.
 
 A look-up by the system cannot be stopped: if a name server does not answer, it goes on for as long as the system's
 resolver tries. So a thread counts towards its workspace until it is free again, not until the caller has given up. The

@@ -33,7 +33,7 @@ class Supervisor:
         self.restarts += 1
 
     def stop_within(self, grace_s: float) -> float:
-        """Note that the host is stopping, unless that is known; return the seconds left of the grace period."""
+        """Record that the host is stopping, unless that is recorded; return the seconds left of the grace period."""
         if self._stop_by is None:
             self._stop_by = time.monotonic() + grace_s
         return max(0.0, self._stop_by - time.monotonic())

@@ -72,7 +72,7 @@ class Entry:
         return os.fdopen(os.open(self.name, _FILE, dir_fd=self.folder), "rb")
 
     def target(self) -> str:
-        """Return the target of the link as the link has it, relative or absolute."""
+        """Return the target of the link as it is written in the link, relative or absolute."""
         return os.readlink(self.name, dir_fd=self.folder)
 
     def chmod(self, mode: int) -> None:

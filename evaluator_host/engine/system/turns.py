@@ -1,4 +1,4 @@
-"""Divides places between workspaces, which take turns; once a second one is known, none gets all places."""
+"""Divides places between workspaces, which take turns; once there is a second workspace, none gets all places."""
 
 import asyncio
 from collections import Counter, OrderedDict, deque
