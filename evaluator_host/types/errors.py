@@ -120,7 +120,7 @@ class InvalidRequest(HostError, code="invalid_request", status=422, exit_code=2)
 
     @classmethod
     def of(cls, field: str, message: str, hint: str | None = None, *, what: str = "") -> "InvalidRequest":
-        """Return the error for one invalid field; `what` names what is refused because of the field: `target`."""
+        """Return the error for one invalid field; `what` is the thing refused because of the field: `target`."""
         detail = f"the {what} is not valid: {message}" if what else message
         return cls(detail, problems=(Problem(field, message, hint),))
 
@@ -216,7 +216,7 @@ class StoreUnavailable(HostError, code="store_unavailable", status=503):
 
 
 class RowsElsewhere(StoreUnavailable):
-    """The rows of a data set are in the data directory of another host; the detail names the data set alone."""
+    """The rows of a data set are in the data directory of another host; the detail names only the data set."""
 
     def for_callers(self) -> HostError:
         """Return this error."""
@@ -237,7 +237,7 @@ class MachineExhausted(HostError, code="machine_exhausted", status=503):
 
     @classmethod
     def cause_of(cls, error: BaseException) -> "MachineExhausted | None":
-        """Return the error for an OSError that says that the machine ran out of something, None for any other."""
+        """Return the error if an OSError means that the machine ran out of something, None for any other OSError."""
         if isinstance(error, OSError) and error.errno in _EXHAUSTED:
             return cls.by(error, doing="do what was asked")
         return None
@@ -257,7 +257,7 @@ class MachineExhausted(HostError, code="machine_exhausted", status=503):
 
 
 class PartFailed(HostError, code="part_failed", status=503):
-    """A task of the host has ended by a fault and is started again; `/readyz` only."""
+    """A task of the host has failed and is started again; only `/readyz` reports this."""
 
 
 class SandboxLost(HostError, code="sandbox_lost", status=503):

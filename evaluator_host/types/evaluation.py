@@ -19,7 +19,7 @@ from .warnings import WarningCount
 
 @dataclass(frozen=True, slots=True)
 class CaseProblem:
-    """A case that does not hold: `score 0.5, not 1 ± 0.05`."""
+    """A case with another result than expected: `score 0.5, not 1 ± 0.05`."""
 
     case: str
     problem: str
@@ -27,7 +27,7 @@ class CaseProblem:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What the code reads of a row, as far as a parser can tell."""
+    """The parts of a row that the code reads, as far as a parser can find them."""
 
     outputs: Annotated[
         tuple[str, ...], Doc("Names by which the code reads the outputs; empty if it does not read them.")

@@ -47,7 +47,7 @@ class Contract(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "Contract | None":
-        """Return a new member in the client, whose hosts may have any plugin; None in a host."""
+        """In the client, return a new member, because hosts may have any plugin; in a host, return None."""
         if not (IS_CLIENT and isinstance(value, str)):
             return None
         member = str.__new__(cls, value)
@@ -144,7 +144,7 @@ class Replay(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelBudget:
-    """The most that a row, a job, or a workspace in a day may use of models; None for no limit."""
+    """Limits on the use of models by a row, by a job, or by a workspace in a day; None for no limit."""
 
     requests: Annotated[int | None, Doc("Requests to models; recorded answers do not count.", ge=0)] = None
     tokens: Annotated[int | None, Doc("Tokens of requests and answers together.", ge=0)] = None

@@ -117,7 +117,7 @@ def _require_common_values(text: Octets) -> None:
 
 
 def _has_huge_exponent(kinds: bytes) -> bool:
-    """Return whether a number may have an exponent of three digits. A string can look so too, but seldom does."""
+    """Return whether a number may have an exponent of three digits; a string may look so too, but seldom does."""
     end = len(kinds)
     for _ in range(_MOST_HUGE):
         if (end := kinds.rfind(_HUGE, 0, end)) < 0:

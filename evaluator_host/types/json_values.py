@@ -21,7 +21,7 @@ _DICT, _LIST, _ENTRY, _ELEMENT = 64, 56, 110, 56
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))
 # this many digits, each replaced by 0, may be over 64 bits, for which orjson returns a float
 _LONG_NUMBER: Final = b"0" * 19
-# distance between the bytes of the first look: of 19 digits in a row it sees six, wherever they begin
+# distance between the bytes that the first look examines: it sees six of 19 digits in a row, wherever they begin
 _STEP: Final = 3
 _STEPPED: Final = b"0" * (len(_LONG_NUMBER) // _STEP)
 _MOST_WEIGHT: Final = 1 + _ENTRY  # the largest weight of one byte

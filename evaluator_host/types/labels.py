@@ -1,4 +1,4 @@
-"""Responses about queues of rows that wait for labels of people."""
+"""Responses about queues of rows that wait for people to label them."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -98,7 +98,7 @@ class ImportedEvaluator:
       name: The name under which it is stored.
       version: Version that was stored; None in a dry run.
       where: Its place in the imported file.
-      contract: The contract that applies; None for one that does not load.
+      contract: The contract that applies; None for an evaluator that does not load.
       evaluator: Code, settings and pins, in the form of `POST /v1/evaluate`.
     """
 

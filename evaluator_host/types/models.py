@@ -1,4 +1,4 @@
-"""Registered models: what an operator configures or a caller registers, and what the API shows of it."""
+"""Registered models, as an operator configures or a caller registers them, and as the API shows them."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -229,8 +229,8 @@ class MissingImport:
 class Returned:
     """The value that a call returned. `unsupported` names type and path (`$.a[0]`) of a value without JSON form.
 
-    `imports` are those that failed, and that the code caught; `unset_params` the keys of `app_params` that it read and
-    that were not given. `size_bytes` is about how much memory it takes.
+    `imports` are the failed imports that the code caught; `unset_params` are the keys of `app_params` that the code
+    read although they were not given. `size_bytes` is about how much memory the value takes.
     """
 
     kind: Kind
@@ -250,8 +250,8 @@ class Returned:
 class Failed:
     """Why a call or a load failed.
 
-    `imports` are those that failed, or of a check all that would; `classes` are set when the load was a check.
-    `unset_params` are as in `Returned`.
+    `imports` are the failed imports, or after a check all imports that would fail; `classes` are set when the load was
+    a check. `unset_params` are as in `Returned`.
     """
 
     error: EvaluationError
@@ -280,7 +280,7 @@ Given: TypeAlias = Row | EncodedRow | EvaluationError | Skipped
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Milliseconds that one row took, by phase; of many rows, the first of each sandbox waits for it and loads."""
+    """Milliseconds that one row took, by phase; the first row of each sandbox also waits for it and loads the code."""
 
     queue: Annotated[float, Doc("Waiting for a sandbox.")] = 0.0
     environment: Annotated[float, Doc("Preparing the packages.")] = 0.0

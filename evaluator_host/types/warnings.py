@@ -20,7 +20,7 @@ _TEXT_CHARS: Final = 600
 
 
 class Mend(StrEnum):
-    """Where the cause of a warning is mended."""
+    """Where the cause of a warning can be removed."""
 
     MAPPING = "mapping"
     CODE = "code"
@@ -247,11 +247,12 @@ def _first(code: str, note: Note, row: int) -> WarningCount:
 
 
 def doubt(*, rows: int, failed: int, numbers: int, doubted: int, warnings: Sequence[WarningCount] = ()) -> str | None:
-    """Return why the scores of these rows cannot be relied on; None where one can, or where there are no rows.
+    """Return why none of the scores of these rows can be relied on; None if one can, or if there are no rows.
 
-    A score that lacks an evaluator, which failed, is a doubt about all: it would raise their mean.
+    If an evaluator failed in some rows, all scores are doubtful, because these rows would raise the mean.
 
-    `numbers` counts rows with a score or another number, `doubted` those of them with a doubtful warning.
+    `numbers` counts the rows with a score or another number; `doubted` counts those among them that have a warning
+    which makes the score doubtful.
     """
     if not rows:
         return None
