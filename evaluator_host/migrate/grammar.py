@@ -33,7 +33,7 @@ class Grammar:
       is_text: Whether the source of a literal is that of text which may be a number: not bytes, and not blank.
       is_wrapped: Whether a function is async or decorated, so that a call returns another value than its body.
       values: Statements that give a variable a value, each with the field of that value.
-      declares: Those of `values` that may have no value.
+      declares: Statements of `values` that may leave the variable without a value.
       tables: Statements that give a table its name, each with the field of the table.
       table_literals: Literals of tables.
       pairs: Entries of a table that have a field `value`.

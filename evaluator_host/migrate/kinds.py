@@ -13,7 +13,7 @@ class Kind(StrEnum):
     NUMBER = "number"
     EITHER = "either"  # text or a number
     PERHAPS = "perhaps"  # text, or an unknown value
-    UNKNOWN = "unknown"  # nothing says that it is text
+    UNKNOWN = "unknown"  # nothing shows that it is text
 
 
 def combined(kinds: list[Kind]) -> Kind:

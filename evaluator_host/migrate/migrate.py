@@ -50,7 +50,7 @@ class MigrationContext:
         """Rewrite a program, in a limited process.
 
         Raises:
-          Unreadable: the program cannot be rewritten; the text says why.
+          Unreadable: the program cannot be rewritten; the message says why.
           Busy: too many programs of the workspace wait to be read.
           MachineExhausted: no process can be started.
         """
@@ -130,7 +130,7 @@ async def migrate(
       name: File name for the diff; None for a default.
       to: The contract of the new code: `evaluate`, or `main` for code that is `evaluate` now.
       as_run: Converts the code of a file to the code to run, if they differ (`npm:` specifiers).
-      adapt: Whether to keep code unchanged that cannot be rewritten, or scores differently afterwards, and to add a
+      adapt: Whether to keep code that cannot be rewritten, or that scores differently afterwards, and to add a
         small `evaluate(inputs, outputs, trace)` that calls it.
 
     Raises:
@@ -195,7 +195,7 @@ class _Work:
         """Return the program in the new contract.
 
         Raises:
-          Unreadable: it cannot be rewritten; the text says why.
+          Unreadable: it cannot be rewritten; the message says why.
         """
         code, language = self.source.program, self.evaluator.language
         rewritten = await self.context.rewrite(code, language, self.wish)

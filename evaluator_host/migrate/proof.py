@@ -43,8 +43,8 @@ class Proving:
     async def prove(self, pair: Pair, rows: Sequence[Row], *, generated: bool) -> Proof:
         """Run two evaluators on the same rows and return whether they score the same, with the differences.
 
-        If the old code reads its fourth argument as the whole row, the contract never passes that. Then nothing is
-        proven, and the answer says how the old and the new code compare when the old code does get the whole row.
+        The contract never passes the whole row. So if the old code reads its fourth argument as the whole row, nothing
+        is proven, and the answer says how the old and the new code compare when the old code does get the whole row.
         """
         if not rows:
             return Proof(Verdict.NOT_COMPARABLE, why="there are no rows")

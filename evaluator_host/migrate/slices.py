@@ -109,7 +109,7 @@ def _text(statements: list[_Statement], chosen: set[int]) -> str:
 
 
 def _python_lists(code: str) -> list[tuple[str, str | None]]:
-    """Return each element of lists of evaluators: its source, and the name with which that begins."""
+    """Return each element of lists of evaluators: its source, and the name with which the source begins."""
     try:
         nodes = list(ast.walk(ast.parse(code)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -210,7 +210,7 @@ def _scripts(code: str) -> list[_Statement]:
 
 
 def _script_lists(code: str) -> list[tuple[str, str | None]]:
-    """Return each element of lists of evaluators: its source, and the name with which that begins."""
+    """Return each element of lists of evaluators: its source, and the name with which the source begins."""
     found: list[tuple[str, str | None]] = []
     for pair in nodes_below(syntax_tree(code).root_node):
         key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")

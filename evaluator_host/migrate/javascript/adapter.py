@@ -142,7 +142,7 @@ class _Adapter:
         return None
 
     def _from_default(self, statement: Node, value: Node) -> _Old | None:
-        """Adapt `export default …`: the value gets a name, and a function is the default instead."""
+        """Adapt `export default …`: the value gets a name, and the new function becomes the default export."""
         name, draft = self._free(), self._draft
         own = child(value, "name") if value.type in _DECLARED else None
         opening = "export default "

@@ -26,7 +26,7 @@ def from_main(draft: Draft) -> Rewritten:
     """Return the program with `main` rewritten as `evaluate`.
 
     Raises:
-      Unreadable: the program cannot be rewritten safely; the text says why.
+      Unreadable: the program cannot be rewritten safely; the message says why.
     """
     try:
         function = _function(draft, "main", others=("evaluate",))
@@ -61,7 +61,7 @@ def to_main(draft: Draft) -> Rewritten:
     """Return the program with `evaluate` rewritten as `main`.
 
     Raises:
-      Unreadable: the program cannot be rewritten safely; the text says why.
+      Unreadable: the program cannot be rewritten safely; the message says why.
     """
     try:
         function = _function(draft, "evaluate", others=("main",))

@@ -36,7 +36,7 @@ def rewrite_javascript(code: str, wish: Wish) -> Rewritten:
     """Return a JavaScript program with the new signature.
 
     Raises:
-      Unreadable: the program cannot be rewritten safely; the text says why.
+      Unreadable: the program cannot be rewritten safely; the message says why.
     """
     return _rewrite(code, wish, Language.JAVASCRIPT)
 
@@ -45,7 +45,7 @@ def rewrite_typescript(code: str, wish: Wish) -> Rewritten:
     """Return a TypeScript program with the new signature.
 
     Raises:
-      Unreadable: the program cannot be rewritten safely; the text says why.
+      Unreadable: the program cannot be rewritten safely; the message says why.
     """
     return _rewrite(code, wish, Language.TYPESCRIPT)
 

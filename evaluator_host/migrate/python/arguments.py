@@ -50,7 +50,7 @@ def _is_of_mapping(use: Use) -> bool:
 
 
 def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool, every: bool) -> str | None:
-    """Read the ground truth from the inputs, at each use or once at the start, with `every` even if it is unused.
+    """Read the ground truth from the inputs, at each use or once at the start; with `every`, even if it is unused.
 
     `dynamic`: the function may read variables by name (`locals()`). Returns the statement to insert at the start of the
     function, or None.
@@ -124,7 +124,7 @@ def _require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
 
 
 def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
-    """Return whether the expression can replace the name: evaluated once, there, on a line of ordinary length."""
+    """Return whether the expression can replace the name: it runs once, there, on a line of ordinary length."""
     if use.access is not Access.READ or use.scope is not legacy.scope or _is_in_loop(use.node, legacy.node):
         return False
     for around in ancestors(use.node):

@@ -18,7 +18,7 @@ def find(draft: Draft) -> list[Legacy]:
     Raises:
       Current: the function takes three arguments.
       Spread: the function takes arguments as `*args`.
-      Unreadable: the function cannot be rewritten; the text says why.
+      Unreadable: the function cannot be rewritten; the message says why.
     """
     writes = entry_uses(draft)
     chosen = writes if any(_is_conditional(one) for one in writes) else writes[-1:]
@@ -185,7 +185,7 @@ def _with_four(draft: Draft, decorator: Node) -> list[Legacy]:
 
 
 def _passes_all_on(decorators: list[Node]) -> bool:
-    """Return whether each decorator returns the function itself, or passes on all arguments and reads none by place."""
+    """Return whether each decorator returns the function, or passes on all arguments and reads none by position."""
     if not decorators:
         return False
     for one in decorators:

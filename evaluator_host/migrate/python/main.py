@@ -27,7 +27,7 @@ def from_main(draft: Draft) -> Rewritten:
     """Return the program with `main` rewritten as `evaluate`.
 
     Raises:
-      Unreadable: the program cannot be rewritten safely; the text says why.
+      Unreadable: the program cannot be rewritten safely; the message says why.
     """
     function = _function(draft, "main")
     said = next((one for one in function.parameters if one.name in _OUTPUTS), None)
@@ -55,7 +55,7 @@ def to_main(draft: Draft) -> Rewritten:
     """Return the program with `evaluate` rewritten as `main`.
 
     Raises:
-      Unreadable: the program cannot be rewritten safely; the text says why.
+      Unreadable: the program cannot be rewritten safely; the message says why.
     """
     if "evaluate" not in draft.names.module.bound and "main" in draft.names.module.bound:
         return Rewritten(None, current=True)
@@ -171,7 +171,7 @@ def _read_by_name(draft: Draft, function: Legacy, use: Use, defaults: dict[str, 
     """Replace a read of the inputs with a parameter of `main`.
 
     Raises:
-      Unreadable: the code does not read a single column there.
+      Unreadable: the code there does not read a column whose name can be a parameter.
     """
     read, key, default = _column(use)
     if key is None or read is None or not key.isidentifier() or keyword.iskeyword(key) or key in _OUTPUTS:

@@ -33,7 +33,7 @@ def rewrite(code: str, wish: Wish) -> Rewritten:
     """Return a Python program with the new signature.
 
     Raises:
-      Unreadable: the program cannot be rewritten safely; the text says why.
+      Unreadable: the program cannot be rewritten safely; the message says why.
     """
     source = code.encode()
     root = parse(source, Language.PYTHON)
