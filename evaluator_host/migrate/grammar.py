@@ -30,7 +30,7 @@ class Grammar:
       descends: Wrappers inside which text is converted too.
       texts: Literals of text.
       numbers: Literals of numbers.
-      is_text: Whether the source of a literal is that of text which may be a number: not bytes, and not blank.
+      is_text: Whether the source of a literal is text that may be a number: not bytes, and not blank.
       is_wrapped: Whether a function is async or decorated, so that a call returns another value than its body.
       values: Statements that give a variable a value, each with the field of that value.
       declares: Statements of `values` that may leave the variable without a value.
@@ -45,7 +45,7 @@ class Grammar:
       to_number: Text around a value that is converted to a number.
       number_if_text: Parts of an expression that converts a value only if it is text.
       number_types: Declared types of results, and those of the converted results.
-      sum_kind: Kind of an operation, by its operator and the kinds of its sides.
+      sum_kind: Returns the kind of an operation's value, from its operator and the kinds of its sides.
     """
 
     functions: frozenset[str]

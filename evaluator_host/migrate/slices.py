@@ -31,7 +31,7 @@ class _Statement:
     uses: frozenset[str]  # names that occur in the statement
     entry: str = ""  # name of the function or class that it defines; empty for another statement
     imports: bool = False  # whether it is an import
-    always: bool = False  # whether every slice has it
+    always: bool = False  # whether every slice contains the statement
 
 
 def find_slices(code: str, language: str, most: int) -> list[dict[str, str]]:

@@ -265,7 +265,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class AgreementCell:
-    """The number of rows that have one pair of classes: the people's and the evaluator's."""
+    """The number of rows that have one pair of classes: one given by people, one by the evaluator."""
 
     human: str
     judged: str

@@ -74,7 +74,7 @@ class Dialect:
       unread: Fields of a row that `bind` passes on without reading them; in a large row they stay JSON text.
       takes: Further fields that the dialect uses, for which the workbench shows inputs: `config`, `correct_answer_key`
         and `score_output` of the settings, `variables`, `criteria` and `messages` of a row.
-      truth: Names by which its evaluators get the ground truth, and never a column of the same name. `example.outputs`
+      truth: Names by which its evaluators get the ground truth, never a column of the same name. `example.outputs`
         is a key of the parameter `example`.
       truth_or_column: Names by which its evaluators get the ground truth, or else a column of the same name.
       config_keys: Keys of `settings.config` that the dialect reads; None if evaluators may read any, as classes do.

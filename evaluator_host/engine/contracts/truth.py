@@ -52,7 +52,7 @@ def empty_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, .
 
 
 def reads_untested(loaded: Loaded, name: str) -> bool:
-    """Return whether the code reads a value by this name, and never asks if there is one."""
+    """Return whether the code reads a value by this name, and never checks that there is one."""
     return _is_read(loaded, name) and not _is_tested(loaded, name)
 
 

@@ -91,7 +91,7 @@ def _is_time(path: Path) -> bool:
 
 
 def _rounded(value: int) -> float:
-    """Return the number that JavaScript makes of an integer."""
+    """Return the number to which JavaScript rounds an integer."""
     try:
         return int(float(value))
     except OverflowError:

@@ -60,7 +60,7 @@ class EnvironmentFolder:
         return self._locks / f"build-{_hex(key)}"
 
     def use_lock(self, digest: str) -> FileLock:
-        """Return the file lock of an installation: shared by those who use it, exclusive for the one who removes it."""
+        """Return the file lock of an installation: users share it, and a process that removes it holds it alone."""
         return FileLock(self._locks / f"use-{_hex(digest)}")
 
     def lock_of(self, key: str) -> Lock | None:

@@ -26,8 +26,8 @@ class PackageQueries:
     """Parses pins, and asks the package index for suggestions: with up to three processes, workspaces in turn."""
 
     def __init__(self, index: IndexSettings, backend: Backend) -> None:
-        # The downloads of builds are in another folder: those may belong to another user, and tools refuse files of a
-        # user other than their own.
+        # The downloads of builds are in another folder: they may belong to another user, and tools refuse files of
+        # another user.
         self._index = replace(index, cache_dir=index.cache_dir.with_name("lookups"))
         self._backend = backend
         self._turns = Turns(LOOKUPS_AT_ONCE)
@@ -89,7 +89,7 @@ class PackageQueries:
         return await find_providers(modules, language, resolver=resolver, programs=self._programs)
 
     async def pins_for(self, modules: Sequence[str], language: Language, *, workspace: str = "") -> list[str | None]:
-        """Return for each module the exact pin of the package that probably provides it; None where none is found."""
+        """Return for each module the exact pin of the package that probably provides it; None if none is found."""
         wanted = [ImportedModule(module) for module in modules]
         return [one.pin for one in await self.providers(wanted, language, None, workspace=workspace)]
 

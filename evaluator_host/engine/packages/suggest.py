@@ -89,12 +89,12 @@ class _PinSearch:
         self._resolver = resolver
 
     async def add_hints(self, refused: Mapping[int, tuple[str, str | None]], into: dict[int, str]) -> None:
-        """Add hints for refused strings: the newest matching version, if need be of a package with a similar name."""
+        """Add hints for refused strings: the newest matching version, if necessary of a package with a similar name."""
         wanted = await self._ranges([text for text, _ in refused.values()])
         asked = {}
         for (place, (_, hint)), one in zip(refused.items(), wanted, strict=True):
             if one is not None and not (hint and _VERSION.fullmatch(one[1])):
-                asked[place] = one  # otherwise the hint already has the version, which the user misspelt
+                asked[place] = one  # otherwise the hint already has the version that the user misspelt
         await self.add_newest(asked, into)
         meant = await anyio.to_thread.run_sync(self._meant, asked)
         await self.add_newest({place: (name, "") for place, name in meant.items() if name and place not in into}, into)

@@ -240,7 +240,7 @@ class StartQueue:
         self._by_workspace.setdefault(entry.workspace, OrderedDict()).setdefault(entry.key, entry)
 
     def remove(self, entry: EvaluatorPool) -> None:
-        """Remove an evaluator pool whose sandbox is starting; its workspace goes to the back."""
+        """Remove an evaluator pool whose sandbox is starting; its workspace goes to the end of the queue."""
         entries = self._by_workspace.pop(entry.workspace, None)
         if entries is not None:
             entries.pop(entry.key, None)

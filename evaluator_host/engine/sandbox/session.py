@@ -45,7 +45,7 @@ _AHEAD_S: Final = 0.04  # seconds of work to send ahead, so that the sandbox doe
 _MANY: Final = 6
 _PATIENCE_S: Final = 0.016
 _SHORTEST_PAUSE_S: Final = 0.002  # shortest pause, in seconds, since timers have a resolution of a millisecond
-_START_S: Final = 0.1  # seconds of a row's time that making its process or context may take
+_START_S: Final = 0.1  # seconds of a row's time that may pass until its process or context has started
 _BEGUN: Final = 0.5  # share of the time limit; a row that ran for less, by its runner's clock, had not begun in time
 SEE_DOCTOR: Final = "Run `evaluator-host doctor` to see why"
 # how long to wait for `hello`, in seconds: bubblewrap takes 25 ms, gVisor on a loaded machine takes seconds
@@ -124,7 +124,7 @@ def _timed_out(cancelled: Failed, timeout_s: float) -> Failed:
 class SendWindow:
     """Limits the rows that are sent but not answered: to as many as finish in `_AHEAD_S`, from 2 to `CALLS_AHEAD`.
 
-    That is enough to hide the host's latency, and few enough to leave rows for other sandboxes.
+    These are enough rows to hide the host's latency, and few enough to leave rows for other sandboxes.
     """
 
     def __init__(self) -> None:

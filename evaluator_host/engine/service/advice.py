@@ -1,8 +1,8 @@
 # ruff: noqa: E501 - a table of messages
 """Adds hints to errors of user code that the sandbox could not explain: a table of message patterns and hints.
 
-The first entry whose language, code and message match is used. An entry replaces a hint of the sandbox only if it says
-so.
+The first entry whose language, code and message match is used. An entry replaces a hint of the sandbox only
+if it sets `over`.
 """
 
 import re

@@ -183,7 +183,7 @@ async def answered(
 
 
 def _requests(known: tuple[Json, ...], asks: Sequence[Ask], answers: Sequence[dict[str, Json]]) -> tuple[Json, ...]:
-    """Return the answered requests of a row; if there is no room for a request, only its size."""
+    """Return the answered requests of a row, or only the size of a request for which there is no room."""
     found = list(known)
     room = _REQUESTS_BYTES - len(encode_json(found))
     for ask, answer in zip(asks, answers, strict=True):

@@ -168,7 +168,7 @@ class ResultContext:
     timing_ms: Timing  # timing of the first row, which had to wait for the sandbox and the package set
     load_logs: Logs  # output of a Python module while it was loaded for this lease
     settings: EvaluatorSettings | None = None  # settings with the name of the entry; None if the entry is not known
-    imports: tuple[MissingImport, ...] = ()  # failed imports in the code that the code caught
+    imports: tuple[MissingImport, ...] = ()  # failed imports that the code caught
     not_loaded: tuple[str, ...] = ()  # missing modules that the code does without
 
 

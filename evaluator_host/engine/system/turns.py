@@ -106,7 +106,7 @@ class Turns:
             self._end(workspace)
 
     def set_places(self, places: int) -> None:
-        """Change the number of places; work that holds one now keeps it."""
+        """Change the number of places; work that holds a place now keeps it."""
         self._places = places
         self._next()
 

@@ -173,7 +173,8 @@ class EnvironmentImages:
         before = find_image(client, tag)
         labels = {LABEL_ENVIRONMENT: layer.digest, LABEL_RUNTIME_IMAGE: runtime, LABEL_OWNER: self._owner}
         # `FROM` names an id, because a tag may be moved before the engine reads this. One last step sets all labels:
-        # with the builder's `labels` it would make an image for each, and nameless images with our labels are pruned.
+        # with its option `labels`, the builder makes an image for each label, and nameless images with our labels are
+        # pruned.
         words = " ".join(f"{name}={json.dumps(value)}" for name, value in labels.items())
         recipe = f"FROM {below}\nCOPY {layer.name} {layer.place}\nLABEL {words}\n"
         context = tar_stream({"Dockerfile": recipe.encode()}, trees={layer.name: layer.folder})
