@@ -14,7 +14,7 @@ import { parse } from './parser.mjs';
 
 /** @typedef {{type: string, [field: string]: any}} Node of an ESTree */
 
-export const MADE = '__evaluator_host_absent__'; // occurs also in the names of a placeholder's functions
+export const MADE = '__evaluator_host_absent__'; // the names of a placeholder's functions begin with this, too
 const ENTRIES = '__evaluator_host_entries__';
 const LIST = '__evaluator_host_list__';
 const PLACEHOLDER = `;function ${MADE}(file) { const use = function ${MADE}use() { `

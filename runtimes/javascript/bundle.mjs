@@ -16,14 +16,14 @@ import { asksForMetadata, configOf } from './tsconfig.mjs';
  * @typedef {{message: string, line: number | null, column: number | null, module: string | null, file: string | null, hint?: string}} Fault
  *   `module`: an import that cannot be found; `file`: the path of one of the evaluator's files, null for its own code
  * @typedef {{code: string, message: string}} Note
- * @typedef {{ok: true, text: string, map: string, isAsync: boolean, notes: Note[]} | {ok: false, faults: Fault[], crashed: string | null, starved?: boolean}} Build `starved`: for want of memory
+ * @typedef {{ok: true, text: string, map: string, isAsync: boolean, notes: Note[]} | {ok: false, faults: Fault[], crashed: string | null, starved?: boolean}} Build `starved`: memory ran out
  * @typedef {{packages: string | null, language: string, isAsync: boolean, legacyDecorators?: boolean, unmapped?: boolean,
  *   files?: Files | null, external?: string[], aliases?: string[]}} Options `aliases`: `npm:name@version/path`, found as `name/path`
- * @typedef {{texts: Record<string, string>, path: string}} Files what came with the evaluator, and where its own code lies among it
+ * @typedef {{texts: Record<string, string>, path: string}} Files the files that came with the evaluator, and the path of its own code among them
  */
 
 const OUTPUT_BYTES = 64 * 1024 * 1024;
-/** The source map of a program that was built without source maps, because a file names a broken one: it knows no lines. */
+/** The source map of a program that was built without source maps, because a file names a broken one: it maps no lines. */
 const NO_PLACES = '{"version":3,"sources":[],"names":[],"mappings":""}';
 const MAP = /\n?\/\/# sourceMappingURL=data:application\/json;base64,([A-Za-z0-9+/=]*)\s*$/;
 

@@ -29,12 +29,12 @@ export function sourceOf(code, { contract, entry }) {
   return possible.map((one) => one.source?.(code, contract !== 'auto' && entry === null)).find((one) => typeof one === 'string') ?? code;
 }
 
-/** Return whether the code of a contract is a program that runs for each row, and of which nothing is called. @param {string} contract */
+/** Return whether the code of a contract is a program that runs for each row: no function of it is called. @param {string} contract */
 export function isProgram(contract) {
   return DIALECTS.some((one) => one.contract === contract && one.isProgram === true);
 }
 
-/** Return the names under which an entry is looked for. @param {string | null} entry @param {string} code @param {string} [pasted] what the code was made of */
+/** Return the names under which an entry is looked for. @param {string | null} entry @param {string} code @param {string} [pasted] the code as it was pasted */
 export function wantedNames(entry, code, pasted = code) {
   const named = entry !== null && isIdentifier(entry) ? [entry] : [];
   const any = entry === EVERY || DIALECTS.some((one) => one.takesAnyName?.test(code)) ? declaredNames(code).slice(0, MOST_NAMES) : [];
@@ -78,7 +78,7 @@ function unread(listed) {
   return listed.filter((one) => one.name === '').map(({ text }) => ({ code: 'entry_left_out', message: `the evaluators in ${text.replace(/^\.{3}/, '').slice(0, 80)} are not called, because the code does not pass them to its platform while it loads` }));
 }
 
-/** Return what the module offers, with a name for each member of a list: the name in the list, the member's own name, or that of its place. @param {Offer[]} offers @param {string} code @returns {Offer[]} */
+/** Return what the module offers, with a name for each member of a list: the name in the list, the member's own name, or a name from its place. @param {Offer[]} offers @param {string} code @returns {Offer[]} */
 function withNames(offers, code) {
   const members = offers.filter((one) => one.where === 'listed');
   const written = members.length === 0 ? [] : DIALECTS.flatMap((one) => one.listed?.(code) ?? []);
@@ -347,7 +347,7 @@ function findDeclared(offers, contract, entry, texts, lineOf) {
   return theOnly(declared, [], functionsOf(offers), texts, lineOf);
 }
 
-/** @param {Offer[]} offers @param {string} name @returns {Candidate | null} a member of a list before an export, that before a name of the module, a method last */
+/** @param {Offer[]} offers @param {string} name @returns {Candidate | null} the first found among members of lists, exports, names of the module, methods */
 function lookUp(offers, name) {
   for (const where of ['listed', 'exports', 'declared']) {
     const offer = offers.find((one) => one.where === where && one.name === name && isCallable(one));

@@ -11,8 +11,8 @@ import recipe from './toolchain/package.json' with { type: 'json' };
  * @typedef {{text: string, location: {file: string, line: number, column: number, lineText: string} | null}} Message
  *   `line` counts from 1, `column` in bytes from 0
  * @typedef {{output: string, errors: Message[], warnings: Message[]}} Built
- * @typedef {{crashed: string, killed: boolean, starved?: boolean}} Crashed `killed`: by something else than the code it was given;
- *   `starved`: for want of memory
+ * @typedef {{crashed: string, killed: boolean, starved?: boolean}} Crashed `killed`: by something other than the code that it got;
+ *   `starved`: memory ran out
  * @typedef {{flags: string[], folder: string, text: string | null, file: string | null}} Request `text`: of the entry; null
  *   for one that is in `file`
  */

@@ -18,11 +18,11 @@ import { parse } from './parser.mjs';
  * @typedef {Map<string, Uses[]>} Known what names may stand for
  */
 
-const MOST_CHARS = 200_000; // longest code of all functions together
-const MOST_SOURCE_CHARS = 50_000; // longest code that is read as a whole
+const MOST_CHARS = 200_000; // maximum length of the code of all functions together
+const MOST_SOURCE_CHARS = 50_000; // maximum length of code that is read as a whole
 const MOST_NAMES = 20;
 const MOST_READS = 500;
-const MOST_PARTS = 20; // parts of a dotted name: `a.b.c` has three
+const MOST_PARTS = 20; // maximum number of parts of a dotted name: `a.b.c` has three
 const CHARS = 80;
 const EITHER = ['==', '===', '!=', '!=='];
 const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression']);
@@ -35,7 +35,7 @@ const TESTS = ['IfStatement', 'ConditionalExpression', 'WhileStatement', 'DoWhil
  * Return the facts of functions, and what the code reads by constant names. What cannot be parsed is left out.
  *
  * @param {{name: string, text: string, written?: string}[]} functions `text`: as it is in the source; `written`: with the names that the user wrote
- * @param {string} source in which they are, as JavaScript; of a longer one the functions alone are read
+ * @param {string} source that contains them, as JavaScript; if it is too long, only the functions are read
  * @param {(text: string) => number | null} lineOf of a function's text, in the user's code
  * @returns {{facts: Facts[], reads: Read[]}}
  */

@@ -11,7 +11,7 @@ import { clientOf } from './dialects/clients.cjs';
 /**
  * @typedef {{source: string, filename: string, isAsync: boolean, wanted: string[], perRow: boolean}} Program `perRow`: runs for each row, and not at load
  * @typedef {{program: Program, positions: Positions, bundle: unknown, missing: {module: string, line: number}[], notes: Note[],
- *   absent?: string[], refused?: Unloadable | null}} Loadable `absent`: modules in whose place there are placeholders; `refused`: what there is instead if it needs one
+ *   absent?: string[], refused?: Unloadable | null}} Loadable `absent`: modules in whose place there are placeholders; `refused`: the result if the entry needs one of them
  * @typedef {{failure: import('./positions.mjs').Failure, missing: {module: string, line: number}[]}} Unloadable
  * @typedef {{code: string, bundle: any, files?: Record<string, string>, path?: string | null, known?: Record<string, string>}} LoadBody
  * @typedef {import('./bundle.mjs').Files} Files

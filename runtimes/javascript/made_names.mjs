@@ -1,7 +1,7 @@
 // @ts-check
 /** Puts the user's names into V8's messages, in place of those that esbuild made up, and recognises when code means a default export. */
 
-const BEFORE = 5; // lines above the one that threw, where its expression may begin
+const BEFORE = 5; // number of lines above the line that threw in which its expression may begin
 const COLUMNS = 2000;
 const MESSAGE = 500;
 const NAMED = new Set(['TypeError', 'ReferenceError']);

@@ -6,9 +6,9 @@
  */
 const net = process.getBuiltinModule('node:net');
 
-const CONNECTIONS = 64; // connections at once; more are closed as they come
+const CONNECTIONS = 64; // maximum number of connections at once; further ones are closed as they come
 const READ_BYTES = 64 * 1024;
-const UNREAD_BYTES = 32 * 1024 * 1024; // a connection whose answers user code does not read is closed
+const UNREAD_BYTES = 32 * 1024 * 1024; // maximum bytes of answers that user code has not read; beyond that, the connection is closed
 
 /** @typedef {{socket: import('node:net').Socket, closing: boolean}} Connection */
 

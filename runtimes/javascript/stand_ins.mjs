@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Puts functions of its own in place of what code imports from packages that only wrap scorers: they need a database, a
- * test runner or a framework for agents, and the scorers of the code do not. A row is given to a scorer as the package
- * gives it, and a step that asks a model is an error.
+ * Replaces the functions that code imports from packages that only wrap scorers. These packages need a database, a
+ * test runner or a framework for agents, but the scorers do not. A scorer gets a row as it would from the package; a
+ * step that calls a model is an error.
  *
  * Each function below becomes text behind the user's code, so it uses nothing of this file.
  */
@@ -83,7 +83,7 @@ const MODULES = {
   '@mastra/evals/scorers/prebuilt': () => ({}),
 };
 
-/** Return code that imports nothing that has a stand-in, on the same lines; the code itself where it imports none. @param {string} code */
+/** Return the code with stand-ins for its imports, on the same lines; code that imports no such module stays the same. @param {string} code */
 export function withStandIns(code) {
   const used = /** @type {Set<string>} */ (new Set());
   const text = code.replace(IMPORT, (all, indent, names, _quote, specifier) => {
@@ -97,12 +97,12 @@ export function withStandIns(code) {
   return used.size === 0 ? code : text + [...used].map((module) => `\n;function ${nameOf(module)}() { return (${MODULES[module]})(); }`).join('');
 }
 
-/** The name of what makes a scorer of an object that has one. */
+/** The name of the function that returns the scorer in an object. */
 export const AS_SCORER = `${PREFIX}as_scorer__`;
-/** The text that declares it. */
+/** The declaration of this function, as text. */
 export const DECLARED = `\n;function ${AS_SCORER}(one) { return typeof one?.scorer === "function" ? (${ofEvalite})().scorer(one) : one; }`;
 
-/** Return the value of a name that has no stand-in, which may be that of a type: what it is called for is an error. @param {string} name @param {string} module */
+/** Return code for a name that has no stand-in: a function that throws when it is called. The name may also be a type's. @param {string} name @param {string} module */
 function lacking(name, module) {
   const fails = `() => { throw new Error(${JSON.stringify(`${name} of ${module} cannot be called here: leave it out, or write what it does as a function of your own`)}); }`;
   return ` = ${/^create[A-Z]/.test(name) ? `() => async ({ output }) => (${fails})()` : fails}`;

@@ -19,7 +19,7 @@ const IMPORTED = /(?:\bfrom|\bimport|\b(?:import|require)\s*\()\s*["'](?:npm:)?(
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 const EVAL = /(?<![\w$.])(?:(?:[\w$]+\.)?(Eval)|describeEval|evalite(?:\.(?:only|skip))?)\s*(?:<[^()]{0,500}>\s*)?\(/g;
 const OWN_PROPERTY = /^(["']?)(?:scores|scorers|judges)\1\s*(?::\s*|$)/;
-/** A type that follows a value, or the start of one that a comma divides. */
+/** A type that follows a value, or the start of a type that contains a comma. */
 const TYPE_AFTER = /\s+(?:as|satisfies)\s+[\w$.<>[\]|&\s]*$/;
 
 /** Return the calls of `Eval` and the like, from the start of their names to their closing brackets. @param {string} code @returns {{at: number, open: number, end: number, isEval: boolean}[]} */
@@ -31,7 +31,7 @@ function callsOf(code) {
   }).filter((one) => one.end > 0);
 }
 
-/** Return the expression for the scores of each `Eval`. @param {string} code @returns {{at: number, text: string, after: string, isEval: boolean}[]} `after`: what reads them of its value */
+/** Return the expression for the scores of each `Eval`. @param {string} code @returns {{at: number, text: string, after: string, isEval: boolean}[]} `after`: the code that reads the scores from its value */
 function scoresIn(code) {
   return callsOf(code).flatMap(({ open, isEval }) => {
     const config = elementsOf(code, open)[1];
@@ -49,7 +49,7 @@ function withoutType(part) {
   return { ...part, text: part.text.replace(TYPE_AFTER, '') };
 }
 
-/** Return what the code gives to `Eval` as scores, as far as it is written in lists. @param {string} code @returns {{name: string, text: string}[]} */
+/** Return the scores that the code gives to `Eval`, as far as they are written in lists. @param {string} code @returns {{name: string, text: string}[]} */
 function listedIn(code) {
   const parts = scoresIn(code).flatMap(({ at, text, after }) => {
     if (text.startsWith('[') && skipBracket(text, 0) === text.length) return elementsOf(code, at);
@@ -71,20 +71,20 @@ function elementsOf(code, open) {
   });
 }
 
-/** Return whether a function takes one object with what scorers get. @param {import('../entry.mjs').Candidate} candidate */
+/** Return whether a function takes one object with the fields that scorers get. @param {import('../entry.mjs').Candidate} candidate */
 function takesScored(candidate) {
   const { parameters } = parametersOf(candidate);
   const keys = parameters.length === 1 && !parameters[0].rest ? parameters[0].keys : [];
   return keys === null ? readsRow(candidate) : keys.includes('output') && keys.every((key) => KEYS.has(key));
 }
 
-/** Return a call that reports scores once they are asked for, as what they name may be declared below. @param {string} code @param {{at: number, text: string, after: string, isEval: boolean}} list */
+/** Return a call that reports scores when they are requested, because names in them may be declared further below. @param {string} code @param {{at: number, text: string, after: string, isEval: boolean}} list */
 function reported(code, { at, text, after, isEval }) {
   const value = isEval ? `(${text})${after}` : asScorers(code, at, text, after);
   return `__evaluator_host_list__(${/\bawait\b/.test(text) ? '' : '() => '}${value})`;
 }
 
-/** Return a list whose members may be objects that have a scorer, as one of scorers. @param {string} code @param {number} at @param {string} text of the list @param {string} after */
+/** Return code that makes a list of scorers from a list with objects that may have a scorer. @param {string} code @param {number} at @param {string} text of the list @param {string} after */
 function asScorers(code, at, text, after) {
   if (!text.startsWith('[') || skipBracket(text, 0) !== text.length) return `(${text})${after}.map(${AS_SCORER})`;
   return elementsOf(code, at).reduceRight((list, one) => {
@@ -94,7 +94,7 @@ function asScorers(code, at, text, after) {
   }, text);
 }
 
-/** Return the lines of a text, empty. @param {string} text */
+/** Return only the line breaks of a text. @param {string} text */
 function blank(text) {
   return text.replace(/[^\n]+/g, '');
 }
@@ -106,7 +106,7 @@ export const dialect = {
   takesOneObject: true,
   takesAnyName: new RegExp(`${TYPED.source}|${IMPORTED.source}`),
   listed: listedIn,
-  /** Report the scores of the experiments, and leave the rest of them and of packages that only wrap scorers out. */
+  /** Report the scores of the experiments; leave out the rest of the experiments, and packages that only wrap scorers. */
   source(code) {
     const lists = scoresIn(code);
     const calls = callsOf(code).filter(({ end }) => !/^\s*\??\./.test(code.slice(end)));

@@ -1,5 +1,5 @@
 // @ts-check
-/** Dialect `evaluate`: `evaluate(inputs, outputs, trace)`, by position. A function of two parameters gets the first ones, one of none reads `arguments`. */
+/** Dialect `evaluate`: `evaluate(inputs, outputs, trace)`, by position. A function with two parameters gets the first two arguments; without parameters it may read `arguments`. */
 import { parametersOf } from '../parameters.mjs';
 import { OWN } from './steps.mjs';
 

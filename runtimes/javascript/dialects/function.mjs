@@ -1,5 +1,5 @@
 // @ts-check
-/** Dialect `function`: `score(output, expected)` or `score({ output, expected })`, a function of any name whose parameters say what they are given. */
+/** Dialect `function`: `score(output, expected)` or `score({ output, expected })`, a function of any name; the names of its parameters tell their values. */
 import { parametersOf } from '../parameters.mjs';
 import { BY_NAME } from './steps.mjs';
 
@@ -40,13 +40,13 @@ export const dialect = {
   },
 };
 
-/** Return whether a function of one parameter reads an output of it, so that it takes a row and not the output itself. @param {import('../entry.mjs').Candidate} candidate */
+/** Return whether a function reads an output from its only parameter: then it takes a row, not the output itself. @param {import('../entry.mjs').Candidate} candidate */
 export function readsRow(candidate) {
   const { parameters } = parametersOf(candidate);
   return parameters.length === 1 && !KNOWN.has(parameters[0].name) && readOf(parameters[0].name, candidate.text).some((each) => OUTPUTS.has(each));
 }
 
-/** Return the properties that a function reads of its one parameter. @param {string} name @param {string} text @returns {string[]} */
+/** Return the properties that a function reads from its only parameter. @param {string} name @param {string} text @returns {string[]} */
 function readOf(name, text) {
   const own = name.replace(/\$/g, '\\$&');
   const parts = [...text.matchAll(new RegExp(`(?<![\\w$.])${own}\\??\\.([\\w$]+)`, 'g'))].map((found) => found[1]);

@@ -9,7 +9,7 @@ const ENTRY = 'get_assert';
 const INLINE_CHARS = 20_000;
 /** First parameters that say that a default export is something else. */
 const OTHERS = /^(?:inputs?|variables|vars|row|args|props|event|ctx)$/;
-/** Second parameters that say so. */
+/** Second parameters that say the same. */
 const TRUTHS = /^(?:expected\w*|reference\w*|ground_?[tT]ruth|gold\w*|target|correct\w*|ideal)$/;
 const MODULE = /\bmodule\.exports\b|\bexports\.|^\s*(?:export|import)\b/m;
 const FUNCTION = /^\s*(?:async\s*)?(?:function\b|class\b|\([^()]*\)\s*(?::[^=]*)?=>|[\w$]+\s*=>)/;
@@ -43,15 +43,15 @@ export const dialect = {
   },
 };
 
-/** Whether a function of any name has the parameters of an assert; beside one that takes the context others may do without. @param {import('../parameters.mjs').Parameter[]} parameters @param {string} code */
+/** Return whether a function of any name has the parameters of an assert. If one of them takes the context, others need not. @param {import('../parameters.mjs').Parameter[]} parameters @param {string} code */
 function isAssert([first, second, ...more], code) {
   if (more.length > 0 || first?.name !== 'output' || first.keys !== null) return false;
   return second === undefined ? BESIDE.test(code) : second.name === 'context' && second.keys === null;
 }
 
 /**
- * Return whether the code is not a module: an expression of output and context, or a body with `return`. Where promptfoo is
- * declared, other statements are a body too: it returns nothing, which is an error there.
+ * Return whether the code is not a module: an expression of output and context, or a body with `return`. If promptfoo is
+ * declared, other statements are a body, too; such a body returns nothing, which promptfoo makes an error.
  * @param {string} code @param {boolean} [isDeclared]
  */
 function isInline(code, isDeclared = false) {

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * Dialect `script`: the code is a program that runs from its first line to its last for each row, and not at load. It finds
- * the row's arguments, environment and standard input as any program does, and ends when nothing is left that it waits for.
+ * the row's arguments, environment and standard input as any program does, and ends when it waits for nothing more.
  */
 
 /** @type {import('./table.mjs').Dialect} */

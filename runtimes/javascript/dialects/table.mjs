@@ -7,16 +7,16 @@
  * @property {string[]} entries the names by which its function is looked for
  * @property {boolean} takesOneObject whether the function takes its arguments as properties of one object
  * @property {boolean} [byName] whether the properties of the row's one object are passed by the parameters' names
- * @property {(candidate: import('../entry.mjs').Candidate) => string[] | null} [readsOfWhole] of a function that takes the object itself all the same, returns the properties
- *   that it needs; null of any other
+ * @property {(candidate: import('../entry.mjs').Candidate) => string[] | null} [readsOfWhole] for a function that takes the object itself nevertheless, returns the properties
+ *   that it needs; null for any other function
  * @property {boolean} [takesDefault] whether an anonymous default export may be its function
- * @property {RegExp} [takesAnyName] functions of any name may be its own, in code that matches
+ * @property {RegExp} [takesAnyName] in code that matches, functions of any name may be of this dialect
  * @property {(candidate: import('../entry.mjs').Candidate, name: string, code: string, isListed?: boolean) => Inferred | import('../entry.mjs').Refusal | null} infer
  *   returns why the entry, found under `name`, is of this dialect; null when it is not. `isListed`: the code has it in a list of evaluators, which take properties of the row
  * @property {(code: string, isDeclared: boolean) => string | null} [source] returns the code to run in place of what was
  *   pasted, on the same lines; null when it is run as it is. `isDeclared`: the contract is declared, and no entry is named
- * @property {(code: string) => {name: string, text: string}[]} [listed] returns what the code gives its platform as evaluators; the name is empty for what cannot be called
- * @property {boolean} [isProgram] whether the code itself is run for each row, and nothing of it is called; only where it is declared
+ * @property {(code: string) => {name: string, text: string}[]} [listed] returns the evaluators that the code gives its platform; the name is empty for a value that cannot be called
+ * @property {boolean} [isProgram] whether the code itself is run for each row, without a call; only if the contract is declared
  * @property {(code: string, language: string) => import('../entry.mjs').Refusal | null} [refuse] returns why its platform
  *   does not run this source
  *

@@ -8,7 +8,7 @@
 (function (p, bridge) {
   'use strict';
   const DEPTH = 64;
-  const NOTES = 15; // largest number of notes; one more counts the rest
+  const NOTES = 15; // maximum number of notes; one more note counts the rest
   const MOST_SAFE = 2 ** 53 - 1;
   const MOST_DIGITS = 1e21; // the smallest number whose text has an exponent
   const PATHS = 8;

@@ -1,7 +1,7 @@
 """Implements dialect `function`: `score(output, expected)`, of any name, called by the names of its parameters.
 
 A parameter with the name of one of the row's columns gets that column; `_ROLES` has the other names. Functions that are
-called by position (`evaluate(inputs, outputs, trace)`) are of another dialect, unless a name contradicts its place.
+called by position (`evaluate(inputs, outputs, trace)`) are of another dialect, unless a name and its place disagree.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def is_by_name(function: Function, *, named: bool = False) -> bool:
 
     Args:
       function: The function.
-      named: Whether the caller named it; then it may be one that is called by position, as `evaluate` is.
+      named: Whether the caller named it. Such a function, like `evaluate`, may be of a dialect that calls by position.
     """
     names = function.parameters
     if names[:1] in (["self"], ["cls"]) or function.name == "main":
@@ -135,7 +135,7 @@ def _role(name: str) -> str | None:
 
 
 def _chosen(outline: Outline) -> list[str]:
-    """Return the functions that may be the evaluator: `evaluate`, or those that no other one uses."""
+    """Return the functions that may be the evaluator: `evaluate`, or those that no other function uses."""
     functions = outline.functions
     if "evaluate" in functions:
         return ["evaluate"] if is_by_name(functions["evaluate"]) else []
@@ -151,7 +151,7 @@ def _chosen(outline: Outline) -> list[str]:
 
 
 def _of_one(outline: Outline) -> list[str]:
-    """Return the public functions for one output that only functions for many outputs use, which give lists."""
+    """Return the public functions for one output, if only functions for many outputs (which give lists) use them."""
     users: dict[str, list[str]] = {}
     for one in outline.functions.values():
         for name in names_loaded(one.node) - {one.name}:
@@ -165,7 +165,7 @@ def _of_one(outline: Outline) -> list[str]:
 
 
 def _only(outline: Outline) -> list[str]:
-    """Return the only function that no other one uses, if its name says that it scores: its parameters name columns."""
+    """Return the only function that no other uses, if it scores by its name; its parameters then name columns."""
     if not outline.parsed or {"evaluate", "main"} & outline.binds - {"main"} or _has_other_entry(outline):
         return []
     names = [name for name in candidates.public(outline) if name != "main"]
@@ -281,7 +281,7 @@ def _converted(value: Any, *, scoring: bool) -> Any:
 
     Args:
       value: What the function returned.
-      scoring: Whether its name says that it scores; then a number that comes last may be the score.
+      scoring: Whether the function's name says that it scores; then a number that comes last may be the score.
     """
     fields = getattr(type(value), "__dataclass_fields__", None)
     if fields is not None:

@@ -48,7 +48,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def _is_assert(function: Function) -> bool:
-    """Return whether a function takes an output and promptfoo's context, not a text of that name."""
+    """Return whether a function takes an output and promptfoo's context object, not a context that is a string."""
     if tuple(function.parameters) != _ARGUMENTS or function.name in {"evaluate", "main"}:
         return False
     kind = function.annotations[1].rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""Records an evaluator's imports that nothing provides, so that the host also learns of those that the code catches.
+"""Records the imports of an evaluator that fail, so that the host also learns of failures that the code catches.
 
 A finder after all others learns of each import that fails. The finder keeps only imports in the evaluator's own code,
 not those that packages try, and leaves out those for which the code binds another module to the same name.

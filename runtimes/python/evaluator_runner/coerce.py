@@ -171,7 +171,7 @@ _WHOLE_RULES: Rules = (
     (_is_a("re", "Match"), lambda _: Coerced(plain=True, taken_as=_MATCHED)),
     (lambda kind: issubclass(kind, tuple), lambda value: _from_tuple(value, None)),
 )
-# rules for parts of a result; the whole result would mean a label with them, or scores in no order
+# rules only for parts of a result: as a whole result, a text would be a label, and a set would have no order
 _PART_RULES: Rules = (
     *_RULES,
     (lambda kind: issubclass(kind, tuple), lambda value: _from_tuple(value, "a list")),

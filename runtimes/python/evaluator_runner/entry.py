@@ -256,7 +256,7 @@ def _is_likely(name: str) -> bool:
 
 
 def _builder(own: dict[str, Any], functions: list[str]) -> str | None:
-    """Return the name of the first function with another function's source in it; else of such a string."""
+    """Return the name of the first function, or else string, that contains the source of another function."""
     names = functions or [name for name, value in own.items() if type(value) is str]
     return next((name for name in names if any(map(_is_code, _texts_of(own[name])))), None)
 

@@ -198,7 +198,7 @@ def deeper_path(missing: str, whole: str, name: str) -> dict[str, str]:
 
 
 def _is_empty_of(name: str, package: str, texts: dict[str, str]) -> bool:
-    """Return whether one of the evaluator's packages can only give a name by having a module with it."""
+    """Return whether a package of the evaluator's own files can have a name only as a module in it."""
     path = package.replace(".", "/")
     return f"{path}.py" not in texts and name not in texts.get(f"{path}/__init__.py", "")
 

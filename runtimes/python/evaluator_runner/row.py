@@ -44,7 +44,7 @@ _PLAIN = frozenset((float, int, bool, str, dict, list, type(None)))  # types of 
 _absent, _unset, _wrote, _unreached = absent.failed_imports, params.unset, guest_setup.wrote, unreached.hosts
 _renewals, _renew = generators.renewals, generators.renew
 _socketpair = _socket.socketpair
-_REHEARSALS = 20  # number of runs after which the interpreter has specialised the code, which it begins after eight
+_REHEARSALS = 20  # number of runs after which the interpreter has specialised the code; it begins after eight runs
 _MORE = MORE[0]
 
 

@@ -23,7 +23,7 @@ _AHEAD_CALLS = 32  # maximum number of unanswered calls in a shared process
 _AHEAD_BYTES = 256 * 1024
 _ERROR_BYTES = 256 * 1024  # room for an error's message and traceback as JSON
 _FORK_TRIES = 50
-_PASS_ON_S = 0.5  # how long a host and a row may take to pass a large call on, in seconds
+_PASS_ON_S = 0.5  # seconds that the host and a row may take to pass on a large call
 _EARLY_DEATHS = 3  # number of processes that may die before their first call, until the sandbox ends
 # maximum number of tries, 1 ms apart; not a time limit, because each takes longer on a busy machine
 _DYING_TRIES = 200

@@ -62,7 +62,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _scores_of_eval(outline: Outline) -> list[str]:
-    """Return the names that the code gives to `Eval` of this package as scores: of its functions, or of others."""
+    """Return the scores that the code gives to this package's `Eval`: by name, or by line for other expressions."""
     if not (outline.parsed and outline.imports("braintrust")):
         return []
     names: list[str] = []
@@ -79,7 +79,7 @@ def _short(scores: list[str]) -> list[str]:
 
 
 def _left_out(scores: list[str]) -> tuple[dict[str, str], ...]:
-    """Return the remark that these scores of an `Eval` are not called."""
+    """Return a remark for the author: these scores of an `Eval` are not called."""
     if not scores:
         return ()
     message = f"these scores of `Eval` are not functions of the code, and are not called: {', '.join(_short(scores))}"
@@ -100,7 +100,7 @@ def _of_packages(scores: list[str]) -> Failure:
 
 
 def _bind(found: entry.Entry, row: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return keyword arguments; a required parameter of another name gets the next value that is not asked for."""
+    """Return keyword arguments; a required parameter of another name gets the next value that no parameter names."""
     values = {name: row.get(name) for name in _ORDER}
     known = found.signature
     if known is None:

@@ -111,7 +111,7 @@ class _Scorer:
 
 
 def _older(step: Any) -> dict[str, Any]:
-    """Return the arguments that scorers had before there was a step."""
+    """Return the arguments of scorers in older releases, which had no steps."""
     if not isinstance(step, dict):
         return {}
     input_, output = (_content(step.get(name)) for name in ("input", "output"))
@@ -120,7 +120,7 @@ def _older(step: Any) -> dict[str, Any]:
 
 
 def _content(value: Any) -> str:
-    """Return the text of a value; of a message, or of the last of several, its content."""
+    """Return a value as text; for a message, or the last of several messages, return its content."""
     last = value[-1] if isinstance(value, list) and value else value
     return _text(last["content"] if isinstance(last, dict) and "content" in last else value)
 

@@ -56,7 +56,7 @@ def _bind(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a result as plain values, its scores with the names of JSON; what has no such form becomes its text."""
+    """Return a result as plain values, with the JSON names for fields of scores; any other object becomes its text."""
     value = _values(value)
     if isinstance(value, dict) and isinstance(value.get("scores"), list):
         value["scores"] = [_renamed(one) if isinstance(one, dict) else one for one in value["scores"]]

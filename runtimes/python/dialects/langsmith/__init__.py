@@ -1,4 +1,4 @@
-"""Implements dialect `langsmith`: `perform_eval(run, example)` of its pages, functions of its SDK, bound by name."""
+"""Implements dialect `langsmith`: `perform_eval(run, example)`, or functions of its SDK, called by name."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def _fields(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _session(messages: list[Any]) -> Any:
-    """Return a trace for each turn of a conversation: a question, and all that follows up to the next one.
+    """Return a trace for each turn of a conversation: a question, and everything up to the next question.
 
     With the real package there are no traces, because they come from a tracking server.
     """

@@ -65,7 +65,7 @@ def _classes(namespace: dict[str, Any]) -> dict[str, type]:
 
 
 def _is_own_metric(kind: type) -> bool:
-    """Return whether the code itself defines this class and it has the members of a metric; a protocol has none."""
+    """Return whether a class has the members of a metric, and the code itself defines it; protocols do not count."""
     methods = all(callable(getattr(kind, name, None)) for name in _MEMBERS[1:])
     own = getattr(kind, "__module__", None) == "evaluator" and not kind.__dict__.get("_is_protocol")
     return own and methods
@@ -190,10 +190,10 @@ class Metric:
         return Failure("invalid_result", f"Evaluation failed during metric scoring for {where}: {problem}", hint=hint)
 
     def _input(self, data: dict[str, Any], outputs: Any, trace: Any, index: int, response: Any = None) -> Any:
-        """Return the metric's input; `output` is the row's own column, or else the outputs, as if mapped to it.
+        """Return the metric's input; its column `output` is the row's own, or else has the outputs to score.
 
         With a model's whole `response`, row and candidate are as in NeMo's online runs: no column is added, and the
-        candidate has no trajectory but the model's.
+        candidate has only the model's trajectory.
         """
         if response is not None:
             whole = response["agent"] if set(response) == {"agent"} else completed(response)

@@ -89,7 +89,7 @@ class _Reader:
         self._of_threads = isinstance(kind, type) and isinstance(metric, kind)
 
     def arguments(self, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the arguments for Opik's row, `{"data": …, "type"?}`; a row made from ours has `more`, too."""
+        """Return the arguments for Opik's row, `{"data": …, "type"?}`; a row that the host made has `more`, too."""
         row = args[0]
         data, more = row.get("data"), row.get("more")
         if row.get("type") == _THREAD or isinstance(data, list) or (self._of_threads and more is not None):

@@ -71,7 +71,7 @@ def _binder(parameters: Signature | None) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return the fields of a result, as Patronus makes it of a value; the type of a value that it refuses."""
+    """Return the fields of the result that Patronus makes from a value, or the type of a value that it refuses."""
     kind = type(value)
     if value is None:
         return {"result": None}

@@ -84,7 +84,7 @@ def _score(one: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as it is; a tuple, which JSON would make a list, and other objects as their type."""
+    """Return a value as it is; raise for a tuple, because JSON would turn it into a list."""
     if isinstance(value, tuple):
         raise TypeError(f"Phoenix takes a number, a bool, a string or a dict, not {type_name(type(value))}")
     return value

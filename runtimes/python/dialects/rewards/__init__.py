@@ -26,7 +26,7 @@ WORDS = ("solution_str", "completion", "verifiers", "reward_input", "predict")
 PREBOUND = False
 _OWN = ("evaluate", "main")
 _VERL = "compute_score"
-_COMPARED = 8  # most rows to score alone, too, to compare those rewards with the ones among all rows
+_COMPARED = 8  # maximum number of rows to score alone, too, to compare their rewards with those among all rows
 _decode = jsontext.decoder(AttributeDict)
 
 
@@ -137,7 +137,7 @@ def _only(namespace: dict[str, Any], names: list[str]) -> str:
 
 
 def _of_one_platform(found: list[Reward]) -> list[Reward]:
-    """Leave out single functions for another platform beside those of TRL, which takes several."""
+    """Leave out functions of other platforms beside those of TRL, unless the code seems to be for verl."""
     trl = [one for one in found if "completions" in one.names]
     verl = [one for one in found if is_verl(one.name, one.names)]
     if any(one.name == _VERL for one in verl) or len(verl) > len(trl):
@@ -189,7 +189,7 @@ class _Caller:
         return {**made, "rows": [given["row"] for _, given in together], "grouped": await self._grouped(rows, found)}
 
     async def _grouped(self, rows: list[list[Any]], found: list[dict[str, Any]]) -> dict[str, Any] | None:
-        """Return one of the first rows that has another reward alone than among all rows; None if none has."""
+        """Return one of the first rows whose reward alone differs from its reward among all rows, or None."""
         for one, known in zip(self._rewards, found, strict=True):
             if one.style not in BATCHED or not 1 < len(rows) == len(known["values"]):
                 continue

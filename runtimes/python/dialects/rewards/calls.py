@@ -56,7 +56,7 @@ class Refused(Exception):
 
 
 def is_verl(name: str, names: list[str]) -> bool:
-    """Return whether a function with these parameters is one of verl or EasyR1, which call one."""
+    """Return whether a function with these parameters is for verl or EasyR1, which call only one function."""
     return bool(VERL & set(names)) or style_of(name, names) in {_EASY_PAIR, _EASY_PAIRS}
 
 
@@ -214,21 +214,21 @@ class _Parts:
         return {"response": text, "response_length": len(text.split()), "ground_truth": made["ground_truth"]}
 
     def pair(self) -> dict[str, Any]:
-        """Return what EasyR1 once gave by name: the text and the ground truth."""
+        """Return the arguments of older releases of EasyR1, passed by name: the text and the ground truth."""
         if self._native is not None:
             return dict(self._native)
         made = self.easy()
         return {"predict": made["response"], "ground_truth": made["ground_truth"]}
 
     def batch(self, names: dict[str, str], one: Callable[[], dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the examples of a row: those of a batch, whose lists have the names of a platform, or the only one."""
+        """Return the examples of a row: all of a batch, which has lists by a platform's names, or the only one."""
         if self._native is None or names.keys().isdisjoint(self._native):
             return [one()]
         lists = {key: self._native[key] for key in names if key in self._native}
         return _examples(lists, names, next(key for key in ("solution_strs", "predicts", *lists) if key in lists))
 
     def beside(self, names: dict[str, str]) -> dict[str, Any]:
-        """Return what a platform's own row has beside the lists of these names, or nothing."""
+        """Return the fields of a platform's own row, except the lists of these names."""
         return {key: one for key, one in (self._native or {}).items() if key not in {*names, *names.values()}}
 
     def reward_inputs(self) -> list[dict[str, Any]]:
@@ -240,7 +240,7 @@ class _Parts:
         """Return a native row that is a whole group: lists of prompts, completions and columns.
 
         Raises:
-          Failure: it has another value than a list, or lists of different lengths.
+          Failure: a value is not a list, or the lists have different lengths.
         """
         if self._native is None or not ({"prompts", "completions"} & self._native.keys()):
             return None
@@ -351,7 +351,7 @@ def _parser() -> Any:
 
 
 def _plural(rows: list[dict[str, Any]], names: dict[str, str]) -> dict[str, Any]:
-    """Return the arguments of a batch: lists under the plural names, without those that no row has."""
+    """Return the arguments of a batch: lists under plural names, except arguments that no row has."""
     return {many: [row.get(one) for row in rows] for many, one in names.items() if any(one in row for row in rows)}
 
 
@@ -359,7 +359,7 @@ def _examples(lists: dict[str, Any], singular: dict[str, str], first: str) -> li
     """Return each example of lists with one element for each.
 
     Raises:
-      Failure: one of them is not a list, or has another length than the first.
+      Failure: a value is not a list, or its length differs from that of the first list.
     """
     if first not in lists:
         raise _no_completion(lists)

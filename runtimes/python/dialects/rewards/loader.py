@@ -1,4 +1,4 @@
-"""Makes only the rubric of an environment's loader, and neither its data set nor the environment."""
+"""Makes the rubric that an environment's loader would make, without its data set and the environment."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from evaluator_runner.outline import Outline
 
 _RUBRIC = "Rubric"
-_RESTRICTED = "_getattr_"  # name in a namespace whose code is rewritten before it runs
+_RESTRICTED = "_getattr_"  # a name that only code under the restricted policy has in its globals
 
 
 def rubric_of_loader(namespace: dict[str, Any], outline: Outline) -> tuple[str, Any] | None:
     """Return the name of the only function that makes a rubric of verifiers, and that rubric.
 
-    Only those of its statements run that the rubric needs, such as those that make the parser. None if there is no such
+    Only the statements that the rubric needs are run, such as those that make the parser. None if there is no such
     function, it needs arguments, or one of these statements fails.
     """
     loaders = [one for one in outline.functions.values() if isinstance(getattr(one.node, "body", None), list)]
@@ -72,7 +72,7 @@ def _root(node: Any) -> str | None:
 
 
 def _defaults(function: Any) -> dict[str, Any]:
-    """Return the parameters of a function as a call without arguments has them."""
+    """Return the values that a function's parameters have in a call without arguments."""
     code = function.__code__
     by_position = code.co_varnames[: code.co_argcount]
     given = function.__defaults__ or ()

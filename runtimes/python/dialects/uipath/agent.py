@@ -59,7 +59,7 @@ def simulate(mocks):
     """Set the answers of the agent's simulated functions.
 
     Raises:
-      RuntimeError: the real package is pinned, whose simulation is not driven from here.
+      RuntimeError: the real package is pinned, and its simulation cannot be set from here.
     """
     import uipath.eval.mocks
 

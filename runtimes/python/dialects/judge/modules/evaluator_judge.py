@@ -120,7 +120,7 @@ class Judge:
 
 
 def _names(inputs: dict[str, Any], outputs: Any, trace: Any) -> dict[str, Any]:
-    """Return what a prompt may name: the columns, `inputs`, `outputs`, `output`, and all of them as `item`."""
+    """Return the values that a prompt may use: columns, `inputs`, `outputs`, `output`, and all of them as `item`."""
     data = {**inputs, "output": inputs.get("output", outputs)}
     asked = {name: value for name, value in inputs.items() if name != "output"}
     return {

@@ -1,6 +1,6 @@
 """Light modules in place of the package `langsmith`, checked against 0.15.0: what modules with evaluators import.
 
-A client can be made, as evaluators' modules do that beside their functions. An experiment at the end of such a module
+Code can make a client, because modules with evaluators often make one. An experiment at the end of such a module
 does nothing; its results cannot be used.
 """
 
@@ -22,7 +22,7 @@ class NotRun:
 
 
 class Client:
-    """A client that can only be made, and asked for experiments and data sets, which does nothing."""
+    """A client that does nothing: its methods for experiments and data sets can be called without effect."""
 
     def __init__(self, *args, **kwargs):
         pass

@@ -1,3 +1,3 @@
-"""The import path `nemo_evaluator.scoring` of NeMo Evaluator's metrics; all else needs the package."""
+"""The import path `nemo_evaluator.scoring` of NeMo Evaluator's metrics; everything else needs the package."""
 
 __pin__ = "nemo-evaluator==0.2.8"

@@ -1,4 +1,4 @@
-"""Asks agents over HTTP: what is sent to one, and which part of its answer is the output."""
+"""Calls agents over HTTP: makes the request, and finds the output in the answer."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def payload_of(body: dict[str, Any] | str, request: dict[str, Any]) -> dict[str,
 
 
 def input_message(request: dict[str, Any]) -> str:
-    """Return the text of the user's last message, of all messages where there is none, or the prompt.
+    """Return the text of the user's last message; without one, the text of all messages, or the prompt.
 
     Raises:
       ValueError: the request has neither messages nor a prompt.

@@ -22,9 +22,9 @@ def _environment() -> SandboxedEnvironment:
 
 
 def render_template(template: str | dict[str, Any] | list[Any], context: dict[str, Any]) -> Any:
-    """Return a rendered template; objects and lists are rendered inside.
+    """Return a rendered template; in objects and lists, each string is rendered.
 
-    A template that is one expression keeps its value's type. One that mentions `tojson` is read as JSON.
+    A template of one expression keeps the type of its value. A template that mentions `tojson` is read as JSON.
 
     Raises:
       jinja2.UndefinedError: the template uses a name that does not exist.

@@ -1,6 +1,6 @@
 """Light modules in place of `arize-phoenix-evals`, checked against 3.9.4: evaluators that are code.
 
-`phoenix` is one name that several distributions share: those that the evaluator pins are found before these modules.
+Several distributions share the name `phoenix`: those that the evaluator pins are found before these modules.
 """
 
 import sys

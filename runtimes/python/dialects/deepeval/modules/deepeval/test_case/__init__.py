@@ -1,4 +1,4 @@
-"""Test cases: what a metric looks at."""
+"""Test cases, which metrics get as their argument."""
 
 from deepeval.test_case.cases import ConversationalTestCase as ConversationalTestCase
 from deepeval.test_case.cases import LLMTestCase as LLMTestCase

@@ -2,7 +2,7 @@
 
 
 class LocalMetricConfig:
-    """A metric that is computed by a function of one's own, with a function over its scores."""
+    """A metric that a user's function computes, with a function that aggregates its scores."""
 
     def __init__(self, *, name, scorer_fn, aggregator_fn=None, **settings):
         self.name = name

@@ -75,7 +75,7 @@ class Evaluator:
             "preprocess_hooks": None if preprocess_hooks is None else tuple(preprocess_hooks),
             "postprocess_hooks": None if postprocess_hooks is None else tuple(postprocess_hooks),
         }
-        options |= {} if on_error == "raise" else {"on_error": on_error}  # a backend may not have these options
+        options |= {} if on_error == "raise" else {"on_error": on_error}  # some backends lack these options
         options |= {} if row_timeout_s is None else {"row_timeout_s": row_timeout_s}
         if is_metric_sequence(metrics):
             return await self._asked(

@@ -16,7 +16,7 @@ def build_offline_sample(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def sampled(response: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the sample of a model's response; `given` has its text, where there is one."""
+    """Return the sample of a model's response; `given` has the text of the response, if there is any."""
     found = {**given, "response": response} if response else given
     return {**found, "trajectory": response["trajectory"]} if "trajectory" in response else found
 

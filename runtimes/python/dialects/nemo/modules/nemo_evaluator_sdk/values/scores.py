@@ -62,7 +62,7 @@ class RubricScore(_Score):
 
 
 class RangeScore(_Score):
-    """A score between two bounds, which the judge is told and which nothing enforces."""
+    """A score between two bounds. The judge is told the bounds, but nothing enforces them."""
 
     minimum: float | int
     maximum: float | int

@@ -8,7 +8,7 @@ _NAMES = ("input", "output", "expected", "reference", "metadata", "example")
 
 
 class ExperimentEvaluator(FunctionEvaluator):
-    """Calls a function with what it names of an example; a single parameter of another name gets the output."""
+    """Calls a function with the fields that its parameters name; one parameter of another name gets the output."""
 
     def _arguments(self, row, _mapping):
         code = self._fn.__code__

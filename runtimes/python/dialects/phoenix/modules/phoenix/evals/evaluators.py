@@ -1,7 +1,7 @@
 """The decorator that makes an evaluator of a function."""
 
 _VARIADIC = 0x0C
-_WORDS_OF_A_LABEL = 2  # most spaces in a label
+_WORDS_OF_A_LABEL = 2  # maximum number of spaces in a label
 
 
 class Score:

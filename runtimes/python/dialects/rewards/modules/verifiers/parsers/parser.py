@@ -67,7 +67,7 @@ class ThinkParser(Parser):
     """Returns what follows `</think>`; nothing when that is missing."""
 
     def parse(self, text):
-        """Return the result of `extract_fn` for the text after `</think>`, or for an empty text without that."""
+        """Return the result of `extract_fn` for the text after `</think>`, or for an empty text if that is missing."""
         return self.extract_fn(text.split("</think>")[-1].strip() if "</think>" in text else "")
 
     def format_score(self, text):
@@ -80,7 +80,7 @@ class MaybeThinkParser(Parser):
     """Returns what follows `</think>`, or the whole text."""
 
     def parse(self, text):
-        """Return the result of `extract_fn` for the text after `</think>`, or for the whole text without that."""
+        """Return the result of `extract_fn` for the text after `</think>`, or for the whole text if that is missing."""
         return self.extract_fn(text.split("</think>")[-1].strip())
 
     def format_score(self, _text):

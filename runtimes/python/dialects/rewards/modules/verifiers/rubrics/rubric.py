@@ -26,5 +26,5 @@ class Rubric:
         self.add_reward_func(func, weight)
 
     def add_class_object(self, name, obj):
-        """Add an object that functions may name."""
+        """Add an object that reward functions get through a parameter of this name."""
         self.class_objects[name] = obj

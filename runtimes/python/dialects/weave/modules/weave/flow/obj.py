@@ -2,7 +2,7 @@
 
 
 class ValidationError(ValueError):
-    """A field is missing, unknown, or a class is not as Weave wants it."""
+    """A field is missing or unknown, or Weave would refuse the class."""
 
 
 ValidationError.__module__ = "pydantic_core._pydantic_core"

@@ -1,4 +1,4 @@
-"""The argument and the result of a code-based evaluator. What the real ones refuse is a ValidationError here too."""
+"""The argument and the result of a code-based evaluator. Values that the package refuses are refused here, too."""
 
 _MISSING = object()
 

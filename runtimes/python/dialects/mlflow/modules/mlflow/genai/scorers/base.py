@@ -6,7 +6,7 @@ _FIELDS = ("inputs", "outputs", "expectations", "trace", "session")
 
 
 def _taken(function):
-    """Return the names of the parameters, without `self`; None when it takes any by name."""
+    """Return the names of a function's parameters; None if it takes keyword arguments of any name."""
     code = function.__code__
     if code.co_flags & 8:
         return None
@@ -40,7 +40,7 @@ class Scorer:
         """Call the scorer with those fields that it takes.
 
         Raises:
-          MlflowException: the scorer returned something else than a value, feedback or a list of feedback.
+          MlflowException: the scorer returned something other than a value, feedback or a list of feedback.
         """
         given = dict(zip(_FIELDS, (inputs, outputs, expectations, trace, session)))  # noqa: B905
         function = getattr(self, "_function", None) or type(self).__call__

@@ -29,7 +29,7 @@ class BaseEvaluationCriteria(BaseModel):
 
 
 class BaseEvaluatorJustification(BaseModel):
-    """Why, as an object."""
+    """The reason for a score, as an object."""
 
     expected: str
     actual: str

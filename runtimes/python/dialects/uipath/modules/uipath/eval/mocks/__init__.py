@@ -90,7 +90,7 @@ def _fits(wanted: dict[str, Any] | None, args: tuple[Any, ...], kwargs: dict[str
 
 
 def _is_any(wanted: Any) -> bool:
-    """Return whether a wanted argument is mockito's matcher of anything."""
+    """Return whether an expected argument is mockito's matcher for any value."""
     return isinstance(wanted, dict) and str(wanted.get("_target_")).rpartition(".")[2] in {"any", "any_", "ANY"}
 
 

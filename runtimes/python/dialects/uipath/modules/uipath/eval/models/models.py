@@ -201,7 +201,7 @@ class EvaluatorType(str, Enum):
 
 
 class UiPathEvaluationErrorCategory(str, Enum):
-    """The party that made an error."""
+    """The party that caused an error."""
 
     SYSTEM = "System"
     USER = "User"
