@@ -55,7 +55,7 @@ export class EvaluatorHost {
     return this.#http.json("GET", "/v1/info");
   }
 
-  /** Return what the workspace of the key stores, in bytes, and what it may store. */
+  /** Return how many bytes the workspace of the key stores, and how many it may store. */
   usage(): Promise<UsageReport> {
     return this.#http.json("GET", "/v1/usage");
   }

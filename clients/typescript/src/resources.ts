@@ -24,7 +24,7 @@ export class Evaluators {
     return this.#http.json("POST", "/v1/evaluators", { query: { force }, body: { name, ...more, ...evaluator } });
   }
 
-  /** Store a new version; without new ones, `description` and `sampling` stay as they are. */
+  /** Store a new version; `description` and `sampling` change only if you give new ones. */
   update(name: string, evaluator: PastedEvaluator, { force = false, ...more }: { description?: string; sampling?: number; force?: boolean } = {}): Promise<EvaluatorReport> {
     return this.#http.json("PUT", `/v1/evaluators/${segment(name)}`, { query: { force }, body: { ...more, ...evaluator } });
   }

@@ -33,7 +33,7 @@ export function askHost(): void {
   void ask();
 }
 
-/** Call a listener when the host stops answering and when it is back; the returned function ends that. */
+/** Call a listener when the host stops answering and when it is back; the returned function removes the listener. */
 export function onReachable(listener: (reachable: boolean) => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);

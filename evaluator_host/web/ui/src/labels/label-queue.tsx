@@ -94,8 +94,8 @@ function Labelling({ queue, route, at, onChanged }: LabellingProps) {
   const found = useLoaded(load, [route, at, turn]);
   const dataset = useLoaded((signal) => (queue.job === null ? call<DatasetReport>("GET", `/v1/datasets/${encodeURIComponent(queue.dataset_id)}`, { signal }) : Promise.resolve(null)), [queue.dataset_id]);
   const row = found.value;
-  // The comment is kept with the number of its row, so that it is not sent for the
-  // next row before that is drawn.
+  // The comment is kept with the number of its row, so that it is never sent for
+  // another row.
   const [written, setWritten] = useState<{ row: number; note: string } | null>(null);
   const note = row !== null && written?.row === row.index ? written.note : (row?.note ?? "");
   useEffect(() => {

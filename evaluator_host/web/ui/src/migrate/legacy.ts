@@ -70,7 +70,7 @@ export function migrate(legacy: Legacy, rows: Record<string, unknown>, adapt: bo
   return call("POST", "/v1/migrate", { body, signal });
 }
 
-/** Make the next version of a stored evaluator; the version has the proof, and names the one that it was made from. */
+/** Make the next version of a stored evaluator; it has the proof, and names the version that it was made from. */
 export async function acceptStored(name: string, rows: Record<string, unknown>, { force, adapt }: { force: boolean; adapt: boolean }): Promise<number | null> {
   const [answer] = await call<StoredMigration[]>("POST", "/v1/evaluators/migrate", { body: { names: [name], dry_run: false, force, adapt, ...rows } });
   return answer?.made ?? null;

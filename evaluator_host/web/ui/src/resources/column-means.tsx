@@ -9,7 +9,7 @@ import { setQuery } from "../router";
 import { count, figure, oneLine, percent } from "./format";
 import type { ColumnFigures, Columns, GroupFigures, JobReport, JobRow } from "../api/types";
 
-const LONGEST = 200; // maximum characters of a value that has figures of its own
+const LONGEST = 200; // maximum number of characters of a value that gets its own figures
 
 /** A column to choose: its path, and its name for people. */
 export interface Grouping {
@@ -17,7 +17,7 @@ export interface Grouping {
   label: string;
 }
 
-/** The columns of these rows that have short strings, numbers or bools; `inputs` are the columns that are shown of a row. */
+/** The columns of these rows that have short strings, numbers or bools; `inputs` returns the columns of a row that are shown. */
 export function groupings(rows: readonly JobRow[], inputs: (row: JobRow) => Columns): Grouping[] {
   const found = new Map<string, { label: string; fits: boolean }>();
   for (const row of rows) {

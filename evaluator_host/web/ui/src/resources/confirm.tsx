@@ -6,7 +6,7 @@ import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
 
 interface ConfirmProps {
-  /** Text of the button, and of the one that confirms. */
+  /** Text of this button, and of the button that confirms. */
   label: string;
   title: string;
   children: ComponentChildren;

@@ -4,7 +4,7 @@ import { useRef, useState } from "preact/hooks";
 /** The handlers of an element that accepts dropped files, even over an editor in it, and whether files are dragged over it. */
 export function useDrop(take: (transfer: DataTransfer) => void) {
   const [above, setAbove] = useState(false);
-  const depth = useRef(0); // entering a child fires another enter
+  const depth = useRef(0); // entering a child fires another `dragenter` event
   const carriesFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
   const enter = (event: DragEvent) => {
     if (!carriesFiles(event)) return;

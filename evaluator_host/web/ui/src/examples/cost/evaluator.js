@@ -13,8 +13,8 @@ export function evaluate(inputs, outputs, trace) {
 }
 
 /**
- * Return the costs of a span, null if they are unknown. A span's own total includes the spans below it;
- * without it, these are added up, so that nothing counts twice.
+ * Return the costs of a span, null if they are unknown. A span's own total includes the spans below it.
+ * If it has no total, the spans below it are added up.
  */
 function total(span) {
   return span.attributes?.ag?.metrics?.unit?.costs?.total ?? sum((span.children ?? []).map(total));

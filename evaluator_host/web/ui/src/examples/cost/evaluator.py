@@ -16,7 +16,7 @@ def evaluate(inputs, outputs, trace):
 def total_cost(span):
     """Return the costs of a span, None if they are unknown.
 
-    A span's own total includes the spans below it; without it, these are added up, so that nothing counts twice.
+    A span's own total includes the spans below it. If it has no total, the spans below it are added up.
     """
     own = span.get("attributes", {}).get("ag", {}).get("metrics", {}).get("unit", {}).get("costs", {})
     if own.get("total") is not None:

@@ -9,7 +9,7 @@ export function evaluate(inputs, outputs, trace) {
   };
 }
 
-/** Add up the root spans; what happens below them happens within their time. */
+/** Add up the root spans; their time includes that of the spans below them. */
 function totalSeconds(trace) {
   const durations = Object.values(trace?.spans ?? {})
     .map((span) => span.attributes?.ag?.metrics?.unit?.duration?.total)

@@ -10,7 +10,7 @@ def evaluate(inputs, outputs, trace):
 
 
 def total_seconds(trace):
-    """Add up the root spans; what happens below them happens within their time."""
+    """Add up the root spans; their time includes that of the spans below them."""
     spans = (trace or {}).get("spans") or {}
     durations = [
         span.get("attributes", {}).get("ag", {}).get("metrics", {}).get("unit", {}).get("duration", {}).get("total")

@@ -17,7 +17,7 @@ export function evaluate(inputs: Record<string, unknown>, outputs: unknown, trac
   };
 }
 
-/** Add up the root spans; what happens below them happens within their time. */
+/** Add up the root spans; their time includes that of the spans below them. */
 function totalSeconds(trace: Trace | null): number {
   const durations = Object.values(trace?.spans ?? {})
     .map((span) => span.attributes?.ag?.metrics?.unit?.duration?.total)

@@ -17,7 +17,7 @@ def evaluate(inputs, outputs, trace):
 def total_tokens(span):
     """Return the token counts of a span, None if they are unknown.
 
-    A span's own total includes the spans below it; without it, these are added up, so that nothing counts twice.
+    A span's own total includes the spans below it. If it has no total, the spans below it are added up.
     """
     own = span.get("attributes", {}).get("ag", {}).get("metrics", {}).get("unit", {}).get("tokens", {})
     if own.get("total") is not None:

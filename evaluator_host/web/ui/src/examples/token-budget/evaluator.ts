@@ -22,8 +22,8 @@ export function evaluate(inputs: Record<string, unknown>, outputs: unknown, trac
 }
 
 /**
- * Return the token counts of a span, null if they are unknown. A span's own total includes the spans below it;
- * without it, these are added up, so that nothing counts twice.
+ * Return the token counts of a span, null if they are unknown. A span's own total includes the spans below it.
+ * If it has no total, the spans below it are added up.
  */
 function total(span: Span): number | null {
   return span.attributes?.ag?.metrics?.unit?.tokens?.total ?? sum((span.children ?? []).map(total));
