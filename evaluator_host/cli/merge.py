@@ -91,7 +91,7 @@ def _read_part(path: Path) -> _Part:
             if "shard" in entry:
                 closing = entry
             elif entry["index"] in places or closing is not None:
-                raise InvalidRequest(f"{path}:{number} is a second result for one row; run that shard again")
+                raise InvalidRequest(f"{path}:{number} is a second result for the same row; run that shard again")
             else:
                 places[entry["index"]] = place
             place += len(line)
@@ -156,7 +156,7 @@ def _require_same_evaluator(digests: dict[str, int], digest: str, parts: list[_P
         paths = {part.shard.number: part.path for part in parts}
         one, other = (paths[row % len(parts)] for row in digests.values())
         raise InvalidRequest(
-            f"{one} and {other} come from different evaluators or settings, so they cannot have one mean; run the "
+            f"{one} and {other} come from different evaluators or settings, so they cannot have a common mean; run the "
             "shards again with the same code"
         )
 

@@ -147,7 +147,7 @@ async def evaluate_file(
     code: Code,
     path: Annotated[str, Field(description="Rows on this machine: .jsonl .csv .tsv .json .parquet")],
     mapping: Annotated[
-        dict[str, str] | None, Field(description='Fields of a row by column: {"outputs": "answer"}.')
+        dict[str, str] | None, Field(description='The column for each field of a row: {"outputs": "answer"}.')
     ] = None,
     limit: Annotated[int, Field(ge=1, le=_ROWS)] = 100,
     language: Language = Language.PYTHON,
@@ -236,10 +236,10 @@ async def run_job(
     evaluators: Annotated[list[str], Field(description="Names of stored evaluators: exact-match, exact-match@3.")],
     dataset: Annotated[str, Field(description="Name of a data set.")],
     mapping: Annotated[
-        dict[str, str] | None, Field(description='Fields of a row by column: {"outputs": "answer"}.')
+        dict[str, str] | None, Field(description='The column for each field of a row: {"outputs": "answer"}.')
     ] = None,
     limit: Annotated[
-        int | None, Field(ge=1, description="Number of rows to score, from the first on. Default: all.")
+        int | None, Field(ge=1, description="Number of rows to score, starting with the first. Default: all.")
     ] = None,
 ) -> dict[str, Any]:
     """Score a data set with stored evaluators, and return the figures. `explain_failures` says why rows failed.

@@ -71,12 +71,12 @@ class _EvaluatorMagic:
         parser.add_argument(
             "name", help="the evaluator becomes a variable of this name, and its scores become NAME_scores"
         )
-        parser.add_argument("--rows", help="a variable: rows as objects, or a DataFrame")
+        parser.add_argument("--rows", help="name of a variable: rows as objects, or a DataFrame")
         parser.add_argument("--map", action="append", default=[], help="FIELD=COLUMN, as in outputs=answer")
         parser.add_argument("--language", default="python")
         parser.add_argument("--package", action="append", help="an exact pin; repeatable")
         parser.add_argument("--threshold", type=float)
-        parser.add_argument("--url", help="a running host; without it, sandboxes of this process")
+        parser.add_argument("--url", help="URL of a running host; without it, rows run in sandboxes of this process")
         self._parser = parser
 
     def run(self, line: str, cell: str) -> None:
@@ -126,7 +126,7 @@ class _EvaluatorMagic:
         rows: Any = self._shell.user_ns[name]
         records = rows.to_dict("records") if hasattr(rows, "to_dict") else rows
         if (path := not_finite([None if isinstance(one, Row) else one for one in records])) is not None:
-            print(f"{name} has NaN or infinities, as at {path}, which JSON does not have: they become null")
+            print(f"{name} has NaN or infinities, for example at {path}, which JSON does not have: they become null")
         return [one if isinstance(one, Row) else to_row(decode_json(encode_json(one)), mapping) for one in records]
 
     def close(self) -> None:

@@ -94,11 +94,11 @@ class ChunkScorer:
         found: list[dict[str, Json]] = []
         for record in records:
             try:
-                require_finite(record, advice="replace it by None")
+                require_finite(record, advice="replace it with None")
                 rows.append(to_row(dict(record), mapping))
                 found.append({})
             except (BadRow, InvalidJson) as error:
-                found.append(_failed(ErrorCode.BINDING_ERROR, f"the record does not become a row: {error}"))
+                found.append(_failed(ErrorCode.BINDING_ERROR, f"the record cannot be made into a row: {error}"))
         outputs: Outputs = "none" if mapping.without_outputs else None
         pool = shared_pool(self.pool)
         batch = pool.evaluate_batch(self.evaluator, rows, isolation=self.isolation, outputs=outputs)

@@ -172,7 +172,7 @@ class _Host:
             row = {"evaluator": _NEIGHBOUR, "inputs": {"x": x}}
             answer = await self._neighbour.post("/v1/evaluate", json=row, timeout=_ATTACK_S)
             if answer.status_code != httpx.codes.OK or answer.json()["score"] != x / 1000:
-                yield f"another workspace was answered {answer.status_code}: {answer.text[:200]}"
+                yield f"another workspace got the answer {answer.status_code}: {answer.text[:200]}"
         except httpx.HTTPError as error:
             yield f"another workspace had no answer: {error!r}"
 

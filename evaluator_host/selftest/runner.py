@@ -149,7 +149,7 @@ async def _host_problems(service: Service, canaries: Canaries, before: Snapshot)
     for name in sorted(set(canaries.visits)):
         yield f"{canaries.visits.count(name)} connections reached the host's listener {name!r}"
     if service.pool.waiting:
-        yield f"{service.pool.waiting} calls still wait, though all have been answered"
+        yield f"{service.pool.waiting} calls are still waiting, although all have been answered"
     now = await asyncio.to_thread(take_snapshot, None)
     if now.memory_mb > before.memory_mb + _MORE_MEMORY_MB:
         yield f"the host grew from {before.memory_mb:.0f} MB to {now.memory_mb:.0f} MB"

@@ -113,4 +113,6 @@ async def test_failed_rows_that_count_as_0_are_said_to(page: Page, host: Server)
     await expect(page.get_by_role("list", name="Figures of trust-halves@1")).to_contain_text("1 failed, counted as 0")
     for address in ("/compare/" + "/".join(ids), "/compare?jobs=" + ",".join(ids)):
         await page.goto(address)
-        await expect(page.get_by_text("job counts failed rows as 0, so 1 row that failed is left out")).to_be_visible()
+        await expect(
+            page.get_by_text("job counts failed rows as 0. Therefore 1 row that failed is left out")
+        ).to_be_visible()

@@ -78,7 +78,7 @@ def test_a_workbook_becomes_jobs_with_names_and_figures(client: Client, url: str
     assert (second.mean, second.pass_rate) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
     # the change is None, because the two jobs count failed rows differently
     assert (second.previous, second.change) == (jobs[0].id, None)
-    told = "not compared by its mean (its last two jobs did not score the same rows, or count failed rows differently"
+    told = "not compared by its mean (its last two jobs scored different rows, or count failed rows differently"
     assert told in command(url, "datasets", "scores", "qa")
     shown = [command(url, "jobs", "show", job.id) for job in jobs]
     assert ("mean 0.5 over 2 of 3 rows, " in shown[0], "over 3 of 3 rows (1 failed, counted as 0), " in shown[1]) == (
@@ -145,7 +145,9 @@ def test_failed_rows_count_in_a_comparison_as_they_do_in_both_jobs(client: Clien
     plain = score("new", Failures.EXCLUDE)
     (mixed,) = client.jobs.compare(before, plain)
     assert mixed.doubt is not None
-    assert mixed.doubt.startswith("only the earlier job counts failed rows as 0, so 5 rows that failed are left out")
+    assert mixed.doubt.startswith(
+        "only the earlier job counts failed rows as 0. Therefore 5 rows that failed are left out"
+    )
     shown = command(url, "jobs", "compare", before, plain)
     assert "nothing differs" not in shown
     assert "failed rows: count as 0 -> left out of the mean" in shown

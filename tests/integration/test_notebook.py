@@ -48,7 +48,7 @@ def test_a_data_frame_and_javascript(shell: InteractiveShell, capsys: pytest.Cap
     assert "NaN" not in printed
     shell.user_ns["frame"] = pd.DataFrame({"answer": ["a", "bc"], "price": [1.5, None]})
     printed = cell(shell, f"%%evaluator length --rows frame --map outputs=answer --language javascript\n{code}", capsys)
-    assert "frame has NaN or infinities, as at $[1].price" in printed
+    assert "frame has NaN or infinities, for example at $[1].price" in printed
 
 
 def test_mistakes_are_told_without_a_traceback(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:

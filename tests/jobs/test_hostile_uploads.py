@@ -90,7 +90,7 @@ async def test_rows_of_each_format_arrive(shelf: Shelf) -> None:
         (lambda: same_text(listed, 30), Format.PARQUET, OutOfMemory, "more than 512 MB"),
         (lambda: b"PAR1" + b"\xff" * 5000 + b"PAR1", Format.PARQUET, InvalidRequest, "not Parquet"),
         (lambda: b"a\n" + b"x" * (40 * _MB), Format.CSV, InvalidRequest, "field larger than field limit"),
-        (lambda: b"a," * _MB, Format.CSV, InvalidRequest, "names a column twice: a"),
+        (lambda: b"a," * _MB, Format.CSV, InvalidRequest, "have the same name: a"),
         (lambda: b"[" * (7 * _MB), Format.JSONL, InvalidRequest, "not JSON"),
         (lambda: b'{"a": ' + b"9" * (7 * _MB) + b"}", Format.JSONL, InvalidRequest, "not JSON"),
         (lambda: b"x" * (60 * _MB), Format.JSONL, InvalidRequest, "longer than 8 MB"),

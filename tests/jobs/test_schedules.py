@@ -128,7 +128,7 @@ async def test_a_schedule_waits_for_its_job_and_tells_what_it_cannot_make(desk: 
         await schedules.look(stored, made.next_runs[run])
     (job,) = await desk.board.list_jobs(WORKSPACE)
     now = await schedules.get_schedule(WORKSPACE, "often")
-    assert (now.missed, now.last_error) == (1, f"the previous job, {job.id}, had not ended")
+    assert (now.missed, now.last_error) == (1, f"the previous job, {job.id}, had not ended yet")
     await schedules.change_schedule(WORKSPACE, "often", paused=True)
     (stored,) = await desk.store.objects.list_objects("schedule")
     await schedules.look(stored, made.next_runs[2])
@@ -243,7 +243,7 @@ async def test_an_alert_tells_of_each_run_of_its_schedule_that_made_no_job(desk:
         found = await alerts.get_alert(WORKSPACE, "low")
         texts.append((found.firing, [one.text for one in found.deliveries]))
     (job,) = await desk.board.list_jobs(WORKSPACE)
-    told = f"alert low: schedule often did not create a job: the previous job, {job.id}, had not ended"
+    told = f"alert low: schedule often did not create a job: the previous job, {job.id}, had not ended yet"
     assert texts == [(False, []), (True, [told]), (True, [told, told])]
     last = await alerts.get_alert(WORKSPACE, "low")
     assert {one.job for one in last.deliveries} == {None}

@@ -102,7 +102,7 @@ async def test_a_job_that_ended_two_hosts_is_failed(database_url: str, tmp_path:
             ended = await successor.ended(deadly)
             assert ended.status is JobStatus.FAILED
             assert ended.error is not None
-            assert (ended.error.code, "2 hosts ended" in ended.error.message) == ("host_ended", True)
+            assert (ended.error.code, "2 hosts stopped" in ended.error.message) == ("host_ended", True)
             for job in (stored, released):
                 ended = await successor.ended(job)
                 assert (ended.status, ended.progress.done) == (JobStatus.COMPLETED, 5)

@@ -114,7 +114,7 @@ def test_a_host_without_the_rows_leaves_their_jobs_to_the_host_that_has_them(
         assert f"-{ONE}-" in owner(url)
         answer = second.client.get("/v1/datasets/numbers/rows")
         assert (answer.status_code, answer.json()["code"]) == (503, "store_unavailable")
-        assert "not in this host's data directory" in answer.json()["detail"]
+        assert "this host's data directory does not contain" in answer.json()["detail"]
         first.kill()
         before = kept(url)
         queued = client.jobs.create([Evaluator(CODE)], "numbers", isolation=Isolation.BATCH)

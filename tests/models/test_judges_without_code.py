@@ -189,7 +189,7 @@ def test_agreement_is_counted_by_class() -> None:
     assert wilson(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
     assert wilson(0, 0) is None
     assert agreement("e", "h", Counter({("1", "1"): 5}), unlabelled=0).kappa is None
-    with pytest.raises(InvalidRequest, match="over 50 classes"):
+    with pytest.raises(InvalidRequest, match="over 50 different labels"):
         agreement("e", "h", Counter({(str(n), str(n)): 1 for n in range(60)}), unlabelled=0)
 
 

@@ -86,7 +86,7 @@ def test_what_stands_between_objects_is_a_bad_row() -> None:
 def test_a_line_that_names_the_separator_is_not_a_header(name: str, separator: str, encoding: str) -> None:
     first = name + separator + ('"' if '"' in name else "")
     found, notes = noted(f"{first}\r\na{separator}b\r\n1\r\n1{separator}2\r\n".encode(encoding), Format.CSV)
-    assert found == ["it has 1 cells, and the header has 2", {"a": "1", "b": "2"}]
+    assert found == ["it has 1 cells, but the header has 2", {"a": "1", "b": "2"}]
     assert len(notes) == (encoding != "utf-8")
     lines = [line for line, _ in records(b"sep=;\na;b\n1;2\n", Format.CSV)]
     assert lines == [3]
@@ -305,7 +305,7 @@ def test_the_first_sheet_of_a_workbook_has_numbers_times_and_empty_cells() -> No
     assert found == [
         {"n": 1, "column 2": 2.5, "at": "2026-05-01T12:00:00", "criteria": {"a": 1}},
         {"n": True, "column 2": None, "at": None, "criteria": None},
-        "it has 5 cells, and the header has 4",
+        "it has 5 cells, but the header has 4",
     ]
     assert notes == [
         "the first sheet, 'Sheet', was read; the workbook has 2 more",
@@ -318,9 +318,9 @@ def test_the_first_sheet_of_a_workbook_has_numbers_times_and_empty_cells() -> No
     [
         (b"PK\x03\x04 no workbook", Format.XLSX, "not an Excel workbook"),
         (b"a,b\n1,2\n", Format.XLSX, "not an Excel workbook"),
-        (workbook(["a", "a"]), Format.XLSX, "a column twice: a"),
+        (workbook(["a", "a"]), Format.XLSX, "have the same name: a"),
         (b'a,"b"x\n1,2\n', Format.CSV, "the header in line 1 is not CSV"),
-        (b"a,column 3,\n1,2,3\n", Format.CSV, "a column twice: column 3"),
+        (b"a,column 3,\n1,2,3\n", Format.CSV, "have the same name: column 3"),
         ("a,b\nä,1\n".encode() + b"\xff,2\n", Format.CSV, "not UTF-8 near line 1; in Excel, Save as: CSV UTF-8"),
     ],
 )

@@ -121,7 +121,7 @@ def test_a_limit_stops_reading(tmp_path: Path) -> None:
     [
         ("a.txt", "", ".jsonl"),
         ("a.csv", b"a\n\x81\n", "UTF-8"),
-        ("a.csv", "a,a\n1,2\n", "twice: a"),
+        ("a.csv", "a,a\n1,2\n", "the same name: a; rename them"),
         ("a.json", "{", "not JSON"),
         ("a.json", '{"q": 1}', ".jsonl"),
     ],

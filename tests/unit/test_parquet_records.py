@@ -73,7 +73,7 @@ def test_a_value_without_a_json_form_leaves_out_its_row_alone() -> None:
 def test_a_column_twice_is_refused() -> None:
     file = io.BytesIO()
     parquet.write_table(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]), file)
-    with pytest.raises(InvalidRequest, match="names a column twice: a"):
+    with pytest.raises(InvalidRequest, match="columns have the same name: a"):
         read(file.getvalue())
 
 

@@ -105,7 +105,7 @@ def text(inner: str) -> str:
         ('<c r="ZZZZZZ2"><v>1</v></c>', "'ZZZZZZ2' is not the name of a cell"),
         ('<c r="XFE2"><v>1</v></c>', "'XFE2' is not the name of a cell"),
         ('<c r="1A"><v>1</v></c>', "'1A' is not the name of a cell"),
-        ('<c r="D2"><v>1</v></c>', "it has 4 cells, and the header has 2"),
+        ('<c r="D2"><v>1</v></c>', "it has 4 cells, but the header has 2"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("namespace", [MAIN, STRICT])

@@ -52,7 +52,7 @@ def create_alert(
 
 @app.command(name="list")
 def list_alerts(*, client: ClientOption, as_json: JsonOption = False) -> None:
-    """List alerts by name."""
+    """List alerts, sorted by name."""
     found = client.alerts.all()
     none = "there are no alerts; make one with evaluator-host alerts create"
     header = ("NAME", "WATCHES", "RULE", "STATE", "VALUE", "CHECKED", "LAST MESSAGE")

@@ -71,7 +71,7 @@ def alerts_api(service: Alerts, access: Access) -> APIRouter:
         with AuditedCall(access, caller, "alerts.test", name):
             return json_response(await service.test_alert(caller.workspace, name))
 
-    list_route(router, AlertReport, service.list_alerts, "List alerts by name.")
+    list_route(router, AlertReport, service.list_alerts, "List alerts, sorted by name.")
     things = Named(
         AlertReport,
         service.get_alert,

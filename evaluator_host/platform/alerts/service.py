@@ -47,7 +47,7 @@ _KEPT: Final = 20  # number of sent messages to keep, the newest ones
 _WAITING: Final = 100  # highest number of messages to keep, sent or not
 _WAITS_S: Final = (10, 60, 300, 1800, 7200)  # seconds after each failed attempt to send a message
 _SEND_S: Final = 10.0
-_NOT_SENT: Final = "the host ended before it sent the message"
+_NOT_SENT: Final = "the host stopped before it sent the message"
 _RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)  # a run counts from its scheduled time, before its job is made
 _OVERLAP: Final = timedelta(minutes=1)  # a job is stored a moment after it ended
 _AT_ONCE: Final = 8
@@ -245,7 +245,7 @@ class Alerts:
                     for key, alerts in self.due(every).items():
                         begin(sends, (*key, "send"), partial(self.send, key, alerts))
                 except StoreUnavailable as error:
-                    _log.warning("alerts are not checked: %s", error)
+                    _log.warning("alerts cannot be checked: %s", error)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._wake.wait(), _LOOK_EVERY_S)
                 self._wake.clear()

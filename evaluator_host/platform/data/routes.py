@@ -27,7 +27,7 @@ def data_api(files: DataFiles, usage: StorageUsage, users: Users, access: Access
         "",
         status_code=201,
         response_model=DataFile,
-        responses=describe_error(413, "The file is too large, or the workspace has too many."),
+        responses=describe_error(413, "The file is too large, or the workspace has too many files."),
         openapi_extra=_FILE,
     )
     async def send(request: Request, caller: CallerOf) -> Response:

@@ -13,7 +13,7 @@ from evaluator_host.types.evaluator import EncodedRow, Evaluator, Json, Row
 from evaluator_host.types.json_values import decode_json
 
 _DECODED_BYTES: Final = 64 << 10  # bytes of a large row's inputs that are decoded
-_GIVE: Final = 'give each row its outputs, or set outputs to "none" beside the rows if they have none on purpose'
+_GIVE: Final = 'give each row its outputs; if the rows have none on purpose, write "outputs": "none" beside the rows'
 
 Outputs: TypeAlias = Literal["none"] | None
 """`none` says that the rows have no outputs on purpose."""

@@ -138,7 +138,7 @@ def scores(
     if as_json or found.evaluators:
         print_found(found, history_table, as_json=as_json)
     else:
-        err.print(plain(f"no completed job over {name} has a stored evaluator"))
+        err.print(plain(f"no completed job scored {name} with a stored evaluator"))
 
 
 @app.command()

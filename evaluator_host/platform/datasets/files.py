@@ -101,8 +101,8 @@ class RowsFolder:
     def _folder(self, dataset_id: str) -> Path:
         if not self.has_rows(dataset_id):
             raise RowsElsewhere(
-                f"the rows of data set {dataset_id} are not in this host's data directory: ask the host that took its "
-                "upload, or let all hosts of the database share their data directory"
+                f"this host's data directory does not contain the rows of data set {dataset_id}: use the host that "
+                "received the upload, or let all hosts with this database share one data directory"
             )
         return self.path / dataset_id
 
@@ -326,7 +326,7 @@ async def at_most(max_bytes: int, chunks: AsyncIterator[bytes]) -> AsyncIterator
         received += len(chunk)
         if received > max_bytes:
             raise TooLarge(
-                f"the file is over this host's ceiling of {max_bytes >> 20} MB; send it in parts, or have the operator "
+                f"the file is over this host's limit of {max_bytes >> 20} MB; send it in parts, or ask the operator to "
                 "raise EVALUATOR_HOST_DATASETS_MB"
             )
         yield chunk

@@ -76,13 +76,16 @@ class OrphanFiles:
             others = self._others(identity)
         except OSError as error:
             _log.warning(
-                "rows and files in %s that the database %s does not know are kept: %s", self._data_dir, address, error
+                "rows and files in %s are kept, although the database %s does not list them: %s",
+                self._data_dir,
+                address,
+                error,
             )
             return
         if others:
             _log.warning(
-                "other databases use %s too, or used it (%d): rows and files there that the database %s does not "
-                "know are kept; `evaluator-host doctor` says what to do",
+                "other databases use %s too, or used it before (%d databases): rows and files there are kept, "
+                "even if the database %s does not list them; `evaluator-host doctor` says what to do",
                 self._data_dir,
                 len(others),
                 address,
@@ -117,13 +120,13 @@ class OrphanFiles:
         return Finding(
             _FINDING,
             ok=False,
-            detail=f"other databases use {self._data_dir} too, or used it ({'; '.join(listed)}). {len(rows)} data sets "
+            detail=f"other databases use {self._data_dir} too, or used it before ({'; '.join(listed)}). "
+            f"{len(rows)} data sets "
             f"and {len(files)} files ({sum(rows + files) / 1e6:.1f} MB) are "
-            f"kept there, because {address} does not know "
-            "them",
+            f"kept there, although {address} does not list them",
             fix="check EVALUATOR_HOST_DATABASE_URL, and give every database its own data directory. Once nobody needs "
-            f"the rows and files of another database, remove its note from {self._notes}: when no other database is "
-            "noted there, the next host that starts removes the rows and files that its own database does not know",
+            f"the data of another database, remove its note from {self._notes}. When there are no notes of other "
+            "databases left, the next host that starts removes the rows and files that its own database does not list",
         )
 
 

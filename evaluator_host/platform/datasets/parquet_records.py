@@ -50,7 +50,7 @@ def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any] | BadRow]:
                 if batch.nbytes > _BATCH_BYTES:
                     raise InvalidRequest(
                         f"{_ROWS_AT_ONCE} rows of the Parquet file take {batch.nbytes >> 20} MB, more than the "
-                        f"{_BATCH_BYTES >> 20} MB that are read at once; send them as JSONL"
+                        f"{_BATCH_BYTES >> 20} MB that can be read at once; send them as JSONL"
                     )
                 # rows may share a large value, which the JSON of each row repeats, so the rows are converted one by one
                 large = batch.nbytes * _ROWS_AT_ONCE > _BATCH_BYTES
@@ -70,7 +70,7 @@ def _records(batch: Any) -> list[dict[str, Any] | BadRow]:
     names = batch.schema.names
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InvalidRequest(f"the file names a column twice: {', '.join(twice)[:_SHOWN_CHARS]}")
+        raise InvalidRequest(f"several columns have the same name: {', '.join(twice)[:_SHOWN_CHARS]}; rename them")
     # only these types have nanoseconds that Python would drop
     if not any("time64[ns]" in str(kind) for kind in batch.schema.types):
         try:

@@ -102,7 +102,7 @@ def _in_utf8(file: io.BufferedReader, note: Notes) -> io.BufferedReader:
     if encoding is None:
         return file
     name = "Windows-1252" if encoding == "cp1252" else "UTF-16"
-    note(f"the file is in {name}, not in UTF-8; it was read that way. To avoid this in Excel, use Save as: CSV UTF-8")
+    note(f"the file is not in UTF-8, so it was read as {name}. To avoid this in Excel, use Save as: CSV UTF-8")
     return io.BufferedReader(_Recoded(file, encoding))
 
 
@@ -162,7 +162,7 @@ class _Recoded(io.RawIOBase):
 def _jsonl(file: io.BufferedReader, max_row_bytes: int, note: Notes) -> Iterator[Record]:
     head = file.peek(_PEEKED).removeprefix(_BOM)
     if _ARRAY.match(head):
-        note("the file is one JSON array, not one row per line; it was read that way")
+        note("the file is one JSON array, not one row per line; it was read as an array")
         yield from _json(file, max_row_bytes, note)
         return
     if _OBJECT.match(head):
@@ -220,7 +220,7 @@ def _wrapped(text: bytes, note: Notes) -> list[Any]:
             return document.rows(body)
         raise InvalidRequest(
             'a .json data file must be an array of rows, or {"rows": […]}; if '
-            "the file has one row a line, name it .jsonl"
+            "the file has one row per line, name it .jsonl"
         )
     rows: list[Any] = body["rows"]
     return rows
@@ -235,8 +235,8 @@ def _csv(file: io.BufferedReader, max_row_bytes: int, note: Notes, *, delimiter:
         delimiter, lines_before = named[2].decode("latin-1"), 1
     elif (found := _delimiter(file.peek(_PEEKED), delimiter)) != delimiter:
         note(
-            f"the columns are separated by {_SEPARATORS[found]}, not by {_SEPARATORS[delimiter]}; the file "
-            "was read that way"
+            f"the columns are separated by {_SEPARATORS[found]}, not by {_SEPARATORS[delimiter]}; the file was read "
+            "accordingly"
         )
         delimiter = found
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
@@ -252,7 +252,7 @@ def _csv(file: io.BufferedReader, max_row_bytes: int, note: Notes, *, delimiter:
                 note(_empty_cells(empty))
         except csv.Error as error:
             line = reader.line_num + lines_before
-            message = f"the header in line {line} is not CSV: {error}; write a quote inside a name twice"
+            message = f"the header in line {line} is not CSV: {error}; write each quote inside a name twice"
             raise InvalidRequest(message) from error
         except UnicodeDecodeError as error:
             line = reader.line_num + lines_before + 1
@@ -283,7 +283,7 @@ def _header(cells: Sequence[Any], note: Notes) -> list[str]:
     names = [f"column {place}" if name in (None, "") else str(name) for place, name in enumerate(cells, start=1)]
     twice = sorted(name for name, times in Counter(names).items() if times > 1)[:_SHOWN]
     if twice:
-        raise InvalidRequest(f"the header names a column twice: {', '.join(twice)}")
+        raise InvalidRequest(f"several columns of the header have the same name: {', '.join(twice)}; rename them")
     unnamed = [name for name, cell in zip(names, cells, strict=True) if cell in (None, "")]
     if unnamed:
         more = f" and {len(unnamed) - _SHOWN} more" if len(unnamed) > _SHOWN else ""
@@ -307,7 +307,7 @@ def _csv_records(reader: Any, header: list[str], note: Notes) -> Iterator[Record
 
 def _table_record(header: list[str], cells: list[Any], line: int, note: Notes) -> dict[str, Any] | BadRow:
     if len(cells) != len(header):
-        return BadRow(f"it has {len(cells)} cells, and the header has {len(header)}")
+        return BadRow(f"it has {len(cells)} cells, but the header has {len(header)}")
     record = dict(zip(header, cells, strict=True))
     for name in _JSON_COLUMNS:
         if isinstance(record.get(name), str):

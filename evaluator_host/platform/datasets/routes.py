@@ -231,5 +231,5 @@ async def _rows_from(
         dataset = await jobs.dataset_of_job(workspace, source.job)
         return await shelf.rows_by_number(workspace, dataset, source.rows)
     if traces is None:
-        raise InvalidRequest("this host takes no live traces; send the rows themselves, or name those of a job")
+        raise InvalidRequest("this host takes no live traces; send the rows themselves, or name rows of a job")
     return await traces.rows_of_traces(workspace, source.evaluator, source.traces)

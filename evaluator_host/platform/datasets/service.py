@@ -298,7 +298,8 @@ class DatasetService:
                 )
             if before.facts.size_bytes > _EDITED_BYTES:
                 raise TooLarge(
-                    f"a data set over {_EDITED_BYTES >> 20} MB cannot be edited; upload it again whole (?replace=true)"
+                    f"a data set over {_EDITED_BYTES >> 20} MB cannot be edited; upload the whole data set "
+                    "again (?replace=true)"
                 )
             file = await asyncio.to_thread(self.folder.file, before.id)
             args = (edit_rows, file, changed, removed, added, before.facts.format)

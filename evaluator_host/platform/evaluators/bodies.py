@@ -220,7 +220,10 @@ class RowIn(Wire):
 
 ReplayField: TypeAlias = Annotated[
     Replay,
-    Field(description="Recorded answers of granted models. prefer: use them, record others. require: use only these."),
+    Field(
+        description="How to use recorded answers of granted models. prefer: use them, and record new ones. "
+        "require: use no others."
+    ),
 ]
 
 

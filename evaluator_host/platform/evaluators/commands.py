@@ -32,7 +32,7 @@ _TagOption = Annotated[
     typer.Option(
         "--tag",
         metavar="TAG",
-        help="Tag by which people find the evaluator. Repeatable; replaces the tags that it has.",
+        help="Tag to find the evaluator by. Repeatable; replaces its present tags.",
     ),
 ]
 _ReferenceArgument = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="Default: the newest version.")]
@@ -76,7 +76,9 @@ def store(
     force: Annotated[bool, typer.Option("--force", help="Store it even if it does not load.")] = False,
     fresh: Annotated[
         bool,
-        typer.Option("--fresh", help="With `update`: keep no pins, limits, grants or settings of the version before."),
+        typer.Option(
+            "--fresh", help="With `update`: do not keep pins, limits, grants and settings of the previous version."
+        ),
     ] = False,
     client: ClientOption,
     as_json: options.JsonOption = False,

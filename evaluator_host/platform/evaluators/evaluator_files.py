@@ -121,7 +121,7 @@ def _told(evaluator: Evaluator, project: Project, others: Sequence[Path]) -> Ite
         yield f"{count} from {project.root}: {_listed(paths)}"
     if others:
         names = [os.path.relpath(path, project.root.resolve()) for path in others]
-        yield f"left out, because it is not a file or is a link to a place outside:  {_listed(names)}"
+        yield f"left out, because it is not a file or is a link to a place outside the folder: {_listed(names)}"
 
 
 def _listed(names: Sequence[str]) -> str:

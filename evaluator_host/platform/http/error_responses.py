@@ -95,7 +95,7 @@ class ProblemBody(BaseModel):
     type: str = "about:blank"
     title: str
     status: int
-    code: str = Field(description="Stable name, see docs/api.md.")
+    code: str = Field(description="Stable name of the error; see docs/api.md.")
     detail: str
     errors: list[FieldProblem] = Field(default_factory=list)
 

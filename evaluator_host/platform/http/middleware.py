@@ -143,11 +143,14 @@ class AccessMiddleware:
         origin = headers.get(b"origin")
         if origin is not None and _netloc(origin) != host:
             raise Refused(
-                f"pages of {origin[:100]!r} may not use this host; call it from its own pages, or from a program"
+                f"pages of {origin[:100]!r} may not use this host; call it from the pages of this host, or from "
+                "a program"
             )
         # A browser that sends no Origin still names a request from another site; following a link is allowed.
         if headers.get(b"sec-fetch-site") == "cross-site" and headers.get(b"sec-fetch-mode") != "navigate":
-            raise Refused("pages of another site may not use this host; call it from its own pages, or from a program")
+            raise Refused(
+                "pages of another site may not use this host; call it from the pages of this host, or from a program"
+            )
         text = headers.get(b"content-length", "0")
         length = int(text[:20]) if text.isdecimal() else 0
         if length > ceiling:
@@ -292,7 +295,7 @@ def _headers(scope: Scope) -> dict[bytes, str]:
     for name, value in scope["headers"]:
         if name in _READ:
             if name in found and name in _ONCE:
-                raise InvalidRequest(f"there are several headers {name.decode()}; send one")
+                raise InvalidRequest(f"the request has the header {name.decode()} several times; send it once")
             found[name] = value.decode("latin-1")
     return found
 

@@ -97,8 +97,12 @@ class DescribedApi(FastAPI):
             own = _part(self.openapi(), lambda path: path not in left_out)
             return {**own, "x-documents": sorted(self._of_vendors)}
         if vendor not in self._of_vendors:
-            known = f"there are {', '.join(sorted(self._of_vendors))}" if self._of_vendors else "there are none"
-            raise NotFound(f"there is no vendor {vendor[:40]} with an OpenAPI document of its own: {known}")
+            known = (
+                f"there are documents for {', '.join(sorted(self._of_vendors))}"
+                if self._of_vendors
+                else "there are none"
+            )
+            raise NotFound(f"there is no OpenAPI document for the vendor {vendor[:40]}; {known}")
         return _part(self.openapi(), self._of_vendors[vendor].__contains__)
 
     def openapi(self) -> dict[str, Any]:

@@ -49,7 +49,7 @@ _EvaluatorOption = Annotated[str | None, typer.Option(help="An evaluator of the 
 
 
 @app.command(
-    "create", help="Queue a job. With --wait, exit 0: completed, 1: failed, cancelled or without a sound score."
+    "create", help="Queue a job. With --wait, exit 0: completed, 1: failed, cancelled or without a reliable score."
 )
 def create(
     context: typer.Context,
@@ -104,7 +104,7 @@ def create(
     max_failures: Annotated[
         int | None, typer.Option(min=0, help="The job fails once more rows than this have failed.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the job, for people; of the schedule.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the job or of the schedule, for people.")] = None,
     cron: Annotated[
         str | None, typer.Option(help="With `schedule`: when to run, as in '0 7 * * 1' (Mondays at 7).")
     ] = None,
@@ -120,7 +120,8 @@ def create(
         str | None, typer.Option(help="Repeating a request with this key returns the first job instead of a new one.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Score a few rows only, and estimate how much the job would use models.")
+        bool,
+        typer.Option("--dry-run", help="Score only a few rows, and estimate how much the whole job would use models."),
     ] = False,
     sample: Annotated[int, typer.Option(min=1, max=100, help="Rows to score for --dry-run.")] = 3,
     wait: Annotated[
@@ -378,7 +379,8 @@ def compare(
     by_place: Annotated[
         bool,
         typer.Option(
-            "--by-place", help="If the jobs have no evaluator in common, compare evaluators at the same place."
+            "--by-place",
+            help="If the jobs have no evaluator in common, compare the first of each, the second of each, and so on.",
         ),
     ] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Print how outputs and reasons of these rows differ.")] = False,

@@ -34,7 +34,7 @@ from evaluator_host.types.jobs import (
 )
 
 _MISSING = describe_error(404, "No such job.")
-_STAYS = describe_error(409, "The job has not ended, or something uses it; `detail` names its users.")
+_STAYS = describe_error(409, "The job has not ended, or it is in use; `detail` names what uses it.")
 _ENDED = {**_MISSING, **describe_error(409, "The state of the job does not allow this.")}
 _REFUSED = {
     **describe_error(404, "No such evaluator or data set."),

@@ -40,9 +40,10 @@ _ELSEWHERE_KEPT: Final = 1000  # highest number of other hosts' data sets to rem
 _TRIES: Final = 2  # how many hosts in a row may die while they run a job and store nothing for it
 _STOP_S: Final = 1.0  # seconds for storing the results of running jobs when the host stops
 _TOOK_HOSTS_DOWN: Final = (
-    f"{_TRIES} hosts ended one after the other while they ran this job, and nothing was stored for it in between, so "
-    "it is not run again. Its results so far are kept. The log of the host may say why the hosts ended. If the job was "
-    "not the cause, continue it with `jobs resume`; otherwise make a new job without the row or evaluator that was"
+    f"{_TRIES} hosts stopped one after the other while they ran this job, and stored no results in between, so the job "
+    "is not run again. Its results so far are kept. The log of the host may say why the hosts stopped. If the job was "
+    "not the cause, continue it with `jobs resume`; otherwise make a new job without the row or "
+    "evaluator that caused it"
 )
 
 _log = logging.getLogger(__name__)
@@ -90,7 +91,7 @@ class Scheduler:
                 try:
                     await self._claim_jobs()
                 except StoreUnavailable as error:
-                    _log.warning("no job is started: %s", error.detail)
+                    _log.warning("no job can be started: %s", error.detail)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._wake.wait(), LOOK_EVERY_S)
                 self._wake.clear()

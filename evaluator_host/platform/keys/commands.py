@@ -29,9 +29,12 @@ def create(
     *,
     workspace: Annotated[str, typer.Option(help="Workspace of the key; created if it does not exist.")] = "default",
     expires: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="When it stops working: 90d, 12h, 2w.", show_default="never")
+        str | None,
+        typer.Option(metavar="DURATION", help="Time until the key stops working: 90d, 12h, 2w.", show_default="never"),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before the first key closes the host.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask for confirmation before the first key is created.")
+    ] = False,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -104,11 +107,15 @@ def reset(
     """
     if not open_:
         raise InvalidRequest(
-            "this deletes every key and lets everybody on this machine call the host: `keys reset --open` confirms it"
+            "this deletes every key and lets everybody on this machine call the host: confirm this with `keys "
+            "reset --open`"
         )
     gone = with_store(load_settings(data_dir=data_dir), lambda store: store.keys.delete_all())
     err.print(
-        plain(f"deleted {gone} keys; hosts with this database need no key after a restart, and listen on loopback")
+        plain(
+            f"deleted {gone} keys; after a restart, hosts with this database need no key, and only programs on "
+            "the same machine can call them"
+        )
     )
 
 

@@ -32,7 +32,7 @@ def create(
     dataset: Annotated[str | None, typer.Option(help="Label the rows of this data set.")] = None,
     kind: Annotated[LabelKind, typer.Option(help="Kind of the labels.")] = LabelKind.PASSED,
     choice: Annotated[
-        list[str] | None, typer.Option(metavar="LABEL", help="A label of kind choice. Repeatable.")
+        list[str] | None, typer.Option(metavar="LABEL", help="With --kind choice: one of the choices. Repeatable.")
     ] = None,
     min_: Annotated[float, typer.Option("--min", help="The lowest score.")] = 0.0,
     max_: Annotated[float, typer.Option("--max", help="The highest score.")] = 1.0,
@@ -94,7 +94,7 @@ def next_(name: _NameArgument, *, by: _ByOption = None, client: ClientOption, as
     """Print the next row to label; nobody else gets it for 10 minutes. Exit code 1: no row is left."""
     found = client.labels.next(name, by=by)
     if found is None:
-        err.print("no row waits")
+        err.print("no row is waiting for a label")
         raise typer.Exit(1)
     print_found(found, _row_facts, as_json=as_json)
 
@@ -144,7 +144,7 @@ def start(name: _NameArgument, *, by: _ByOption = None, client: ClientOption) ->
     while (found := client.labels.next(name, by=by)) is not None:
         out.print(_row_facts(found))
         queue = _ask(client, queue, found, by)
-    err.print(plain(f"no row waits: {queue.labelled} labelled, {queue.skipped} skipped"))
+    err.print(plain(f"no row is waiting for a label: {queue.labelled} labelled, {queue.skipped} skipped"))
 
 
 def _ask(client: Client, queue: LabelQueue, found: LabelRow, by: str | None) -> LabelQueue:

@@ -20,7 +20,7 @@ _REFUSED = {
     **describe_error(409, "The name is taken."),
     **describe_error(422, "A field is invalid; every faulty field is named."),
 }
-_NONE: dict[int | str, dict[str, Any]] = {204: {"description": "No row waits."}}
+_NONE: dict[int | str, dict[str, Any]] = {204: {"description": "No row is waiting for a label."}}
 
 
 class PersonIn(Wire):

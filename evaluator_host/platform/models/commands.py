@@ -28,18 +28,20 @@ app = typer.Typer(name="models", no_args_is_help=True)
 _NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name by which evaluators are granted the model.")]
 
 _Url = typer.Option("--model-url", help="Base URL of its API: https://api.openai.com/v1")
-_Kind = Annotated[ModelKind | None, typer.Option(help="Kind of API: openai (default) also for compatible ones.")]
+_Kind = Annotated[
+    ModelKind | None, typer.Option(help="Kind of API: openai (default), also for compatible APIs, or anthropic.")
+]
 _Model = Annotated[str | None, typer.Option(help="Name of the model at the provider. Default: NAME.")]
 _Secret = Annotated[
     str | None, typer.Option(help="Name of the secret with its API key (`evaluator-host secrets set`).")
 ]
 _AllowHost = Annotated[
-    bool, typer.Option("--allow-host", help="Let evaluators ask the URL's host, on a host without keys.")
+    bool, typer.Option("--allow-host", help="On a host without keys: allow evaluators to ask the host in the URL.")
 ]
 _InputPrice = Annotated[float | None, typer.Option(min=0, help="Price of a million tokens of requests.")]
 _OutputPrice = Annotated[float | None, typer.Option(min=0, help="Price of a million tokens of answers.")]
 _Timeout = Annotated[float | None, typer.Option(help="Seconds for one answer. Default: 60.")]
-_Retries = Annotated[int | None, typer.Option(min=0, max=10, help="Tries after the first one. Default: 2.")]
+_Retries = Annotated[int | None, typer.Option(min=0, max=10, help="Retries after a failed request. Default: 2.")]
 
 
 @app.command()

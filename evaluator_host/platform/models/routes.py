@@ -67,10 +67,11 @@ class ModelChangeIn(Wire):
     timeout_s: float | None = Field(
         None, gt=0, le=3600, allow_inf_nan=False, description="Seconds for one answer. Default: 60."
     )
-    retries: int | None = Field(None, ge=0, le=10, description="Tries after the first one. Default: 2.")
+    retries: int | None = Field(None, ge=0, le=10, description="Retries after a failed request. Default: 2.")
     allow_host: bool = Field(
         default=False,
-        description="Let evaluators ask the URL's host from now on. Only where GET /v1/model-hosts says `may_allow`.",
+        description="Allow evaluators to ask the host in the URL. Works only if GET /v1/model-hosts returns "
+        "`may_allow`: true.",
     )
 
     def to_fields(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ app.command("create", help="Make a job at each time of a cron expression: takes 
 
 @app.command(name="list")
 def list_schedules(*, client: ClientOption, as_json: JsonOption = False) -> None:
-    """List schedules by name."""
+    """List schedules, sorted by name."""
     found = client.schedules.all()
     none = "there are no schedules; make one with evaluator-host schedules create"
     header = ("NAME", "CRON", "TIME ZONE", "NEXT RUN", "LAST JOB", "MISSED", "DATA SET", "EVALUATORS")

@@ -88,7 +88,7 @@ def schedules_api(service: Schedules, users: Users, access: Access) -> APIRouter
         with AuditedCall(access, caller, "schedules.run", name):
             return json_response(await service.run_schedule(caller.workspace, name), 202)
 
-    list_route(router, ScheduleReport, service.list_schedules, "List schedules by name.")
+    list_route(router, ScheduleReport, service.list_schedules, "List schedules, sorted by name.")
     things = Named(
         ScheduleReport,
         service.get_schedule,

@@ -89,7 +89,7 @@ class Schedules:
         await self._jobs.require_job(spec, workspace_id)
         made = _Schedule(spec, cron, timezone, first)
         if len(_json(made)) > _MOST_BYTES:
-            message = f"the job of a schedule may have at most {_MOST_BYTES >> 10} KB"
+            message = f"the job of a schedule may take at most {_MOST_BYTES >> 10} KB"
             raise _refused(
                 "job",
                 message,
@@ -173,7 +173,7 @@ class Schedules:
                 for stored in await self._objects.list_every(KIND):
                     await self.look(stored, datetime.now(UTC))
             except StoreUnavailable as error:
-                _log.warning("schedules are not checked: %s", error.detail)
+                _log.warning("schedules cannot be checked: %s", error.detail)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), _LOOK_EVERY_S)
             self._wake.clear()
@@ -203,7 +203,7 @@ class Schedules:
             next_at=following,
         )
         if await self._is_running(stored.workspace_id, kept.last_job):
-            error = f"the previous job, {kept.last_job}, had not ended"
+            error = f"the previous job, {kept.last_job}, had not ended yet"
             made = replace(made, last_job=kept.last_job, last_error=error, missed=made.missed + 1)
         else:
             made = await self._made(stored, made)

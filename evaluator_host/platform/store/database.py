@@ -76,7 +76,7 @@ _TO_DO: Final = (  # what to do, by a word in the driver's error
     ("unable to open database file", "check that its folder exists, and that the user of this host may write to it"),
     ("readonly database", "let the user of this host write to the file, its folder, and the -wal and -shm beside it"),
     ("disk is full", DISK_FULL),
-    ("database is locked", "try again; if this machine is not busy, end the process that holds it"),
+    ("database is locked", "try again; if this machine is not busy, end the process that locks the database"),
     ("timeout expired", "find out why the server does not answer, or correct EVALUATOR_HOST_DATABASE_URL"),
     ("too many clients", _MORE_CONNECTIONS),
     ("connection slots are reserved", _MORE_CONNECTIONS),

@@ -266,7 +266,7 @@ def _note_writer(file: Path) -> None:
     except sqlite3.OperationalError as error:
         if "locked" not in str(error):
             raise
-        _log.warning("%s: %s. This host waits until it can write there, for %g s at most", file, error, _WAIT_S)
+        _log.warning("%s: %s. This host waits until it can write there, for at most %g s", file, error, _WAIT_S)
 
 
 def _back_up(file: Path) -> Path:

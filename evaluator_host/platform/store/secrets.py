@@ -74,9 +74,9 @@ class SecretBox:
         key = next((one for one in self._keys() if _mark(one) == mark), None)
         if sealed[:1] != _VERSION or key is None:
             raise Misconfigured(
-                f"the secret {name} was sealed with another key than this host's ({self._source}). Give this host the "
-                f"key that it was set with ({_SETTING}, or the file secrets.key of that host's data directory), or set "
-                f"the secret again: evaluator-host secrets set {name}"
+                f"the secret {name} was encrypted with another key than this host's ({self._source}). Give this "
+                f"host the key that it was set with ({_SETTING}, or the file secrets.key of that host's data "
+                f"directory), or set the secret again: evaluator-host secrets set {name}"
             )
         try:
             return AESGCM(key).decrypt(nonce, rest, _bound(workspace_id, name)).decode()
@@ -166,7 +166,7 @@ def _read(file: Path) -> str:
     except FileNotFoundError as error:
         raise Misconfigured(
             f"this host has no key to open secrets with: there is no {file}, and {_SETTING} is not set. Give it the "
-            "key that they were sealed with, or set the secrets again"
+            "key that they were encrypted with, or set the secrets again"
         ) from error
     except (OSError, ValueError) as error:
         if (lacks := MachineExhausted.cause_of(error)) is not None:

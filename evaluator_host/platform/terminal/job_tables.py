@@ -130,8 +130,8 @@ def history_table(history: ScoreHistory) -> Text:
         if last.change is not None and last.change < 0:
             made.append(plain(f"\n{name} fell by {-last.change:.4g}: {compare}"))
         elif last.not_compared:
-            why = "its last two jobs did not score the same rows, or count failed rows differently, or the first of "
-            why += "them is doubtful"
+            why = "its last two jobs scored different rows, or count failed rows differently, or the scores of the "
+            why += "first one are doubtful"
             made.append(plain(f"\n{name} is not compared by its mean ({why}): {compare}"))
     return made
 
@@ -353,7 +353,7 @@ def comparison_table(one: Comparison) -> Text:
         for change in shown:
             made.append(plain(f"\n{name}: row {change.row}, {_score(change.before)} -> {_score(change.after)}"))
         if rows > len(shown):
-            made.append(f"\n{name}: {counted(rows - len(shown), 'row')} more, which the page of the comparison lists")
+            made.append(f"\n{name}: {counted(rows - len(shown), 'row')} more; the page of the comparison lists all")
     return made
 
 

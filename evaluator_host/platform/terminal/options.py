@@ -29,7 +29,7 @@ EntryOption = Annotated[
 ]
 IntegersOption = Annotated[
     Literal["bigint", "text"] | None,
-    typer.Option(help="JavaScript, TypeScript: how integers beyond 2^53 arrive; as numbers they are rounded."),
+    typer.Option(help="JavaScript, TypeScript: how the code gets integers beyond 2^53; as numbers they are rounded."),
 ]
 ConfigOption = Annotated[
     str | None,
@@ -60,7 +60,7 @@ FilesOption = Annotated[
     typer.Option(
         "--files",
         metavar="DIR",
-        help="A folder whose files are sent too; if it contains FILE, paths start from it. Repeatable.",
+        help="A folder: its files are sent too. If it contains FILE, paths start from it. Repeatable.",
     ),
 ]
 PythonOption = Annotated[str | None, typer.Option(help="Minor version of Python to run on: 3.13.")]
@@ -91,7 +91,9 @@ CodeSecretOption = Annotated[
         help="A variable of the code that holds a secret: API_TOKEN=crm. Repeatable.",
     ),
 ]
-ReplayOption = Annotated[Replay, typer.Option(help="Recorded answers of granted models. require: use only these.")]
+ReplayOption = Annotated[
+    Replay, typer.Option(help="How to use recorded answers of granted models. require: use no others.")
+]
 RequestsOption = Annotated[
     int | None,
     typer.Option("--budget-requests", min=0, help="Maximum number of requests to models.", show_default="the host's"),

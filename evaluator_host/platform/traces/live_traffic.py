@@ -169,7 +169,9 @@ class Traffic:
         """Check that a workspace may use more memory: at most three times as much as stays free, or a first request."""
         own, free = self._held[workspace], _HELD_BYTES - self._held.total() - size
         if own and own + size > SANDBOXES_PER_FREE * free:
-            raise Busy("too many spans wait to be scored; send them later, or a smaller sample", retry_after_s=2.0)
+            raise Busy(
+                "too many spans wait to be scored; send these later, or send a smaller sample", retry_after_s=2.0
+            )
 
     def _key_of(self, workspace: str, reference: str, spans: TraceSpans) -> _Key:
         """Return the key of a trace, or of its session if another of its spans has named one."""
@@ -273,7 +275,7 @@ class Traffic:
         if self._workers:
             await asyncio.wait(set(self._workers), timeout=_CANCEL_S)
         for key, _ in (one for due in self._due.values() for one in due):
-            self._drop(key, "the host stops")
+            self._drop(key, "the host is stopping")
         self._tell_dropped()
 
     def _begin(self, keys: list[_Key]) -> None:
@@ -315,7 +317,7 @@ class Traffic:
         except HostError as error:
             self._drop(key, error.detail)
         except asyncio.CancelledError:
-            self._drop(key, "the host stops")
+            self._drop(key, "the host is stopping")
             raise
         except Exception as error:  # noqa: BLE001 - one trace must not end the scoring of the others
             self._drop(key, "the host failed")
@@ -336,7 +338,7 @@ class Traffic:
     def _tell_dropped(self) -> None:
         """Log dropped traces, one line for each evaluator."""
         for (_, reference), reasons in self._untold.items():
-            _log.warning("%d traces were not scored by %s, the last one %s", len(reasons), reference, reasons[-1])
+            _log.warning("%d traces were not scored by %s; the last one: %s", len(reasons), reference, reasons[-1])
         self._untold.clear()
 
 

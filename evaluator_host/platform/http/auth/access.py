@@ -123,7 +123,7 @@ class Access:
 
     async def keep(self) -> None:
         """Refresh the keys and write waiting audit entries once."""
-        await self._try("keys are not refreshed", self.keyring.refresh)
+        await self._try("keys cannot be refreshed", self.keyring.refresh)
         await self._write()
         self._log_refusals()
 
@@ -133,8 +133,8 @@ class Access:
         await self._write()
 
     async def _write(self) -> None:
-        await self._try("the audit log waits", self.audit_log.write)
-        await self._try("requested package sets are not recorded", self.package_visibility.write)
+        await self._try("audit entries cannot be stored yet", self.audit_log.write)
+        await self._try("requested package sets cannot be recorded yet", self.package_visibility.write)
 
     async def _try(self, failure: str, chore: Callable[[], Awaitable[None]]) -> None:
         """Do a chore of the regular task; log its failure once, not every second."""

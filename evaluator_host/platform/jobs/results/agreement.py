@@ -66,7 +66,8 @@ def agreement(evaluator: str, column: str, pairs: Counter[tuple[str, str]], *, u
         return None
     if len(classes) > CLASSES:
         raise InvalidRequest(
-            f"{column!r} and the results have over {CLASSES} classes, too many to compare; name a column with fewer"
+            f"{column!r} and the results have over {CLASSES} different labels, too many to compare; name a "
+            "column with fewer"
         )
     total = pairs.total()
     human, said = Counter[str](), Counter[str]()

@@ -99,8 +99,8 @@ class ComparedRows:
         job = "earlier" if self._before.zero else "later"
         rows = "1 row that failed is" if failed == 1 else f"{failed} rows that failed are"
         return (
-            f"only the {job} job counts failed rows as 0, so {rows} left out here, and these results do not match the "
-            "means of the jobs; score the rows again with the `failures` of the other job"
+            f"only the {job} job counts failed rows as 0. Therefore {rows} left out here, and these results do not "
+            "match the means of the jobs; run one of the jobs again with the same `failures` as the other"
         )
 
     async def _pairs(self, *, after: int = -1) -> AsyncGenerator[tuple[Figures, Figures], None]:

@@ -354,12 +354,12 @@ class JobResults:
         pairs = _pairs(*sides) or (list(zip(*sides, strict=False)) if by_place else [])
         if not pairs:
             one, other = (", ".join(side.label for side in evaluators) for evaluators in sides)
-            hint = "`by_place=true` (--by-place) compares evaluators at the same place in their jobs"
+            hint = "`by_place=true` (--by-place) compares the first evaluators of both jobs, the second ones, and so on"
             problem = Problem("by_place", "evaluators with different names are compared only on request", hint)
             raise InvalidRequest(f"the jobs have no evaluator in common: {one}; {other}", problems=(problem,))
         wanted = [(old, new) for old, new in pairs if evaluator in (None, old.label, new.label, old.name)]
         if not wanted:
-            raise InvalidRequest("the jobs have no evaluator in common that could be compared")
+            raise InvalidRequest("the jobs have no evaluator of this name in common")
         return before, after, wanted
 
     async def _require_same_rows(self, before: Job, after: Job) -> None:
@@ -374,7 +374,7 @@ class JobResults:
         if (found := await asyncio.to_thread(rows_differ, self._folder, one, other, answers)) is not None:
             raise InvalidRequest(
                 f"the jobs are over different rows ({one.label}, {other.label}): {found}; jobs can be compared only "
-                "if their rows differ in nothing but the answers"
+                "if their rows are the same except for the answers"
             )
 
     async def _of_evaluator(self, job_id: str, evaluator: JobEvaluator, *, most: int, zero: bool) -> EvaluatorFigures:
@@ -531,7 +531,7 @@ def rows_differ(folder: RowsFolder, one: Dataset, other: Dataset, answers: Colle
     for (number, line), (_, line_of_other) in pairs:
         was, now = (_case(decode_json(text), answers) for text in (line, line_of_other))
         if not was:
-            return f"row {number} has nothing but its answer"
+            return f"row {number} has only an answer, so it cannot be recognised"
         if was != now:
             differing = [
                 name for name in {**was, **now} if name not in was or name not in now or was[name] != now[name]

@@ -279,7 +279,7 @@ class _Order:
             sort = value = row = position = None
         if sort != self._sort or not isinstance(row, int) or not isinstance(position, int):
             raise InvalidRequest(
-                "this cursor belongs to another query; give `next_cursor` of the page before, or leave it out"
+                "this cursor belongs to another query; give `next_cursor` of the previous page, or leave it out"
             )
         kind = str if self._sort is Sort.STATUS else int | float
         return _Place(row, position, value if isinstance(value, kind) else None)

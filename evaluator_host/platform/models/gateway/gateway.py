@@ -313,8 +313,8 @@ class RowGate:
             self._refuse(connection, error, kind)
         except TimeoutError:
             waited = (
-                f"the row has waited {self.most_wait_s:g} s for models and hosts, and may not wait longer; ask "
-                "for less, or ask the operator to raise the limit"
+                f"the row has waited {self.most_wait_s:g} s for models and hosts, and may not wait longer; "
+                "send fewer requests, or ask the operator to raise the limit"
             )
             message = f"{waited} (EVALUATOR_HOST_MODEL_WAIT_S)"
             self._refuse(connection, Refused(504, message, "model_wait_exceeded"), kind)
@@ -349,7 +349,7 @@ class RowGate:
         most_mb = self._grant.gateway.settings.network_mb
         if self._network_bytes > most_mb << 20:
             why = f"the row's connections to other hosts may carry at most {most_mb} MB (EVALUATOR_HOST_NETWORK_MB)"
-            self.problem = self.problem or EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint="ask for less")
+            self.problem = self.problem or EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint="transfer less data")
             raise Refused(413, why, "budget_exceeded")
 
     async def _answer_in_time(
