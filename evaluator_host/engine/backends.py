@@ -48,7 +48,7 @@ _NO_BACKEND: Final = (
 async def make_backend(choice: SandboxChoice, settings: Settings, supervisor: Supervisor | None = None) -> Backend:
     """Create the chosen backend, without starting a sandbox.
 
-    `supervisor` runs the backend's tasks; with None, a new one does.
+    `supervisor` runs the backend's tasks; None creates a new supervisor.
 
     Raises:
       HostError: the tools of the backend cannot be prepared.

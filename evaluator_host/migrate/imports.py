@@ -335,7 +335,7 @@ async def _taken(context: ImportContext, read: _Read) -> set[str]:
 
 
 def _granted(wish: ImportWish) -> dict[str, str]:
-    """Return the grant of each model that an evaluator may ask; an entry without a name is for the judge."""
+    """Return the grant of each model that an evaluator may ask; an entry without `name=` is for `judge`."""
     named = (one if "=" in one else f"judge={one}" for one in wish.models)
     return {one.partition("=")[0]: one for one in named}
 

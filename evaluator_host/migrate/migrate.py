@@ -90,7 +90,7 @@ class SourceText:
 
 
 def read_text(code: str, language: Language) -> SourceText:
-    """Return the program in a file or pasted text, without code fences and other remains of a copy."""
+    """Return the program in a file or pasted text, without code fences and other remains of copying."""
     bom = code.startswith(_BOM)
     body = code.removeprefix(_BOM)
     crlf = "\r\n" in body
@@ -175,7 +175,7 @@ class _Work:
     as_run: Callable[[str], str]
 
     async def other_contract(self) -> Contract | None:
-        """Return the contract of the code if there is nothing to migrate from it; else None.
+        """Return the code's contract if code of that contract needs no migration, else None.
 
         A sandbox finds the contract. Code for `function` may still be legacy code, because its parameters may have any
         names.
@@ -187,7 +187,7 @@ class _Work:
         return None if contract in _MIGRATED else contract
 
     async def as_pasted(self, contract: Contract) -> Migration:
-        """Return the answer for code that runs as it is; it says how many of the caller's rows the code scores."""
+        """Return the answer for code that runs as it is, with the number of the caller's rows that the code scores."""
         proof = scoring(await self.context.run(self._pasted(), self.rows)) if self.rows else None
         return replace(_unchanged(self.evaluator, MigrationStatus.AS_PASTED, ()), contract=contract, proof=proof)
 
@@ -236,7 +236,7 @@ class _Work:
 
         Args:
           reason: Why the code was not rewritten.
-          line: The line of that reason.
+          line: The line of code that is the reason.
         """
         if self.wish.to != Contract.EVALUATE:
             return None

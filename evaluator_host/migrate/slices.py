@@ -90,7 +90,7 @@ def _closure(first: int, statements: list[_Statement], binding: dict[str, set[in
 
 
 def _changes(statement: _Statement, found: set[int], binding: dict[str, set[int]]) -> bool:
-    """Return whether a statement defines nothing, and uses only names of the slice, whose values it may change."""
+    """Return whether a statement only uses names of the slice and defines none, so that it may change their values."""
     if statement.binds or not statement.uses:
         return False
     needed = [binding[name] for name in statement.uses if name in binding]

@@ -89,7 +89,7 @@ class HostError(Exception):
       code: Stable machine-readable name, in problem+json and `--json` output.
       status: HTTP status.
       exit_code: Exit code of the command line: 2 for the caller's mistake, 3 for ours.
-      problems: The single faults, when there are several.
+      problems: The individual faults, when there are several.
     """
 
     code = "internal"

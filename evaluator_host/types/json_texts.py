@@ -13,7 +13,7 @@ Octets: TypeAlias = bytes | memoryview
 _PIECE_BYTES: Final = 64 << 10  # number of bytes to examine together, few enough for the processor's cache
 _OVERLAP: Final = 512  # number of bytes that pieces share, so that no number is cut unseen
 _MANY_DIGITS: Final = b"0" * 300  # this many digits, each replaced by 0, may be a number beyond a double's range
-_HUGE: Final = b"e000"  # an exponent of three digits
+_HUGE: Final = b"e000"  # an exponent of three digits, each replaced by 0
 # maximum number of places in a piece to examine that look like huge numbers; most such places are in strings
 _MOST_HUGE: Final = 100
 _MOST_LEVELS: Final = 200  # maximum levels of nesting; one of the host's encoders refuses a few more
@@ -128,7 +128,7 @@ def _has_huge_exponent(kinds: bytes) -> bool:
 
 
 def _levels_after(kinds: bytes, levels: int) -> int:
-    """Return about how many levels are open after a piece of JSON."""
+    """Return about how many brackets are open at the end of a piece of JSON."""
     opened = kinds.count(b"[")
     if levels + opened <= _MOST_LEVELS:
         return max(0, levels + opened - kinds.count(b"]"))

@@ -152,7 +152,7 @@ def require_finite(value: Any, *, advice: str = "send null or text in its place"
 
 def repeated_key(data: bytes, again: bytes) -> str | None:
     """Return the path of a key that an object has twice, or None; `again` is the decoded data, encoded again."""
-    if data.count(b":") == again.count(b":"):  # nearly always equal, and compared quickly
+    if data.count(b":") == again.count(b":"):  # the counts are nearly always equal, and quick to compare
         return None
     found = ((path, one) for path, one in places(json.loads(data, object_pairs_hook=_pairs)) if isinstance(one, _Twice))
     return next((render_path((path, one.key)) for path, one in found), None)
@@ -257,7 +257,7 @@ def nests_within(value: Any, levels: int) -> bool:
 
 
 def is_small(value: Any, *, values: int, characters: int = 1 << 20) -> bool:
-    """Return whether a JSON value has at most so many `values` and `characters`; looks at no more than these."""
+    """Return whether a JSON value has at most `values` values and `characters` characters; stops at these limits."""
     rest = [value]
     while rest and values >= 0 and characters >= 0:
         item = rest.pop()

@@ -119,12 +119,12 @@ class SentFiles:
         self._missing = missing
 
     def path(self, relative: str) -> str | None:
-        """Return a path relative to the root, for one relative to the folder; None if it leads out of the root."""
+        """Turn a path relative to the folder into one relative to the root; None if it leads out of the root."""
         path = posixpath.normpath(posixpath.join(self._folder, relative.replace("\\", "/")))
         return None if path.startswith(("/", "..")) else path
 
     def text(self, relative: str) -> str | None:
-        """Convert a path relative to the folder to one relative to the root; None if it leads out of the root."""
+        """Return the content of a file; None when it was not sent."""
         path = self.path(relative)
         if path is None:
             return None

@@ -148,7 +148,7 @@ def _own_children(span: _Span) -> list[_Span]:
 def _sum_up(by_id: dict[str, SpanRecord], placed: dict[str, str | None]) -> None:
     """Give a span that has no tokens or costs the sums of the spans below it, as in a root of the documented shape."""
     sums: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
-    for key in reversed(placed):  # parents were placed before their children
+    for key in reversed(placed):  # in reverse, because children come after their parents
         span, parent = by_id[key].span, placed[key]
         for unit in _UNITS:
             if unit in sums[key]:
@@ -225,7 +225,7 @@ def _stored_children(span: _Span, depth: int) -> list[_Span]:
 
 
 def _each(spans: Any) -> Iterator[tuple[str, _Span]]:
-    """Yield every span with the name it is stored under; spans of one name come as a list."""
+    """Yield every span with the name under which it is stored; several spans of one name are stored as a list."""
     pairs = spans.items() if isinstance(spans, dict) else [("", spans)]
     for name, value in pairs:
         for span in value if isinstance(value, list) else [value]:

@@ -68,7 +68,7 @@ class PackageQueries:
     async def parse(
         self, raw: Sequence[RawPin], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> tuple[Pin, ...]:
-        """Parse and check pins; `python` is a result of `python()`. `workspace` waits its turn for look-ups.
+        """Parse and check pins; `python` is a result of `python()`. Look-ups wait for the turn of `workspace`.
 
         Raises:
           InvalidPin: a pin is not exact; each hint is the pin that was probably meant.

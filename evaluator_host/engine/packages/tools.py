@@ -244,7 +244,7 @@ def no_package(name: str, language: Language, *, index: str, check: str) -> Pack
 
 
 def no_version(pin: Pin, near: Sequence[str], *, title: str) -> PackagesFailed:
-    """Return the error for a version that a package does not have; `near` has pins of other versions, for `title`."""
+    """Return the error for a version that a package lacks; `near` has pins of other versions, shown under `title`."""
     meant = close_name(pin.name, pin.language)  # a similar name that is misspelt may be a trap
     hint = f" Did you mean {meant}?" if meant else f" {title}: {', '.join(near)}." if near else ""
     problem = Problem("packages", f"there is no {pin.text}", meant or (near[0] if near else None))

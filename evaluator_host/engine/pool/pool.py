@@ -268,7 +268,7 @@ class Pool:
                 asyncio.get_running_loop().call_later(due_in_s, self._grow, owner)
 
     def _start_another(self, owner: EvaluatorPool) -> None:
-        """Start one more sandbox for an evaluator that has some; end idle ones of less used evaluators for it.
+        """Start one more sandbox for an evaluator; if necessary, end idle sandboxes of less used evaluators for it.
 
         Evaluators in the start queue come first.
         """
@@ -357,7 +357,7 @@ class Pool:
             sandboxes, memory_mb = self.capacity.short_of(specs)
             if sandboxes <= 0 and memory_mb + waking_mb <= 0:
                 return bool(wanted)
-            # with so many warm evaluators, the least used one is worth less than a fast first call
+            # in a larger pool, the least used warm sandbox is worth less than a fast first call
             if beside is None and self.capacity.sandboxes <= _MANY_WARM and self._prewarmed.evict_one():
                 continue
             victims = victims or self._evaluator_pools.coldest_first()

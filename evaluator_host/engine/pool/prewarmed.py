@@ -101,7 +101,7 @@ def _import_ms(spec: SandboxSpec) -> float:
 class PrewarmedSandboxes:
     """Keeps started sandboxes without code for the most recently used specs.
 
-    Each of them counts against the capacity.
+    Each of these sandboxes counts against the pool's capacity.
     """
 
     def __init__(

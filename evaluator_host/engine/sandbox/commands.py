@@ -47,7 +47,7 @@ def missing_command(text: str) -> str | None:
 
 
 def advice_on_command(name: str, language: Language) -> str:
-    """Return advice that names the commands which a sandbox has, for a command that it does not have."""
+    """Return advice on a command that a sandbox lacks; the advice names the commands that the sandbox has."""
     if name in ("/bin/sh", "/bin/bash"):
         return "this host's machine has no shell to give to sandboxes: start the program itself, without a shell"
     told = f"the sandbox has no command {name}; {commands_of(language)}"

@@ -216,7 +216,7 @@ class Sandbox:
         return not self._unanswered and not self._frames
 
     def weigh(self, *, waits: bool | None = None, long: bool | None = None) -> None:
-        """Set the CPU weight by whether the row `waits` for an outside answer or runs `long`; None changes nothing."""
+        """Set the CPU weight for a row that `waits` for an outside answer or runs `long`; None changes nothing."""
         self._waits = self._waits if waits is None else waits
         self._long = self._long if long is None else long
         weight = Weight.WAITS if self._waits else Weight.LONG if self._long else Weight.USUAL

@@ -62,7 +62,7 @@ async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Js
         return EditorAnswer(error=outcome.error, **facts)
     try:
         return replace(_ANSWER.read(outcome.value), **facts)
-    except ValidationError:  # packages in the set, which run in the same process, may have changed the answer
+    except ValidationError:  # packages of the set run in the same process, and may have changed the answer
         return EditorAnswer(
             error=EvaluationError(
                 ErrorCode.INVALID_RESULT,

@@ -73,7 +73,7 @@ class Prepared:
         return dataclasses.replace(self, request=dataclasses.replace(self.request, load=load))
 
     def with_secrets(self, secrets: dict[str, str]) -> "Prepared":
-        """Return the evaluator with the values of its secrets; if these have changed, it is loaded again."""
+        """Return the evaluator with the values of its secrets; if they have changed, the evaluator is loaded again."""
         mark = hashlib.sha256(orjson.dumps(secrets, option=orjson.OPT_SORT_KEYS)).hexdigest()
         load = dataclasses.replace(self.request.load, secrets=secrets)
         request = dataclasses.replace(self.request, digest=f"{self.request.digest} {mark}", load=load)

@@ -149,7 +149,7 @@ class Lookups:
                 except Exception as error:  # noqa: BLE001 - for the caller
                     lookup.found.set_exception(error)
             with self._lock:
-                self._running -= Counter([lookup.workspace])  # the subtraction drops workspaces without a thread
+                self._running -= Counter([lookup.workspace])  # `-=` removes workspaces that have no thread left
                 lookup = self._next()
 
 

@@ -163,7 +163,7 @@ class ByteTurns:
 def return_large_blocks() -> None:
     """Make glibc return each freed block of over 1 MB to the system; do nothing with another C library.
 
-    By default glibc begins to keep freed blocks of up to 32 MB for reuse.
+    By default, once a large block was freed, glibc keeps later blocks of up to 32 MB for reuse.
     """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)

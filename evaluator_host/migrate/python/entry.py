@@ -122,7 +122,7 @@ def _require_four(legacy: Legacy, more: list[Node]) -> None:
 
 
 def wrappers(draft: Draft, definition: Node) -> list[tuple[Node, Legacy]]:
-    """Return the wrapper functions that have four parameters of their own in the decorators of a function.
+    """Return the functions inside the decorators of a function that themselves have the four legacy parameters.
 
     Raises:
       Unreadable: a decorator with such a function is used elsewhere too, or is a class.

@@ -1,1 +1,1 @@
-"""Dialect `function`: functions of any name whose parameters say what they are given."""
+"""Dialect `function`: functions of any name; the names of their parameters choose what they get."""

@@ -46,7 +46,7 @@ _SETUP_S: Final = 30.0
 _REMOVAL_S: Final = 60.0
 _DATA_MARGIN_MB: Final = 1024  # RLIMIT_DATA counts reserved memory, and V8 reserves 512 MB for machine code
 _MB: Final = 1024 * 1024
-# far above the numbers that this process's backends use in the same folder, which begin at 1
+# numbers of build cgroups; those of this process's backends, in the same folder, begin at 1 and stay far below
 _NUMBERS: Final = itertools.count(1_000_000)
 _LOOK_EVERY_S: Final = 0.25
 _TRIES: Final = 3

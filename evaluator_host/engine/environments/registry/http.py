@@ -206,7 +206,7 @@ def _joined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 def _unfolded(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield the tar of a layer, whether plain or gzip, in pieces of a limited size.
 
-    `tarfile` would decompress all bytes that it has at once, and copy the rest for each block that it reads.
+    `tarfile` itself would decompress all bytes that it has at once, and copy the rest for each block that it reads.
     """
     first = next(pieces, b"")
     if not first.startswith(_GZIP):

@@ -141,7 +141,7 @@ class BubblewrapBackend(LocalBackend):
         return possible and self._start is SandboxStart.TEMPLATE and self._failures < _TEMPLATES
 
     async def _fork(self, spec: SandboxSpec, ready: _Ready, *, identity: Identity) -> PipeLink:
-        """Return a sandbox forked from the template of its interpreter, which is started first if there is none.
+        """Return a sandbox forked from the template of its interpreter; start the template first if there is none.
 
         Raises:
           TemplateLost: the template does not work.
