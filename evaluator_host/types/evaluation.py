@@ -54,7 +54,7 @@ class CheckReport:
     logs: Annotated[Logs, Doc("Output of the code at module level.")] = field(default_factory=Logs)
     classes: Annotated[
         tuple[EvaluatorClass, ...],
-        Doc("Evaluator classes that can be listed, in order of definition, faulty ones included."),
+        Doc("Evaluator classes in the code, in order of definition, also those that cannot be used."),
     ] = ()
     not_loaded: Annotated[
         tuple[str, ...],

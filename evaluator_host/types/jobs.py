@@ -311,5 +311,6 @@ class JobReport:
         str | None, Doc("The `doubt` of its evaluators that have one, each after its label; None without any.")
     ] = None
     title: Annotated[
-        str, Doc("Its name, or evaluators, data set with column of answers, and day: `exact · qa (answer) · 25 Nov`.")
+        str,
+        Doc("Its name; else evaluators, data set with column of answers, and day: `exact · qa (answer) · 25 Nov`."),
     ] = ""

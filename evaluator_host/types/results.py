@@ -60,7 +60,7 @@ class Aggregate:
 class Difference:
     """The paired difference of one metric between two jobs, row by row."""
 
-    metric: Annotated[str, Doc("Its name.")]
+    metric: Annotated[str, Doc("Name of the metric.")]
     n: Annotated[int, Doc("Rows with a finite value in both jobs.")]
     before: Annotated[float | None, Doc("Mean of these rows in the earlier job.")]
     after: Annotated[float | None, Doc("Mean of these rows in the later job.")]
@@ -100,7 +100,7 @@ class Latency:
 class EvaluatorFigures:
     """Scores, counts and times of one evaluator in a job."""
 
-    evaluator: Annotated[str, Doc("Its label.")]
+    evaluator: Annotated[str, Doc("Label of the evaluator.")]
     rows: Annotated[int, Doc("Rows with a result.")]
     scored: Annotated[int, Doc("Rows that it scored; the score of some may be null.")]
     failed: Annotated[int, Doc("Rows that failed.")]
@@ -150,7 +150,7 @@ class GroupFigures:
 class ColumnFigures:
     """Scores of one evaluator by the values of a column, the answer of `GET /v1/jobs/{id}/groups`."""
 
-    evaluator: Annotated[str, Doc("Its label.")]
+    evaluator: Annotated[str, Doc("Label of the evaluator.")]
     groups: Annotated[tuple[GroupFigures, ...], Doc("The first 200 values, sorted; rows without a value last.")]
     others: Annotated[
         GroupFigures | None, Doc("All rows with a further value, or one of over 200 characters; None without any.")
@@ -257,7 +257,7 @@ class Pairs:
 
     before: Annotated[str, Doc("Label of the evaluator in the earlier job.")]
     after: Annotated[str, Doc("Its label in the later job.")]
-    metric: Annotated[str, Doc("Its name.")]
+    metric: Annotated[str, Doc("Name of the metric.")]
     n: Annotated[int, Doc("Rows with a finite value in both jobs.")]
     points: Annotated[tuple[Point, ...], Doc("Points sorted by `before`, then `after`; at most 2,000.")]
     binned: Annotated[bool, Doc("Whether neighbouring values share a point.")]

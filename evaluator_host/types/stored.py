@@ -227,7 +227,7 @@ class DataFile:
 class UsageReport:
     """The storage of a workspace, the answer of `GET /v1/usage`. Package sets are shared, and not counted."""
 
-    workspace: Annotated[str, Doc("Its name.")]
+    workspace: Annotated[str, Doc("Name of the workspace.")]
     quota_bytes: Annotated[int, Doc("Bytes that the workspace may store; 0 for no limit.")]
     total_bytes: Annotated[int, Doc("Bytes that it stores: the sum of the following.")] = 0
     datasets_bytes: Annotated[int, Doc("Rows of data sets, those that came with jobs included.")] = 0

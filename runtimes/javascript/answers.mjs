@@ -46,7 +46,7 @@ export function rowFailure(code, payload, { positions, resultKb }) {
 
 /** @param {string} module that cannot be found: a package or a part of one */
 export function pinHint(module) {
-  if (/^(?:@|~|#)\//.test(module)) return 'it is a file of yours: send it in `files`, and import it by its path from this one';
+  if (/^(?:@|~|#)\//.test(module)) return 'it is a file of yours: send it in `files`, and import it by its path from this file';
   return `add an exact pin of ${/^(?:@[^/]*\/)?[^/]*/.exec(module)?.[0]} to \`packages\``;
 }
 

@@ -186,7 +186,7 @@ function refuse(faults, plain, language) {
     return { failure: failure('syntax_error', worst.message, { type: 'SyntaxError', ...place, hint }), missing };
   }
   const relative = /^[./]/.test(worst.module);
-  const hint = relative ? 'send the file that it imports too, in `files`: {"helpers/text.js": "…"}, by its path from this one' : pinHint(worst.module);
+  const hint = relative ? 'send the file that it imports too, in `files`: {"helpers/text.js": "…"}, by its path from this file' : pinHint(worst.module);
   const from = worst.file === null ? '' : `, imported by ${worst.file}`;
   return { failure: failure('load_error', `Cannot find module '${worst.module}'${from}`, { type: 'Error', ...place, hint }), missing };
 }

@@ -28,12 +28,15 @@ def ask(client: httpx.Client, code: str, given: Any = "Paris") -> Any:
         ("async def main(output):\n    return 0.5\n", {"score": 0.5}),
         ("def helper(a, b):\n    return a\ndef main(output):\n    return helper(1, 2)\n", {"score": 1}),
         ("def main(output):\n    return None\n", {"score": None}),
-        ("def main(output):\n    return True\n", {"error": "the function returned True; a score is a number or None"}),
+        (
+            "def main(output):\n    return True\n",
+            {"error": "the function returned True; a score must be a number or None"},
+        ),
         ("def main(output):\n    return {}['x']\n", {"error": "KeyError: 'x' (line 2)"}),
         ("x = 1\n", {"error": "the code defines no function with one parameter: write def main(output): ..."}),
         (
             "def main(output):\n    return float('nan')\n",
-            {"error": "the function returned nan; a score is finite"},
+            {"error": "the function returned nan; a score must be finite"},
         ),
     ],
 )

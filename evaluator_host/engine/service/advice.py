@@ -378,7 +378,7 @@ _TABLE: Final = (
     ),
     _Advice(
         r"^Cannot find module '(?:[./]|[@~]/)",
-        "this path is a file of yours: send it in `files`, by its path from this one",
+        "this path is a file of yours: send it in `files`, by its path from this file",
     ),
     _Advice(r"^AssertionError|\bassert\b", "return 0, or False, where a check fails; an assertion makes the row fail"),
     _Advice(

@@ -43,7 +43,7 @@ async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Js
     """
     evaluator = prepared.evaluator
     if evaluator.language is not Language.PYTHON:
-        raise InvalidRequest(f"questions about code are answered for Python only, not for {evaluator.language}")
+        raise InvalidRequest(f"the host answers questions about code for Python only, not for {evaluator.language}")
     named = {"code": evaluator.code, "files": evaluator.files, **question}
     body = await asyncio.to_thread(encode_json, {"named": named, "exact": True})
     if len(body) > _QUESTION_BYTES:

@@ -125,7 +125,8 @@ async def _collected(processes: LimitedProcesses, wish: ImportWish, root: Path) 
                 texts.setdefault(path.relative_to(root).as_posix(), read_utf8(path))
                 if len(texts) > _MOST_FILES or sum(map(len, texts.values())) > _MOST_BYTES:
                     raise InvalidRequest(
-                        f"{wish.path} refers to more than {_MOST_FILES} files or {_MOST_BYTES >> 20} MB"
+                        f"the files that {wish.path} refers to are over the limit of {_MOST_FILES} files and "
+                        f"{_MOST_BYTES >> 20} MB; split the file, and import the parts"
                     )
         if len(texts) == before:
             break

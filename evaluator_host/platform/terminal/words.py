@@ -14,7 +14,7 @@ _WORDS: Final = (
     (r"in `models`", "with --model"),
     (r"\(`network`\)", "(--network)"),
     (r"in `files`, by its path: \{\"([^\"]+)\": \"…\"\}", r"with --file: \1"),
-    (r", in `files`: \{[^}]*\}, by its path from this one", ": put it beside the evaluator, or name it with --file"),
+    (r", in `files`: \{[^}]*\}, by its path from this file", ": put it beside the evaluator, or name it with --file"),
     (r", and say in `path` where the code lies beside it: [\w./]+", ""),
     (r"say in `path` where the code lies[^,]*, or import", "import"),
     (r"send it in `files`, and say in `path` [^)]*\), or import", "name it with --file, and import"),

@@ -36,9 +36,9 @@ def {_ENTRY}(inputs, outputs, trace):
         import asyncio
         value = asyncio.run(value)
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-        return {{"score": 0, "error": f"the function returned {{repr(value)[:80]}}; a score is a number or None"}}
+        return {{"score": 0, "error": f"the function returned {{repr(value)[:80]}}; a score must be a number or None"}}
     if value is not None and not -float("inf") < value < float("inf"):
-        return {{"score": 0, "error": f"the function returned {{value}}; a score is finite"}}
+        return {{"score": 0, "error": f"the function returned {{value}}; a score must be finite"}}
     return {{"score": value or 0, "none": value is None}}
 """
 

@@ -16,7 +16,7 @@ const WORDS: readonly (readonly [RegExp, string | ((found: string, ...groups: st
   [/in `models`/g, "in Settings › Models"],
   [/\(`network`\)/g, "(Settings › Hosts)"],
   [/send it in `files`, by its path: \{"([^"]+)": "…"\}/g, "add it with Add a file…, by its path: $1"],
-  [/, in `files`: \{[^}]*\}, by its path from this one/g, ", with Add a file…, by its path from this one"],
+  [/, in `files`: \{[^}]*\}, by its path from this file/g, ", with Add a file…, by its path from this file"],
   [/send it in `files`, and say in `path` [^)]*\), or import/g, "add it with Add a file…, and import"],
   [/send (it|them) in (?:`files` \(texts\) or )?`data`/g, "add $1 with Add a file…"],
   [/(?:send (it|them) |goes )in `files`/g, (_, what) => (what === undefined ? "goes under Add a file…" : `add ${what} with Add a file…`)],
