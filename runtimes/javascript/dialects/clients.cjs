@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Packages of clients of models and platforms. Where one is not pinned, evaluators may import it and make its clients; a
- * use of one is an error that names the pin.
+ * Packages of clients of models and platforms. Evaluators may import such a package and make its
+ * clients even if it is not pinned; the use of a client is then an error that names the pin.
  */
 'use strict';
 

@@ -86,7 +86,7 @@ class Bridge {
     if (!over && missing.length < MOST_MISSING) missing.push({ module: String(id).slice(0, NAME_CHARS), stack: String(new Error('missing').stack).slice(0, STACK_CHARS) });
   }
 
-  /** The files of the author's that the code asked for in vain. */
+  /** The missing files of the author that the code tried to import. */
   get lackedFiles() {
     return this.#slot.missing.map(({ module }) => module).filter((module) => OWN_FILE.test(module)).join(', ');
   }

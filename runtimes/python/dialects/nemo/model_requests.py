@@ -51,7 +51,7 @@ class Conversation:
         self._times = {}
 
     def lead(self, metric: Any) -> bool:
-        """Make a metric call models by `ask`; return whether it has a function to replace for that."""
+        """Make a metric call models through `ask`; return whether the metric has a function that can be replaced."""
         inference = _modules.get(_INFERENCE)
         if hasattr(inference, "in_place"):
             inference.in_place = self.ask  # type: ignore[union-attr]

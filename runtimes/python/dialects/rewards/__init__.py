@@ -127,7 +127,7 @@ def _only(namespace: dict[str, Any], names: list[str]) -> str:
     """Return the only name that may be meant.
 
     Raises:
-      Failure: there are several, of which verl's settings name one.
+      Failure: there are several; in verl, a setting names the one to call.
     """
     try:
         return candidates.the_only(namespace, names, "reward functions, of which verl calls one")

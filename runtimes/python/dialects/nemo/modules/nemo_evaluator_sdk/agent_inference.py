@@ -230,7 +230,7 @@ async def make_agent_inference_request(
     default_headers: dict[str, str] | None = None,
     timeout: float | None = None,  # noqa: ASYNC109 - the documented name
 ) -> dict[str, Any]:
-    """Return an agent's answer as a chat response; requests are repeated after faults that may pass.
+    """Return an agent's answer as a chat response; requests are repeated after temporary faults.
 
     Raises:
       RuntimeError: the agent refuses, does not answer, or its answer has no output.

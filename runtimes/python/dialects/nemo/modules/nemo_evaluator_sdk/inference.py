@@ -63,7 +63,7 @@ async def make_inference_request(
 ) -> dict[str, Any]:
     """Return a model's answer to a chat request, or to a completion request when there are no `messages`.
 
-    Requests are repeated after faults that may pass, each time after twice as long.
+    Requests are repeated after temporary faults, each time after twice as long a pause.
 
     Args:
       model: The model: its URL, name and headers.
@@ -126,7 +126,7 @@ async def posted(
     what: str,
     base_url: str | None = None,
 ) -> Any:
-    """Return the successful answer to a POST request with a JSON body; repeat it after faults that may pass.
+    """Return the successful answer to a POST request with a JSON body; repeat it after temporary faults.
 
     Raises:
       ClientInferenceError: the request is refused.

@@ -38,7 +38,7 @@ class FieldMapping(BaseModel):
         return {name: path for name, path in known.items() if path is not None} | self.custom
 
     def applied_to(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return a copy of a row with the canonical fields added; what a path does not find is left out."""
+        """Return a copy of a row with the canonical fields added; a field is left out if its path finds nothing."""
         found = ((name, _at(row, path)) for name, path in self.mapping().items())
         return {**row, **{name: value for name, value in found if value is not _ABSENT}}
 

@@ -34,7 +34,7 @@ class MetricBase(BaseModel):
     supported_job_types: list[SupportedJobTypes] = Field(default=list(_JOB_TYPES))
 
     def model_post_init(self, _context: Any, /) -> None:
-        """Count `type` as given, so that it is written even where defaults are not; get ready for rows."""
+        """Mark `type` as set, so that it is written even if defaults are left out; prepare for the first row."""
         self.__pydantic_fields_set__.add("type")
         given = (value if isinstance(value, list) else [value] for value in self.__dict__.values())
         compile_ahead(text for texts in given for text in texts if isinstance(text, str) and "{" in text)

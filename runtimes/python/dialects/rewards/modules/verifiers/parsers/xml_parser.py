@@ -36,7 +36,7 @@ class XMLParser(Parser):
         return _Fields(found)
 
     def parse_answer(self, completion):
-        """Return the text in the answer's tag: of the last one in a text, or in the last message that has one."""
+        """Return the text in the answer's tag: of the last tag in a text, or of the last message that has one."""
         if isinstance(completion, str):
             return getattr(self.parse(completion, last=True), self.answer_field, None)
         texts = (self.text_of(one) for one in reversed(self.get_assistant_messages(completion)))
