@@ -25,7 +25,7 @@ class Plugin:
       imports: Reads the platform's own files: a configuration, an export.
       row_document: Reads rows from a JSON document of the platform's own.
       find_project: Takes the path of a Python file. Returns the `Project` that its own modules come from; None for
-      a file outside the platform's projects.
+        a file outside the platform's projects.
       find_model: Returns the `ModelPlace` of a model that callers registered, or None; called as
         `find_model(database, workspace_id, namespace, name)`.
       stored_files: Returns the ids of stored files to which the plugin's objects in a database refer.
@@ -51,6 +51,6 @@ def plugins() -> Mapping[str, Plugin]:
 
 
 def row_document(document: dict[str, Any]) -> RowDocument | None:
-    """Return the reader for a JSON document that holds rows in a platform's format; None when no plugin knows it."""
+    """Return the reader for a JSON document that holds rows in a platform's format; None when no plugin can read it."""
     readers = (one.row_document.load() for one in plugins().values() if one.row_document is not None)
     return next((reader for reader in readers if reader.recognises(document)), None)

@@ -27,7 +27,7 @@ class Used:
 
 
 class Asked(Protocol):
-    """A part of the host that stores objects, and that may use those of other parts."""
+    """A part of the host that stores objects, which may use objects of other parts."""
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
         """Return an object with all its names; None for an object with only one name, or of another part."""

@@ -387,7 +387,7 @@ class Alerts:
             httpx.HTTPError,
             LookupFailed,
             OSError,
-        ) as error:  # OSError includes TimeoutError
+        ) as error:  # `OSError` also catches `TimeoutError`
             return f"{type(error).__name__}: {getattr(error, 'detail', error)}"[:300]
         return None if answer.is_success else f"the webhook answered {answer.status_code}"
 

@@ -26,7 +26,7 @@ async def require_outputs(
 
     Raises:
       InvalidRequest: the evaluator reads outputs, and no row has any.
-      HostError: as `Service.outputs_read`.
+      HostError: for the reasons given at `Service.outputs_read`.
     """
     if len(rows) < 2 or any(map(_gives_any, rows)):
         return

@@ -100,7 +100,7 @@ class FirstRows:
 
     @property
     def without_outputs(self) -> bool:
-        """Whether no row has outputs, although the mapping does not say that rows have none."""
+        """Whether all rows lack outputs, and the mapping does not announce this with `outputs=none`."""
         if not self.rows or self.mapping.without_outputs or any(row.has_output for row in self.rows):
             return False
         return all(field != "outputs" for field, _ in self.mapping.templates)

@@ -24,7 +24,7 @@ async def require_templates(processes: LimitedProcesses, workspace: str, templat
 
     Raises:
       InvalidRequest: a template cannot be parsed, or uses a construct that is not allowed.
-      HostError: as `LimitedProcesses.call`.
+      HostError: for the reasons given at `LimitedProcesses.call`.
     """
     if not templates:
         return
@@ -47,7 +47,7 @@ async def read_names(processes: LimitedProcesses, workspace: str, templates: Seq
     """Return the columns that each template needs, see `names_in_templates`.
 
     Raises:
-      HostError: as `LimitedProcesses.call`.
+      HostError: for the reasons given at `LimitedProcesses.call`.
     """
     return await processes.call(workspace, names_in_templates, templates, limits=_LIMITS) if templates else {}
 
@@ -63,7 +63,7 @@ async def render_records(
 
     Raises:
       LimitExceeded: one record takes too much processor time or memory.
-      HostError: as `LimitedProcesses.call`.
+      HostError: for the reasons given at `LimitedProcesses.call`.
     """
     made: list[Any] = []
     while len(made) < len(lines):
@@ -84,7 +84,7 @@ async def mapped_rows(
 
     Raises:
       LimitExceeded: the templates take too much processor time or memory.
-      HostError: as `LimitedProcesses.call`.
+      HostError: for the reasons given at `LimitedProcesses.call`.
     """
     if not mapping.templates:
         return await asyncio.to_thread(lambda: [_mapped(mapping, line) for line in lines])

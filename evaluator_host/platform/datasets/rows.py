@@ -72,7 +72,7 @@ class RowFile:
         self,
         # `.jsonl`, `.ndjson`, `.csv`, `.tsv`, `.json`, `.parquet` or `.xlsx`, or any other suffix with `format_`
         path: Path,
-        mapping: Mapping,  # the column or template from which each field of a row comes
+        mapping: Mapping,  # the column or template that each field of a row comes from
         *,
         max_row_bytes: int,  # size limit of a row
         limit: int | None,  # highest number of rows to read; None for all

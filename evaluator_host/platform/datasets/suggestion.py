@@ -36,7 +36,7 @@ _ALIKE: Final = tuple(
 _OF_THE_ROW: Final = frozenset(
     {"metadata", "meta", "tags", "category", "topic", "language", "trace", "criteria", "messages"}
 )
-_TEXT_CHARS: Final = 20  # average length from which a column may hold what a model wrote
+_TEXT_CHARS: Final = 20  # smallest average length of a column that may hold a model's texts
 _CHARS: Final = 1000  # how many characters of a value are compared
 MOST_COLUMNS: Final = 1000  # highest number of columns of a data set whose names are used
 _NAME_CHARS: Final = 200  # longest name to compare with a misspelt one

@@ -261,7 +261,7 @@ def _require_inner_loops(loop: nodes.For, outer: frozenset[str]) -> None:
 
 
 def _within(parts: Iterable[nodes.Node]) -> Iterator[nodes.Node]:
-    """Yield nodes and their descendants, except those of inner loops."""
+    """Yield nodes and their descendants, except the descendants of inner loops."""
     for part in parts:
         yield part
         if not isinstance(part, nodes.For):
@@ -269,7 +269,7 @@ def _within(parts: Iterable[nodes.Node]) -> Iterator[nodes.Node]:
 
 
 def _costly(node: nodes.Node) -> nodes.Node | None:
-    """Return the node whose value a node reads as a whole; None if that value is a constant."""
+    """Return the inner node that a node reads as a whole; None if there is none, or if the inner node is a constant."""
     match node:
         case nodes.Filter(node=whole) | nodes.Getitem(node=whole, arg=nodes.Slice()):
             pass

@@ -195,7 +195,7 @@ def evaluator_of(**fields: Any) -> Evaluator:
 
 
 def read_set(pins: Sequence[str], language: Language, python: str | None) -> EnvironmentIn:
-    """Return the package set that command-line options describe; `python` is a version (None: the host's).
+    """Return the package set that command-line options describe; `python` is a version (None for the host's).
 
     Raises:
       InvalidRequest: an option is invalid.

@@ -70,7 +70,7 @@ class RowFailures:
 
 
 def ending(job_id: str, fault: BaseException | None) -> tuple[JobStatus, str | None]:
-    """Return the final status of a job whose run ended with `fault` (None: it is done), and its error as JSON."""
+    """Return the final status of a job whose run ended with `fault` (None if it is done), and its error as JSON."""
     while isinstance(fault, BaseExceptionGroup):
         fault = fault.exceptions[0]
     match fault:

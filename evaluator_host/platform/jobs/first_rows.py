@@ -46,7 +46,7 @@ class FirstRowsOfJobs:
 
         Raises:
           InvalidRequest: the mapping names an unknown column, or an evaluator reads outputs and no row has any.
-          HostError: as `LimitedProcesses.call`.
+          HostError: for the reasons given at `LimitedProcesses.call`.
         """
         if spec.mapping == dict([NO_OUTPUTS]):  # a mapping with only outputs=none needs no check
             return

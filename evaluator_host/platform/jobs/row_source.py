@@ -89,7 +89,7 @@ class RowSource:
         """Return the row with this number, or the error or skip that stands for it.
 
         Raises:
-          LimitExceeded, HostError: as for `chunks`.
+          LimitExceeded, HostError: for the reasons given at `chunks`.
         """
         lines = await asyncio.to_thread(lambda: list(islice(self._folder.lines(self._job.dataset_id, first=number), 1)))
         return (await self._chunk(lines)).rows[0]

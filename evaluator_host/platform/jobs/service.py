@@ -154,7 +154,7 @@ class JobService:
         """Return the mapping that a job's data and evaluators suggest, and the fields that the evaluators read.
 
         Raises:
-          HostError: as for `require_job`, except that mapping and target are not checked.
+          HostError: for the reasons given at `require_job`; mapping and target are not checked.
         """
         evaluators: list[JobEvaluator] = []
         for given in spec.evaluators:

@@ -557,7 +557,7 @@ class Jobs(Repository):
         A job that failed is queued again, with another `request` if one is given, to score the rows without a result.
 
         Raises:
-          InUse: the job has ended in another way, or is asked not to run.
+          InUse: the job has ended; only a failed job may run again.
         """
         now = datetime.now(UTC)
         job = await self.get_job(workspace_id, job_id)

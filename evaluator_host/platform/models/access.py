@@ -167,7 +167,7 @@ class _Dialling:
         except LookupFailed as error:
             raise httpx.ConnectError(str(error)) from error
         for address in addresses[:-1]:
-            with suppress(Exception):  # whatever error httpcore raises, the next address is tried
+            with suppress(Exception):  # the next address is tried after any error of httpcore
                 wait_s = _ADDRESS_S if timeout is None else min(timeout, _ADDRESS_S)
                 return await self._backend.connect_tcp(address, port, timeout=wait_s, **options)
         return await self._backend.connect_tcp(addresses[-1], port, timeout=timeout, **options)
@@ -178,7 +178,7 @@ class _Dialling:
 
 def _trusted(settings: Settings) -> ssl.SSLContext:
     file, changed_at = settings.ca_file, None
-    with suppress(OSError):  # if the file cannot be read, a later reading reports that
+    with suppress(OSError):  # if the file cannot be read, a later attempt reports the error
         changed_at = file and file.stat().st_mtime_ns
     return _authorities(file, changed_at)
 

@@ -287,7 +287,7 @@ class Endpoint:
 
 
 async def read_body(response: httpx.Response, most: int) -> bytes:
-    """Return the first `most` bytes of the body."""
+    """Return the beginning of the body, at most `most` bytes."""
     data = bytearray()
     async for chunk in response.aiter_raw():
         data += chunk

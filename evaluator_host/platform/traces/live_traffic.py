@@ -128,7 +128,7 @@ class Traffic:
           reference: Evaluator, with or without version: `latency`, `latency@2`.
           export: The exporter's request.
           sampling: Share of traces to score, 0 to 1; None for the evaluator's own rate. The choice depends only on
-          trace ids, so that all spans of a trace are chosen, or none.
+            trace ids, so that all spans of a trace are chosen, or none.
           session_quiet_s: Seconds after the last span of a session at which its traces are scored together; None to
             score each trace alone.
 

@@ -148,7 +148,7 @@ class Records(Repository):
         """Return a sandbox by id or name for a script that starts now; the record may be a quarter of a second old.
 
         Raises:
-          NotFound, Misconfigured: as for `get`.
+          NotFound, Misconfigured: for the reasons given at `get`.
         """
         key, now_s = (workspace, id_or_name), time.monotonic()
         held = self._leases.get(key)

@@ -55,7 +55,7 @@ class EvalSet:
 
     Attributes:
       evaluators: Ids of the evaluators, in the order of the set.
-      weights: Weights by evaluator id, for those that have one.
+      weights: Weights by evaluator id, for the evaluators that have a weight.
       notes: Messages about parts of the set that this host ignores.
     """
 

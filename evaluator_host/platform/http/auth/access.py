@@ -44,7 +44,7 @@ _OK = "ok"
 class RateLimiter:
     """Limits how often each key may call: one token bucket per key, refilled at a steady rate.
 
-    A key may send `burst` requests at once after a pause, and `per_s` requests per second (None: any number).
+    A key may send `burst` requests at once after a pause, and `per_s` requests per second (None for any number).
     """
 
     def __init__(self, per_s: float | None, *, burst: int, clock: Callable[[], float] = time.monotonic) -> None:

@@ -39,7 +39,7 @@ class ValuesByName:
     """Collects the values of metrics, 8 bytes each, within a memory limit.
 
     When there are too many values, half of the metrics are dropped and listed in `postponed`, for another pass over the
-    results. `wanted` has the names of the metrics to collect (None: all); at most `most` metrics are collected.
+    results. `wanted` has the names of the metrics to collect (None for all); at most `most` metrics are collected.
     """
 
     def __init__(self, wanted: Collection[str] | None = None, *, most: int = NAMES) -> None:

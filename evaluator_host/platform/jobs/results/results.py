@@ -196,7 +196,7 @@ class JobResults:
         """Return the labels, in the first and in the second job, of the first evaluator that both jobs have.
 
         Raises:
-          InvalidRequest: as for `compare`.
+          InvalidRequest: for the reasons given at `compare`.
         """
         _, _, [(old, new), *_] = await self._in_common(workspace_id, job_id, other_id, evaluator, by_place=by_place)
         return old.label, new.label
@@ -214,7 +214,7 @@ class JobResults:
         """Return a scatter plot of one metric in two jobs, for the first evaluator that both have.
 
         Raises:
-          InvalidRequest: as for `compare`.
+          InvalidRequest: for the reasons given at `compare`.
         """
         before, after, [(old, new), *_] = await self._in_common(
             workspace_id, job_id, other_id, evaluator, by_place=by_place
@@ -240,7 +240,7 @@ class JobResults:
         `better` selects scores that rose (true) or fell (false). `after` is the last row of the previous page.
 
         Raises:
-          InvalidRequest: as for `compare`.
+          InvalidRequest: for the reasons given at `compare`.
         """
         before, later, [(old, new), *_] = await self._in_common(
             workspace_id, job_id, other_id, evaluator, by_place=by_place

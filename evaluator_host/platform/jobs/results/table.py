@@ -22,7 +22,7 @@ from evaluator_host.types.outcome import Status
 
 _AT_ONCE: Final = 500
 _BETWEEN: Final = 32
-_LONG: Final = 16 << 10  # characters from which on a text is long, and is read alone
+_LONG: Final = 16 << 10  # a text with more characters is long, and is read alone
 PAGE_BYTES: Final = 16 << 20
 
 

@@ -255,7 +255,7 @@ class Connection:
             raise Refused(413, "more data came after the request; send one request per connection")
 
     def establish(self, count: Callable[[int], None]) -> Tunnel:
-        """Answer CONNECT with 200, and return the tunnel for the bytes that follow; `count` as for `Tunnel`."""
+        """Answer CONNECT with 200, and return the tunnel for the bytes that follow; see `Tunnel` for `count`."""
         self._tunnel = Tunnel(self, self._rest, count)
         self._rest = b""
         self._send(_ESTABLISHED)

@@ -27,7 +27,7 @@ _FLUSH_S: Final = 1.0  # seconds until counts are written and unused requests ar
 _GIVEN_BACK_S: Final = 1.5 * _FLUSH_S  # seconds after which every other process has given unused requests back
 _SPENT_S: Final = 5.0  # seconds until a spent budget is checked again
 _FRESH_S: Final = 1.0  # seconds until the other processes' tokens and cost are read again
-_NEAR: Final = 0.9  # used share of a budget for tokens or cost from which on both are read before each request
+_NEAR: Final = 0.9  # when this share of a budget for tokens or cost is used, both are read before each request
 _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost")
 
 
