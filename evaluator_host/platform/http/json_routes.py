@@ -111,7 +111,7 @@ class LateRoute(APIRoute):
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         Route.__init__(self, path, endpoint, name=options["name"], include_in_schema=options.pop("include_in_schema"))
-        self.methods = set(options["methods"])  # without the HEAD that Starlette would add
+        self.methods = set(options["methods"])  # Starlette would add HEAD to these
         self.options = options
         self._is_built = False
 

@@ -110,7 +110,7 @@ class Scheduler:
         self._wake.set()
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
-        """Pass a new desired state to a job that runs on this host now; otherwise its next write would find it."""
+        """Pass a new desired state at once to a job that runs on this host, not only when the job next writes."""
         if job_id in self._running:
             self._running[job_id][1].set_desired_state(desired)
 

@@ -72,7 +72,7 @@ class JobRunner(Protocol):
         ...
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
-        """Pass a new desired state to a running job at once; otherwise the job's next write would find it."""
+        """Pass a new desired state to a running job at once, not only when the job next writes."""
         ...
 
 

@@ -57,7 +57,7 @@ class Fetch(Protocol):
 
 
 def fields(*names: str, **elsewhere: str) -> Fields:
-    """Return the fields by which a list may be filtered: `names`, `elsewhere` (name and path), and name and times."""
+    """Return the fields that can filter a list: `names`, `elsewhere` (each with its path), the name and the times."""
     return {**{name: name for name in ("name", *names, "created_at", "updated_at")}, **elsewhere}
 
 

@@ -112,7 +112,7 @@ def key_of(scope: Scope, headers: Mapping[str, str]) -> str | None:
 
 
 def probes(below: str) -> tuple[Probe, ...]:
-    """Return requests for `wires check`: for the list, or below an evaluator as promptfoo and Agenta send them."""
+    """Return requests for `wires check`: for the list, or for one evaluator, as promptfoo and Agenta send them."""
     listed = Probe("what there is", "GET", "", None, lambda got: got.status_code == 200)
     if not below:
         return (listed,)
