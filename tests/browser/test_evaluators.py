@@ -151,7 +151,7 @@ async def test_an_evaluator_is_deleted_once_that_is_confirmed(page: Page, host: 
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("button", name="Delete").click()
     await expect(dialog.get_by_role("alert")).to_contain_text("doomed is used by schedule doom")
-    await dialog.get_by_role("button", name="Delete all the same").click()
+    await dialog.get_by_role("button", name="Delete anyway").click()
     await expect(page.get_by_text("doomed was deleted")).to_be_visible()
     await expect(page.get_by_role("heading", name="Evaluators")).to_be_visible()
     await page.goto("/evaluators/doomed")

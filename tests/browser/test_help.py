@@ -117,7 +117,7 @@ async def test_a_host_that_is_gone_is_asked_again_until_it_is_back(page: Page) -
     for path in ("**/v1/**", "**/healthz"):
         await page.route(path, gone)
     await page.get_by_role("link", name="Data sets", exact=True).click()
-    banner = page.get_by_text("It is asked again every few seconds")
+    banner = page.get_by_text("This page tries again every few seconds")
     await expect(banner).to_be_visible()
     await page.unroute_all()
     await expect(banner).to_have_count(0)

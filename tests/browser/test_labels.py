@@ -63,7 +63,7 @@ async def test_rows_are_labelled_with_keys_and_agreement_is_shown(page: Page, se
     await picture(page, "labels-agreement")
     await page.goto(f"/jobs/{seeds.small}")
     await expect(page.get_by_role("region", name="Agreement with people")).to_contain_text("3 of 4 labelled")
-    await page.get_by_role("link", name="Every label against every judgement").click()
+    await page.get_by_role("link", name="Labels and judgements as a matrix").click()
     await expect(page.get_by_role("region", name="Confusion matrix of length@2")).to_be_visible()
     await picture(page, "labels-confusion")
     await page.goto("/labels/review")

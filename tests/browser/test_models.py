@@ -45,7 +45,7 @@ async def test_a_model_is_added_tested_and_judged_with(
     await page.get_by_label("Value", exact=True).fill(KEY)
     await page.get_by_role("button", name="Save").click()
     row = page.get_by_role("region", name="Secrets").locator("tr", has_text="provider")
-    await expect(row.get_by_text("the host alone")).to_be_visible()
+    await expect(row.get_by_text("only the host")).to_be_visible()
 
     await page.goto("/models")
     await page.get_by_role("button", name="Add a model").click()

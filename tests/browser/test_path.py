@@ -142,7 +142,7 @@ async def see_the_alert(page: Page) -> None:
     for _ in range(60):
         await page.goto("/evaluators")
         await expect(page.get_by_role("heading", level=1)).to_be_visible()
-        if "1 alert fires" in (await badge.text_content() or ""):
+        if "1 alert is firing" in (await badge.text_content() or ""):
             break
         await page.wait_for_timeout(500)
     await badge.click()

@@ -9,7 +9,7 @@ export function HostBanner() {
   if (reachable) return null;
   return (
     <div class="host-banner line" role="alert">
-      <span>The host is not responding. It is asked again every few seconds; what you write is kept in this browser.</span>
+      <span>The host is not responding. This page tries again every few seconds; what you write is kept in this browser.</span>
       <Button small onClick={askHost}>
         Try now
       </Button>

@@ -34,7 +34,7 @@ export default function LabelsPage({ query }: PageProps) {
       {found.value === null && found.loading && <Spinner label="Loading label queues" />}
       {found.value?.length === 0 && (
         <Empty title="No label queues yet">
-          <p>A queue shows rows of a job or of a data set to people, one at a time. Their labels tell how far each evaluator agrees with them.</p>
+          <p>A queue shows rows of a job or of a data set to people, one at a time. The labels then show how far each evaluator agrees with these people.</p>
           <Button onClick={() => setAdding(true)}>Make one</Button>
         </Empty>
       )}

@@ -68,7 +68,7 @@ function columnsOf(row: Record<string, unknown>): string[] {
 
 function Report({ id, label }: { id: string; label: string }) {
   const found = useLoaded((signal) => call<Agreement[]>("GET", `/v1/jobs/${id}/agreement`, { signal, query: { label: label === QUEUES ? null : label } }), [id, label]);
-  if (found.error !== null) return <ErrorNote title="There is no comparison" error={found.error} onRetry={found.reload} />;
+  if (found.error !== null) return <ErrorNote title="The labels cannot be compared" error={found.error} onRetry={found.reload} />;
   if (found.value === null) return <Spinner label="Comparing" />;
   return (
     <>

@@ -41,7 +41,7 @@ export default function CompareManyPage({ query }: PageProps) {
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {against.error !== null && <ErrorNote error={against.error} onRetry={against.reload} />}
       {found.value === null && found.error === null && <Spinner label="Loading jobs" />}
-      {ids.length === 0 && <Empty title="No jobs chosen">Select two or more on the page of jobs.</Empty>}
+      {ids.length === 0 && <Empty title="No jobs chosen">Select two or more jobs in the list of jobs.</Empty>}
       {datasets.size > 1 && <p class="note note-warn">These jobs did not score the same rows, so a difference between their means may come from the data. Only rows that they share are compared.</p>}
       {jobs.length > 0 && (
         <Table

@@ -276,7 +276,7 @@ function Save({ name, stored, setName, evaluator, ready, onError }: SaveProps) {
         </div>
         {stored && (
           <p class="muted">
-            <Link to={`/jobs/new?evaluator=${encodeURIComponent(name)}`}>Start a job</Link> over rows with a column of labels that people gave; its page then shows how far the judge agrees with them. <Link to={`/evaluators/${encodeURIComponent(name)}`}>All versions</Link>
+            <Link to={`/jobs/new?evaluator=${encodeURIComponent(name)}`}>Start a job</Link> over rows with a column of labels that people gave; the page of the job then shows how far the judge agrees with them. <Link to={`/evaluators/${encodeURIComponent(name)}`}>All versions</Link>
           </p>
         )}
       </div>
@@ -290,7 +290,7 @@ function toJudge(form: Form): { judge: Judge; faults: Record<string, string> } {
   const examples = readJson(form.examples);
   if (!examples.ok) faults["examples"] = "This is not valid JSON.";
   else if (examples.given && !Array.isArray(examples.value)) faults["examples"] = "This must be a list: [{…}].";
-  if (form.answers === "scale" && !(form.min !== "" && form.max !== "" && Number(form.min) < Number(form.max))) faults["scale"] = "This must be greater than the other end of the scale.";
+  if (form.answers === "scale" && !(form.min !== "" && form.max !== "" && Number(form.min) < Number(form.max))) faults["scale"] = "The maximum must be greater than the minimum.";
   if (form.answers === "labels" && (form.labels.length < 2 || form.labels.some((one) => one.label.trim() === "" || one.score === ""))) faults["labels"] = "Give two labels or more, each with a score.";
   const labels = form.labels.map((one) => ({ label: one.label.trim(), score: Number(one.score), ...(one.description.trim() === "" ? {} : { description: one.description.trim() }) }));
   const judge = {

@@ -199,7 +199,7 @@ function SecretsList({ found, models }: { found: Loaded<SecretReport[]>; models:
                 {one.name}
               </th>
               <td class="cell-text">
-                {one.in_code ? <span class="chip chip-warn">code that is granted it</span> : <span class="chip">the host alone</span>}
+                {one.in_code ? <span class="chip chip-warn">code that is granted it</span> : <span class="chip">only the host</span>}
                 {keyOf.length > 0 && <span class="muted"> key of {keyOf.join(", ")}</span>}
                 {grantedTo.length > 0 && <span class="muted"> granted to {grantedTo.join(", ")}</span>}
               </td>
@@ -290,13 +290,13 @@ function Keys() {
             </div>
           </div>
         ) : (
-          <p>This host has no keys: only programs on its own machine can reach it. After the first key, every request needs one, also those of these pages.</p>
+          <p>This host has no keys: only programs on its own machine can reach it. Once it has a key, every request needs a key, including the requests of these pages.</p>
         )}
       </Panel>
       <Panel title="Keys are made on the host’s machine">
         <div class="stack">
           <p class="muted">
-            Keys are managed in a terminal there, by anybody who may read the host’s files. No page and no route makes, lists or revokes keys, so that a stolen key cannot make itself another one. See{" "}
+            Keys are managed in a terminal there, by anybody who may read the host’s files. No page and no route makes, lists or revokes keys, so that a stolen key cannot be used to make another one. See{" "}
             <Link to="/help/api#authentication">Authentication</Link> and <Link to="/help/cli#keys">the commands</Link>.
           </p>
           <Table label="Commands for keys" head={heads(["To", "Command", ""])}>
@@ -340,7 +340,7 @@ function Usage() {
             ["Recorded answers", answers.value === null ? "–" : count(answers.value.answers)],
           ]}
         />
-        <p class="muted">Jobs and evaluators have budgets of their own. The operator sets that of the day (EVALUATOR_HOST_MODEL_DAY). The table has the last 30 days.</p>
+        <p class="muted">Jobs and evaluators have budgets of their own. The operator sets the budget of the day (EVALUATOR_HOST_MODEL_DAY). The table shows the last 30 days.</p>
         </div>
       </Panel>
       {usage.value.length === 0 ? (

@@ -19,7 +19,7 @@ export function QueueAgreement({ job, queue, stamp }: { job: string; queue: stri
     <>
       <AgreementTable agreements={found.value} />
       <p class="muted">
-        <Link to={`/jobs/${job}/agreement`}>Every label against every judgement</Link>
+        <Link to={`/jobs/${job}/agreement`}>Labels and judgements as a matrix</Link>
       </p>
     </>
   );
@@ -45,7 +45,7 @@ export function JobAgreement({ job }: { job: string }) {
             <Link to={`/labels/${encodeURIComponent(one.name)}`}>{one.name}</Link> ({count(one.labelled)} of {count(one.rows)} labelled)
           </span>
         ))}
-        . <Link to={`/jobs/${job}/agreement`}>Every label against every judgement, and labels in a column</Link>
+        . <Link to={`/jobs/${job}/agreement`}>Labels and judgements as a matrix, and labels in a column</Link>
       </p>
     </Panel>
   );

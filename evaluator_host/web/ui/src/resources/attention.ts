@@ -56,7 +56,7 @@ export function useAttention(host: HostInfo | null): Attention {
 
 /** The text of the badge for screen readers. */
 export function attentionInWords({ firing, missed }: Attention): string {
-  const alerts = firing === 0 ? [] : [firing === 1 ? "1 alert fires" : `${firing} alerts fire`];
+  const alerts = firing === 0 ? [] : [firing === 1 ? "1 alert is firing" : `${firing} alerts are firing`];
   const schedules = missed === 0 ? [] : [missed === 1 ? "1 schedule made no job" : `${missed} schedules made no job`];
   return [...alerts, ...schedules].join(", ");
 }

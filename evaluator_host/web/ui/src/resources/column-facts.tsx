@@ -18,7 +18,7 @@ export function ColumnTable({ report }: { report: DatasetReport }) {
       <th scope="col">Column</th>
       <th scope="col">Holds</th>
       <th scope="col" class="number" title="Rows without a value, or with null">Missing</th>
-      <th scope="col" class="number" title="Rows with an empty text, such as empty cells of a CSV file">Empty</th>
+      <th scope="col" class="number" title="Rows with empty text, such as empty cells of a CSV file">Empty</th>
       <th scope="col" class="number">Different</th>
       <th scope="col">Range</th>
       <th scope="col">Most frequent</th>
@@ -63,7 +63,7 @@ function rangeOf(one: ColumnFacts): string {
 /** Frequent values, with their share as a bar, each with a link to its rows if rows can be searched by the value. */
 function Frequent({ column, rows }: { column: ColumnFacts; rows: number }) {
   const often = column.top.filter((one) => one.count > 1 || column.distinct === 1);
-  if (often.length === 0) return <span class="muted">no value twice</span>;
+  if (often.length === 0) return <span class="muted">every value occurs once</span>;
   return (
     <ul class="frequent">
       {often.map(({ value, count: times }) => (

@@ -54,7 +54,7 @@ export function ConfirmDialog({ label, title, children, onConfirm, onForce, onCl
         <>
           <Button onClick={onClose}>Keep it</Button>
           <Button kind="danger" type="submit" busy={busy}>
-            {force ? "Delete all the same" : label}
+            {force ? "Delete anyway" : label}
           </Button>
         </>
       }

@@ -75,7 +75,7 @@ export function DatasetRows({ report, query, old, onChanged }: RowsProps) {
         )}
         {selected.size > 0 && (
           <Confirm small label={`Remove ${counted(selected.size, "row")}`} title={`Remove ${counted(selected.size, "row")}?`} onConfirm={() => removed([...selected])}>
-            The other rows become version {report.version + 1}. This version stays among the versions.
+            The other rows become version {report.version + 1}. The current version stays in the list of versions.
           </Confirm>
         )}
       </div>

@@ -35,7 +35,7 @@ export function overRows({ mean_rows, failed, rows }: JobScore, { config }: JobR
 }
 
 /** Explains why two means are not compared. */
-export const NOT_COMPARED = "The job before did not score the same rows, or counts failed rows differently, or its scores are doubtful, so the means are not compared. Compare row by row";
+export const NOT_COMPARED = "The previous job scored different rows, or counts failed rows differently, or its scores are doubtful, so the means are not compared. Compare row by row";
 
 /** Whether the mean of the previous job cannot be compared with this one. */
 export function notCompared({ previous, mean, change }: JobScore): boolean {
@@ -48,14 +48,14 @@ export function Against({ job, score }: { job: Pick<JobReport, "id">; score: Job
   if (notCompared(score))
     return (
       <Link to={`/compare/${score.previous}/${job.id}`} class="job-change muted" title={NOT_COMPARED}>
-        compare with the job before
+        compare with the previous job
       </Link>
     );
   const change = score.change ?? 0;
   const tone = change > 0 ? "pass" : change < 0 ? "fail" : "muted";
   const mark = change > 0 ? "▲" : "▼";
   return (
-    <Link to={`/compare/${score.previous}/${job.id}`} class={`job-change ${tone}`} title="Compare with the job before over the same rows">
+    <Link to={`/compare/${score.previous}/${job.id}`} class={`job-change ${tone}`} title="Compare with the previous job over the same rows">
       {change === 0 ? "no change" : `${mark} ${signed(change)}`}
     </Link>
   );

@@ -24,8 +24,8 @@ const PROVIDERS: readonly Provider[] = [
   { value: "anthropic", label: "Anthropic", kind: "anthropic", url: "https://api.anthropic.com", model: "claude-3-5-haiku-latest" },
   { value: "google", label: "Google", kind: "openai", url: "https://generativelanguage.googleapis.com/v1beta/openai", model: "gemini-2.0-flash" },
   { value: "local", label: "A server on this machine", kind: "openai", url: "http://127.0.0.1:11434/v1", model: "llama3.2" },
-  { value: "other", label: "Another one, compatible with OpenAI", kind: "openai", url: "https://", model: "" },
-  { value: "other-anthropic", label: "Another one, compatible with Anthropic", kind: "anthropic", url: "https://", model: "" },
+  { value: "other", label: "Another provider, compatible with OpenAI", kind: "openai", url: "https://", model: "" },
+  { value: "other-anthropic", label: "Another provider, compatible with Anthropic", kind: "anthropic", url: "https://", model: "" },
 ];
 
 const NEW_KEY = " new";

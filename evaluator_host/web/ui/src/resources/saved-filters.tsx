@@ -38,7 +38,7 @@ export function SavedFilters({ list, names }: Props) {
         </span>
       ))}
       {chosen !== "" && !kept.includes(chosen) && (
-        <Button kind="quiet" small title="As a link in this browser; to share it, copy the address" onClick={() => change([...kept, chosen].slice(-MOST))}>
+        <Button kind="quiet" small title="Kept in this browser; to share the filter, copy the address of the page" onClick={() => change([...kept, chosen].slice(-MOST))}>
           Keep this filter
         </Button>
       )}

@@ -55,8 +55,8 @@ export function ScoresOverTime({ dataset, query }: Props) {
             />
             <Select label="Jobs" bare value={limit} onValue={(value) => setQuery({ jobs: value === "10" ? null : value })} options={JOBS.map((value) => ({ value, label: `Last ${value} jobs` }))} />
           </div>
-          {apart > 0 && <p class="muted">{`${counted(apart, "evaluator")} not compared by the mean: the last two jobs did not score the same rows, or count failed rows differently, or the first of them is doubtful. “compare” shows the difference row by row.`}</p>}
-          {shown.length === 0 ? <Empty title="No score fell in its evaluator’s last job" /> : <Matrix history={history} lines={shown} />}
+          {apart > 0 && <p class="muted">{`${counted(apart, "evaluator")} not compared by the mean: the last two jobs scored different rows, or count failed rows differently, or the scores of the first one are doubtful. “compare” shows the difference row by row.`}</p>}
+          {shown.length === 0 ? <Empty title="No evaluator’s score fell in its last job" /> : <Matrix history={history} lines={shown} />}
         </>
       )}
     </>
@@ -130,7 +130,7 @@ function Cell({ job, score }: { job: string; score: JobScore | null }) {
         </Link>
       )}
       {change !== 0 && (
-        <Link to={`/compare/${score.previous}/${job}?evaluator=${encodeURIComponent(score.evaluator)}`} class={`job-change ${change > 0 ? "pass" : "fail"}`} title="Compare with the job before over the same rows">
+        <Link to={`/compare/${score.previous}/${job}?evaluator=${encodeURIComponent(score.evaluator)}`} class={`job-change ${change > 0 ? "pass" : "fail"}`} title="Compare with the previous job over the same rows">
           {`${change > 0 ? "▲" : "▼"} ${signed(change)}`}
         </Link>
       )}

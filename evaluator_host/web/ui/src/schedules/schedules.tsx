@@ -167,7 +167,7 @@ function Schedules({ found, alerts }: { found: Found<ScheduleReport>; alerts: re
 function Alerts({ found }: { found: Found<AlertReport> }) {
   if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
   if (found.value === null) return <Spinner label="Loading alerts" />;
-  if (found.value.length === 0) return <Empty title="No alerts yet">An alert appears here, and is sent to a webhook if you name one, when the mean, the pass rate or the share of failed rows of a job, of a schedule’s jobs or of live traces is out of bounds.</Empty>;
+  if (found.value.length === 0) return <Empty title="No alerts yet">An alert watches the mean, the pass rate or the share of failed rows of a job, of a schedule’s jobs or of live traces. If the figure is out of bounds, the alert appears here; if you name a webhook, it is also sent there.</Empty>;
   return (
     <>
       <AlertTable found={found} />

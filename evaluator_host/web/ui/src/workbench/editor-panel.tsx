@@ -348,7 +348,7 @@ function RewriteOffer({ code, onRewrite }: { code: string | null; onRewrite: (co
       <Button small onClick={() => onRewrite(code)}>
         Rewrite the parameters
       </Button>
-      <span class="muted">so that each parameter is what its name says</span>
+      <span class="muted">so that each parameter gets what its name says</span>
     </p>
   );
 }

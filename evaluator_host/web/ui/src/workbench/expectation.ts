@@ -62,7 +62,7 @@ export function unmet(expectation: Expectation | null, result: Result): string |
       return result.status === "failed" ? null : `expected to fail, but ${came === "has no score" ? "it did not" : `the score ${came}`}`;
     case "passed": {
       const word = expectation.passed ? "passed" : "not passed";
-      return result.passed === expectation.passed ? null : `expected ${word}, but it ${result.passed === null ? (result.status === "failed" ? came : "says neither") : result.passed ? "passed" : "did not pass"}`;
+      return result.passed === expectation.passed ? null : `expected ${word}, but it ${result.passed === null ? (result.status === "failed" ? came : "has no verdict") : result.passed ? "passed" : "did not pass"}`;
     }
     case "range": {
       const holds = result.score !== null && result.status === "scored" && (expectation.low === null || result.score >= expectation.low) && (expectation.high === null || result.score <= expectation.high);

@@ -7,7 +7,7 @@ export function FirstSteps() {
     <>
       <ol class="first-steps">
         <li>Write or paste a function, or open one of the examples.</li>
-        <li>Run it on the test row: a package that it lacks is one click away.</li>
+        <li>Run it on the test row; one click adds a package that it lacks.</li>
         <li>Save it, and run it on a data set to see which rows fail.</li>
       </ol>
       <p>

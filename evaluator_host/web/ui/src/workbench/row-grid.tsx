@@ -62,13 +62,13 @@ export function RowGrid({ rows, onRows, scores, live, onLive, onAdd, onAddTestRo
         </div>
       </header>
       {rows.length === 0 ? (
-        <p class="row-none muted">Add rows of your data, from a data set, the failures of a job or live traces: they are scored again while you write. Say what you expect of each; Save keeps such rows with the version.</p>
+        <p class="row-none muted">Add rows of your data, from a data set, the failures of a job or live traces: they are scored again while you write. Enter the result that you expect of each row; Save keeps the rows with an expected result in the version.</p>
       ) : (
         <>
           <Sums rows={rows} scores={scores} />
           {scores.error !== null && (
             <div class="row-none">
-              <ErrorNote title="The rows could not be scored; the results are those of before" error={scores.error} />
+              <ErrorNote title="The rows could not be scored; the results below are older" error={scores.error} />
             </div>
           )}
           <Rows rows={rows} scores={scores} open={open} onOpen={(id) => setOpen(open === id ? null : id)} onChange={change} onRemove={(id) => onRows(rows.filter((one) => one.id !== id))} onUse={onUse} />

@@ -111,7 +111,7 @@ export function SettingsFields({ draft, change, faults, report }: FieldsProps) {
         {draft.language !== "python" && (
           <Select
             label="Large integers"
-            hint="How integers beyond 2^53 arrive; as numbers they are rounded."
+            hint="How the code gets integers beyond 2^53; as numbers they are rounded."
             value={draft.settings.integers ?? ""}
             options={[
               { value: "", label: "numbers" },
