@@ -25,8 +25,12 @@ _BLOCK: Final = 64 << 10
 _READ_BYTES: Final = 48 << 20
 _TEXT_BYTES: Final = 4 << 20  # maximum number of bytes to read from one module
 # maximum number of modules to search for the names of one import: `from .core import *` leads to others
-_MODULES: Final = 60
+_MODULES: Final = 400
+_WHOLE_BYTES: Final = 8 << 20  # maximum size of a wheel that is fetched in one piece
 _BINARY: Final = (".so", ".pyd")
+_STAR: Final = re.compile(r"^\s*from\s+\S+\s+import\s+\*", re.MULTILINE)
+_DYNAMIC: Final = re.compile(r"\b(?:__getattr__|globals|modules)\b")
+"""Matches the means by which a module may get names that its own text does not have."""
 _MODULE: Final = re.compile(r"(.+?)(?:/__init__)?(?:\.py|(?:\.[\w-]+)*\.(?:so|pyd))")
 
 
@@ -60,6 +64,7 @@ class Contents:
         # the file of each module, by the module's path; None for a folder without a file of its own
         self._files: dict[str, zipfile.ZipInfo | None] = {}
         self._stubs: dict[str, zipfile.ZipInfo] = {}
+        self._texts: dict[str, str] = {}  # by file name
         self._binary: set[str] = set()  # folders with a module that is not Python
         for info in wheel.infolist():
             self._add(info, re.sub(r"^[^/]+\.data/(?:purelib|platlib)/", "", info.filename))
@@ -99,7 +104,10 @@ class Contents:
         seen.add(path)
         if info.filename.endswith(_BINARY) or info.file_size > _TEXT_BYTES:
             return True  # the names are known only once the module has run
-        text = self._wheel.read(info).decode("utf-8", "replace")
+        text = self._text(info)
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        if not (word.search(text) or _DYNAMIC.search(text) or _STAR.search(text)):
+            return False  # most modules, and a syntax tree takes a hundred times longer than these searches
         try:
             tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -107,23 +115,37 @@ class Contents:
         bound, stars = _bound(tree, path, is_package=info.filename.endswith("/__init__.py"))
         if name in bound or "sys.modules" in bound:
             return True
-        if "__getattr__" in bound and re.search(rf"\b{re.escape(name)}\b", text + self._stub(path)):
+        if "__getattr__" in bound and word.search(text + self._stub(path)):
+            return True
+        if "globals" in bound and self._mentions(path.partition("/")[0], word):
             return True
         return any(self._binds(one, name, seen) for one in stars)
+
+    def _mentions(self, top: str, word: re.Pattern[str]) -> bool:
+        """Return whether a word is in one of a package's modules."""
+        infos = [info for path, info in self._files.items() if path.partition("/")[0] == top and info is not None]
+        sources = [one for one in infos if not one.filename.endswith(_BINARY) and one.file_size <= _TEXT_BYTES]
+        return any(word.search(self._text(one)) for one in sources[:_MODULES])
+
+    def _text(self, info: zipfile.ZipInfo) -> str:
+        if info.filename not in self._texts:
+            self._texts[info.filename] = self._wheel.read(info).decode("utf-8", "replace")
+        return self._texts[info.filename]
 
     def _stub(self, path: str) -> str:
         """Return a module's stub file, which also has the names that the module imports only when they are used."""
         info = self._stubs.get(path)
-        return "" if info is None or info.file_size > _TEXT_BYTES else self._wheel.read(info).decode("utf-8", "replace")
+        return "" if info is None or info.file_size > _TEXT_BYTES else self._text(info)
 
 
 def _bound(tree: ast.Module, path: str, *, is_package: bool) -> tuple[set[str], list[str]]:
     """Return the names that a module binds, and the paths of modules from which it imports all names.
 
-    For a module that replaces itself in `sys.modules`, the names include `sys.modules`.
+    For a module that replaces itself in `sys.modules`, the names include `sys.modules`; for one that writes into its
+    `globals()`, `globals`.
     """
     names, stars = set[str](), list[str]()
-    left: list[ast.AST] = [*tree.body]
+    left: list[ast.AST] = [*reversed(tree.body)]  # reversed, so that star imports keep their order
     while left:
         node = left.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -137,7 +159,9 @@ def _bound(tree: ast.Module, path: str, *, is_package: bool) -> tuple[set[str], 
             names.add(node.id)
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _is_modules(node.value):
             names.add("sys.modules")
-        left.extend(ast.iter_child_nodes(node))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "globals":
+            names.add("globals")
+        left.extend(reversed([*ast.iter_child_nodes(node)]))
     return names, stars
 
 
@@ -168,6 +192,8 @@ class _Remote(io.RawIOBase):
         self._end = self._part(f"-{_BLOCK}")
         if self._whole is None:
             self._ends_at = self._size - len(self._end)
+            if self._size <= _WHOLE_BYTES:
+                self._whole = self._part(f"0-{self._size - 1}")
 
     def _part(self, span: str) -> bytes:
         with opened(self._url, self._asked, {"Range": f"bytes={span}"}) as answer:
