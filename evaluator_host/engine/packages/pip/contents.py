@@ -192,7 +192,7 @@ class _Remote(io.RawIOBase):
         self._end = self._part(f"-{_BLOCK}")
         if self._whole is None:
             self._ends_at = self._size - len(self._end)
-            if self._size <= _WHOLE_BYTES:
+            if self._ends_at > 0 and self._size <= _WHOLE_BYTES:
                 self._whole = self._part(f"0-{self._size - 1}")
 
     def _part(self, span: str) -> bytes:
