@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -33,7 +32,6 @@ from evaluator_host.types.evaluator import Language
 if TYPE_CHECKING:
     from evaluator_host.engine.service.attempts import Models
 
-_FEWEST_STARTS: Final = 2  # minimum of starts at once, so that no workspace has to wait for every start of another
 _PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 30.0
 
@@ -227,7 +225,7 @@ def _pool_limits(settings: Settings) -> PoolLimits:
     return PoolLimits(
         max_sandboxes=settings.max_sandboxes,
         max_running=settings.running_sandboxes,
-        max_starting=max(_FEWEST_STARTS, os.cpu_count() or 1),
+        max_starting=settings.starting_sandboxes,
         max_per_evaluator=settings.max_sandboxes_per_evaluator,
         max_waiting=max(settings.waiting_rows, settings.max_sandboxes_per_evaluator),
         memory_mb=settings.sandbox_memory_mb,

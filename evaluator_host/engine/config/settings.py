@@ -30,6 +30,7 @@ SANDBOX_DESCRIPTORS: Final = 6
 _FEW_DESCRIPTORS: Final = 1024  # file descriptors for everything but sandboxes, such as connections
 _SANDBOX_PROCESSES: Final = 8  # processes of an idle sandbox: 5 for Python, 13 for JavaScript, threads included
 _MOST_DESCRIPTORS: Final = 65_536
+_FEWEST_STARTS: Final = 2  # so that no workspace has to wait for every start of another
 _RUNNING_PER_PROCESSOR: Final = 4
 
 
@@ -454,6 +455,11 @@ class Settings(BaseSettings):
         if self.max_running_sandboxes is not None or "max_sandboxes" in self.model_fields_set:
             return self.max_running_sandboxes or self.max_sandboxes
         return max(FEWEST_SANDBOXES, _RUNNING_PER_PROCESSOR * (os.cpu_count() or 1))
+
+    @property
+    def starting_sandboxes(self) -> int:
+        """Maximum number of sandboxes that start at the same time: one per processor, at least two."""
+        return max(_FEWEST_STARTS, os.cpu_count() or 1)
 
     @property
     def limit_ceilings(self) -> Limits:

@@ -30,7 +30,7 @@ class PoolLimits:
 
     max_sandboxes: int = 16  # maximum number of sandboxes, busy and idle
     max_running: int | None = None  # maximum number of sandboxes that start or run at once; None for `max_sandboxes`
-    # maximum number of sandboxes to start at once: more than there are processors only delay each other, and all calls
+    # maximum number of sandboxes that start at once; if more start than there are processors, all calls are delayed
     max_starting: int = 16
     # maximum number of sandboxes of one evaluator, without those whose rows wait for an answer from outside
     max_per_evaluator: int = 2

@@ -1,7 +1,7 @@
 """Answers an editor's questions about Python code with jedi and pyflakes.
 
 The host loads this file into a sandbox as an evaluator, and calls it once per question (`engine/service/editor.py`).
-What jedi parses while loading serves all questions; what it parses for one question is lost with its process.
+All questions use the files that jedi parses while loading; files parsed for one question are lost with its process.
 """
 
 import ast
