@@ -171,6 +171,7 @@ def test_a_host_notices_when_what_its_javascript_sandboxes_run_is_changed(tmp_pa
 async def test_python_runs_in_a_new_data_directory_without_network_and_javascript_says_what_it_needs(
     tmp_path, monkeypatch
 ):
+    await asyncio.to_thread(built_runner)  # while the registry can be reached; its files are copied below
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:1/")
     settings = Settings(data_dir=tmp_path, sandbox=SandboxChoice.BUBBLEWRAP)
     async with open_engine(settings, prewarm=True) as service:
