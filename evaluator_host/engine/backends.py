@@ -95,7 +95,9 @@ def machine_pythons(settings: Settings) -> Pythons:
 
 
 async def choose_backend(settings: Settings, supervisor: Supervisor | None = None) -> Backend:
-    """Return the first backend in the settings that starts a sandbox, or that fails only because the machine is busy.
+    """Return the first backend that starts a sandbox, or that fails only because the machine is busy.
+
+    The settings say which backends are tried.
 
     Raises:
       SandboxUnavailable: no backend works; the detail says what to install.

@@ -36,7 +36,7 @@ class DataFiles:
     """The data files of one host.
 
     Args:
-      folder: Where they are.
+      folder: Folder in which they are stored.
       most_bytes: Size limit of a file, and of all files of a workspace together.
     """
 
@@ -49,7 +49,7 @@ class DataFiles:
 
         Raises:
           TooLarge: the file is over the size limit.
-          OverQuota: the workspace stores as much as it may.
+          OverQuota: the workspace has reached its storage limit.
           MachineExhausted: the disk is full.
         """
         with MachineExhausted.refused("keep the file"):
@@ -108,7 +108,7 @@ class DataFiles:
                     remove(layout)
 
     def lay_out(self, workspace: str, data: Mapping[str, str]) -> DataFolder:
-        """Return a folder with files of a workspace, given as digests by path; the paths are valid. Blocking.
+        """Return a folder with files of a workspace; `data` maps paths, already checked, to digests. Blocking.
 
         Raises:
           InvalidRequest: the workspace has no file with one of the digests.
@@ -167,7 +167,7 @@ class DataFiles:
         return f"sha256:{digest.hexdigest()}"
 
     def _make_room(self, workspace: str) -> int:
-        """Make the folder of a workspace, remove unfinished files, and return the bytes of its files."""
+        """Create the folder of a workspace, remove its unfinished files, and return how many bytes its files use."""
         folder = self._files(workspace)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         (self._home(workspace) / _LAYOUTS).mkdir(exist_ok=True)

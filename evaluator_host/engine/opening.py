@@ -120,8 +120,9 @@ def _metrics(pool: Pool, supervisor: Supervisor, peers: Peers) -> Metrics:
 class _FirstSandbox:
     """Starts a Python sandbox before the first call, and tries again while the machine is too busy.
 
-    It also installs what JavaScript needs in `data_dir`, which is None if an image contains it already. No JavaScript
-    sandbox is started ahead of its first call, because it would take six times the memory of one for Python.
+    It also installs the tools for JavaScript in `data_dir`; `data_dir` is None if an image contains these tools
+    already. No JavaScript sandbox is started before its first call, because it would take six times the memory of a
+    Python sandbox.
     """
 
     def __init__(self, pool: Pool, data_dir: Path | None) -> None:
@@ -130,7 +131,7 @@ class _FirstSandbox:
         self._error: HostError | None = None
 
     async def has_started(self) -> bool:
-        """Try once to start the sandbox; return whether that worked. The host starts even if it did not.
+        """Try once to start the sandbox; return whether it has started. The host itself starts even if it has not.
 
         Raises:
           SandboxUnavailable: the sandbox cannot be started for a reason that lasts.

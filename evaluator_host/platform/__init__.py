@@ -1,1 +1,1 @@
-"""A folder for each resource that a host keeps."""
+"""The resources of a host: one folder for each kind of object that it stores."""

@@ -44,7 +44,7 @@ class SandboxChoice(StrEnum):
 
 
 class SandboxStart(StrEnum):
-    """The way Python sandboxes start: a new interpreter each, or a fork of one that has imported the runner."""
+    """How Python sandboxes start: each with a new interpreter, or as a fork of one that has imported the runner."""
 
     FRESH = "fresh"
     TEMPLATE = "template"
@@ -85,7 +85,7 @@ def python_homes() -> tuple[Path, ...]:
 
 
 def usable_memory_mb(proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Return how many MB this process may use: the machine's memory, or what a cgroup or a resource limit leaves."""
+    """Return how many MB of memory this process may use: the machine's memory, or less if it has a limit."""
     known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     soft = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
     known += [limit for limit in soft if limit != resource.RLIM_INFINITY]
@@ -98,7 +98,7 @@ def usable_memory_mb(proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys
 def _own_cgroups(
     controller: str, proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys/fs/cgroup")
 ) -> Iterator[Path]:
-    """Yield the folder of the cgroup in which this process has a controller, then the folders above it."""
+    """Yield the folder of the cgroup by which `controller` limits this process, and then the folders above it."""
     for line in (proc / "cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "" or controller in controllers.split(","):
@@ -109,7 +109,6 @@ def _own_cgroups(
 
 
 def _memory_limits(group: Path) -> Iterator[int]:
-    """Yield the memory limit of a cgroup in bytes, if it has a limit."""
     for name in ("memory.max", "memory.limit_in_bytes"):
         with suppress(OSError, ValueError):  # the file does not exist, or contains "max"
             yield int((group / name).read_text())
@@ -121,7 +120,7 @@ def half_of_memory_mb() -> int:
 
 
 def sandboxes_of_machine() -> int:
-    """Return how many sandboxes the memory, descriptors and processes of this machine allow, at least 16."""
+    """Return how many sandboxes this machine's memory, file descriptors and process limit allow; at least 16."""
     room = (
         half_of_memory_mb() // _IDLE_SANDBOX_MB,
         (most_descriptors() - _FEW_DESCRIPTORS) // 2 // SANDBOX_DESCRIPTORS,
@@ -151,7 +150,7 @@ def _processes(proc: Path = Path("/proc")) -> int:
 
 
 def memory_for_requests_mb() -> int:
-    """Return the MB of memory for requests: half of the memory that an idle host does not need, at least 96."""
+    """Return how many MB of memory requests may use together: half of what an idle host leaves free, at least 96."""
     return max(96, (usable_memory_mb() - _IDLE_HOST_MB) // 2)
 
 
@@ -167,7 +166,7 @@ def otel_variable(name: str, default: str) -> str:
 
 
 class ModelEndpoint(BaseModel):
-    """A model that callers refer to by name: the address of an API."""
+    """A model that callers refer to by a name, with the address of its API."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -184,16 +183,19 @@ class ModelEndpoint(BaseModel):
 
 
 class WireOptions(BaseModel):
-    """Settings of one wire: routes by which another platform calls this host as one of its own evaluators.
+    """Settings of a wire.
+
+    A wire is a set of routes by which another platform calls this host, as if the host were one of the platform's own
+    evaluators.
 
     Attributes:
       secret: Key that the platform sends, or with which it signs bodies; without a secret, callers need a key of this
         host.
-      signature_header: Name of the header with the signature, if the platform uses another one than the wire expects.
+      signature_header: Name of the header that contains the signature, if it is not the name that the wire expects.
       workspace: Workspace to which calls with the secret belong.
       tenants: Which workspace each tenant of the platform uses:
         `{"org/project": "team-a", "org/*": "team-b", "*": "default"}`.
-      packages: Pins for code without pins of its own, by `python` or `javascript`.
+      packages: Pinned packages for code that pins none, under the key `python` or `javascript`.
       timeout_s: Time limit of a row; shortened where needed, so that the host answers before the platform gives up.
       memory_mb: Memory limit of the sandboxes.
       body_kb: Size limit of a body.
@@ -451,7 +453,10 @@ class Settings(BaseSettings):
 
     @property
     def running_sandboxes(self) -> int:
-        """Maximum number of sandboxes that start or run at the same time: as set, otherwise by processors."""
+        """Maximum number of sandboxes that start or run at the same time.
+
+        Without a setting, the number depends on the processors.
+        """
         if self.max_running_sandboxes is not None or "max_sandboxes" in self.model_fields_set:
             return self.max_running_sandboxes or self.max_sandboxes
         return max(FEWEST_SANDBOXES, _RUNNING_PER_PROCESSOR * (os.cpu_count() or 1))
@@ -463,7 +468,7 @@ class Settings(BaseSettings):
 
     @property
     def limit_ceilings(self) -> Limits:
-        """The highest limits that an evaluator may ask for."""
+        """The highest limits that an evaluator may request."""
         return Limits(
             timeout_s=self.max_timeout_s,
             memory_mb=self.max_memory_mb,

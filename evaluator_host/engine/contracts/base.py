@@ -20,12 +20,15 @@ Bind: TypeAlias = Callable[[Row, EvaluatorSettings], Binding | EvaluationError]
 
 
 class Interpret(Protocol):
-    """A pure function that reads a returned value as a score, or as an error; threshold and range apply afterwards."""
+    """A pure function that reads a returned value as a score, or as an error.
+
+    The evaluator's threshold and range are applied afterwards.
+    """
 
     def __call__(
         self, returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
     ) -> Scored | EvaluationError:
-        """Return the score that the value means, or an error."""
+        """Return the score that the value stands for, or an error."""
         ...
 
 
@@ -35,15 +38,16 @@ class Sdk:
 
     Attributes:
       module: The module that evaluators import, with all modules below it.
-      stand_in: The light modules.
-      real: Distributions of the package itself, and those that depend on it. An evaluator that pins one of them gets
-        no light modules.
+      stand_in: The light modules that the host provides.
+      real: The distributions of the package, and those that depend on them. An evaluator that pins one of them gets no
+        light modules.
       lock: Lock file of packages that the light modules may need, below the Python runner's folder; empty for none.
       needed: Packages that the light modules always import.
-      needed_by: Packages that the light modules import only if the evaluator's code contains a name, by that name.
+      needed_by: Packages that the light modules import only if the evaluator's code contains a certain name; the names
+        are the keys.
       also: Further top-level modules that the light modules replace; code that imports one of them gets the light
         modules.
-      decorators: Decorators that show use of the package in code without imports.
+      decorators: Decorators that show that code uses the package, even if the code has no imports.
     """
 
     module: str
@@ -72,21 +76,24 @@ class Dialect:
       positions: Meanings of positional arguments, if parameters may have any names; misleading names get a warning.
       languages: Languages in which its evaluators may be written.
       unread: Fields of a row that `bind` passes on without reading them; in a large row they stay JSON text.
-      takes: Further fields that the dialect uses, for which the workbench shows inputs: `config`, `correct_answer_key`
-        and `score_output` of the settings, `variables`, `criteria` and `messages` of a row.
-      truth: Names by which its evaluators get the ground truth, never a column of the same name. `example.outputs`
-        is a key of the parameter `example`.
-      truth_or_column: Names by which its evaluators get the ground truth, or else a column of the same name.
-      config_keys: Keys of `settings.config` that the dialect reads; None if evaluators may read any, as classes do.
+      takes: Further fields that the dialect uses; the workbench shows an input for each of them: `config`,
+        `correct_answer_key` and `score_output` of the settings, `variables`, `criteria` and `messages` of a row.
+      truth: Parameter names by which evaluators get the ground truth, even if a column has the same name.
+        `example.outputs` means the key `outputs` of the parameter `example`.
+      truth_or_column: Parameter names by which evaluators get the ground truth, or else the column of the same name.
+      config_keys: Keys of `settings.config` that the dialect reads; None if evaluators may read any key, as evaluator
+        classes do.
       warnings: The dialect's own warnings, by code. The page on the dialect lists them; none of them makes a score
         doubtful.
       native_row: An example of the platform's own row, for a row's `variables`; empty if there is none.
-      asks_models: Whether its evaluators may request model answers; the host gets them, and calls the row again.
+      asks_models: Whether its evaluators may request answers of models. The host gets these answers and then calls the
+        evaluator again for the row.
       numbers_rows: Whether its evaluators get the position of a row.
-      bind_one_of_many: Converts one of the rows that are scored together; None when the dialect has no such scores.
+      bind_one_of_many: Converts one of several rows that are scored together; None if the dialect cannot score rows
+        together.
       sdk: The package that its evaluators import; None when they need none.
-      name_in_config: Returns the name that an evaluator's configuration gives it, or None.
-      row_notes: Returns warnings on a row, by the facts of the code. Pure.
+      name_in_config: Returns the evaluator's name from its configuration, or None.
+      row_notes: Pure function that returns warnings about a row, based on the facts about the code.
     """
 
     contract: Contract

@@ -39,7 +39,8 @@ def messages_of(row: Row) -> list[Json] | None:
 def messages_of_trace(trace: dict[str, Json]) -> list[_Message]:
     """Return the conversation in the model calls of a trace, or of several traces of one session.
 
-    If a model call begins with all earlier messages, its messages replace them; any other call adds its new messages.
+    If the messages of a model call begin with all earlier messages, they replace the earlier ones. Any other call adds
+    its new messages.
     """
     spans = sorted(_spans(convert(trace)[0] or {}), key=lambda span: str(span.get("start_time") or ""))
     told: list[_Message] = []
@@ -50,7 +51,7 @@ def messages_of_trace(trace: dict[str, Json]) -> list[_Message]:
 
 
 def _spans(trace: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the spans of a trace in the documented shape, with `is_root` in those that are roots."""
+    """Yield every span of a trace in the documented shape, with `is_root` added to each."""
     roots = trace.get("spans")
     left = [(span, True) for span in reversed(list(roots.values() if isinstance(roots, dict) else []))]
     count = 0

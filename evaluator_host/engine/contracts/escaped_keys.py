@@ -1,7 +1,9 @@
-"""Replaces row keys that JSON escapes with aliases for JavaScript, because V8 may confuse two of them.
+"""Replaces row keys with aliases if JSON escapes the keys.
+
+Only JavaScript needs this, because V8 may take one escaped key for another.
 
 After an object with a backslash in a key, `JSON.parse` may read a later key that needs an escape (for `"` or a line
-break) as that earlier key.
+break) as the earlier key.
 """
 
 import hashlib
@@ -17,12 +19,12 @@ _UNESCAPED: Final = re.compile(r"[ !#-\[\]-~]*")  # keys that no encoder escapes
 
 
 def may_have_escaped_key(text: Octets, language: Language) -> bool:
-    """Return whether JSON may have an escaped key; always false for a language in which that does no harm."""
+    """Return whether JSON may have an escaped key; always false for languages in which escaped keys do no harm."""
     return language is not Language.PYTHON and _ESCAPED_KEY.search(text) is not None
 
 
 def with_aliases(body: Any) -> Any:
-    """Return the body of a call with aliases in place of escaped keys, and a table of them (runtimes/PROTOCOL.md)."""
+    """Return the body of a call with aliases in place of escaped keys, and the aliases (runtimes/PROTOCOL.md)."""
     names = dict.fromkeys(_escaped_keys(body))
     mark = hashlib.sha256(json.dumps([*names]).encode()).hexdigest()[:16]  # a prefix that no other key has
     aliases = {name: f"{mark}-{number}" for number, name in enumerate(names)}

@@ -20,12 +20,13 @@ _BY_PLACE: Final = re.compile(r"scorer_\d+")
 def interpret_every(
     rules: Dialect, returned: Returned, language: Language, settings: EvaluatorSettings
 ) -> tuple[Scored | EvaluationError, Json]:
-    """Return the scores of all evaluators as metrics by their names, and what each one returned.
+    """Return one result with the scores of all evaluators as metrics, and the value that each evaluator returned.
 
-    Further metrics of an evaluator are named `name.metric`; an evaluator that is named only by its place in a list
+    Further metrics of an evaluator are named `name.metric`; an evaluator that has no name except its place in a list
     takes the name of its score. The score of the result is that of the evaluator in `settings.score_output`, or of the
-    only one in the file. If neither applies and nobody asked for all evaluators, it is the mean of all scores. An
-    evaluator that failed adds a warning; if all failed, the row fails with the first error.
+    only one in the file. Otherwise it is the mean of all scores; but if `settings.entry` is `*`, or
+    `settings.score_output` is set, there is no score. An evaluator that failed adds a warning; if all failed, the row
+    fails with the first error.
     """
     try:
         outcomes = [_outcome(raw) for raw in returned.value["every"]]

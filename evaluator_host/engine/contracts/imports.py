@@ -193,9 +193,9 @@ def slug(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RowShape:
-    """Describes how objects of one kind, from a platform, become rows.
+    """Describes how one kind of a platform's objects becomes rows.
 
-    A field of the platform may have several names, such as those in JSON and in the SDK.
+    A field may have several names, for example one in the platform's JSON and another one in its SDK.
 
     Attributes:
       what: The platform's word for these objects, shown to users: `dataset items`.
@@ -203,8 +203,8 @@ class RowShape:
       inputs: Names of the field with the application's input.
       outputs: Names of the field with its output.
       expected: Names of the field with the expected output.
-      within: Name of the field whose object has these three and all other columns; empty if they are directly in the
-        platform's object.
+      within: Name of the field that contains an object with inputs, outputs, expected output and all other columns;
+        empty if these are at the top level of the platform's object.
       kept: Names of further fields that the row keeps.
       unless: `(field, values, reason)`: objects with one of these values are left out.
     """
@@ -301,7 +301,7 @@ _PAGES: Final = ("data", "content", "objects", "items", "results", "rows")
 
 
 def objects(document: Json) -> Iterator[dict[str, Json]]:
-    """Yield the objects of a list, of a page of an API (`{"data": […]}`), of several pages, or one single object."""
+    """Yield the objects of a list, of a page of an API (`{"data": […]}`), or of several pages; or one single object."""
     if isinstance(document, dict):
         page = next((document[name] for name in _PAGES if _is_page(document.get(name))), None)
         yield from [document] if page is None else objects(page)

@@ -1,7 +1,7 @@
 """Reads returned values by the rules that dialects share: numbers, bools, objects with a score, and errors.
 
-The guest wrote the value, so this module checks that the value is of the kind that the runner states. A contradiction,
-or nesting deeper than a runner lets through, counts as a crash of the guest.
+The evaluator's code produced the value, so this module does not trust it. A value that contradicts the kind that the
+runner reports, or that nests deeper than a runner allows, counts as a crash of the evaluator.
 """
 
 import json
@@ -33,7 +33,7 @@ _SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Score and metrics read from a returned value, before threshold and range; `metrics` holds the score too.
+    """Score and metrics read from a returned value, before threshold and range; `metrics` contains the score too.
 
     Attributes:
       native: Objects that the dialect's platform would store, one per named score.
@@ -53,8 +53,6 @@ class Scored:
 
 
 class _Refused(Exception):
-    """Raised while an object is read, to pass on an error."""
-
     def __init__(self, error: EvaluationError) -> None:
         super().__init__(error.message)
         self.error = error
@@ -198,7 +196,10 @@ def invalid_text(text: str, language: Language, *, needs_score: bool = False) ->
 def _score(
     value: dict[str, Json], language: Language, said: Verdict, notes: list[Note], *, needs_score: bool
 ) -> tuple[float | int | None, bool | None]:
-    """Return score and verdict of an object; the verdict wins over a bool score, and stands in for a missing score."""
+    """Return score and verdict of an object.
+
+    A bool score is also the verdict, unless the object has another one. A verdict stands in for a missing score.
+    """
     score = value.get("score")
     if isinstance(score, bool):
         return float(score), score if said.passed is None else said.passed

@@ -1,4 +1,4 @@
-"""Finds the numbers inside a returned object by dotted name, and refuses those that no float can hold."""
+"""Finds the numbers inside a returned object, names them by dotted path, and refuses those that do not fit a float."""
 
 import math
 from collections.abc import Collection, Iterator
@@ -50,7 +50,7 @@ def add_leaves(
     Args:
       value: The returned object.
       metrics: Metrics by name, to which the new ones are added.
-      notes: Notes of the result, to which one is added if metrics were left out.
+      notes: Notes of the result; a note is added if metrics were left out.
       reserved: Keys at the top of the object whose values are not metrics.
 
     Raises:
@@ -114,7 +114,7 @@ class _Metrics:
 
 
 def too_many_metrics(left_out: int) -> Note:
-    """Return the note that this many numbers are only in `value`, because a result has no room for more metrics."""
+    """Return the note that `left_out` numbers are only in `value`, because a result has no room for more metrics."""
     return Note(
         "too_many_metrics",
         f"{left_out} numbers are kept only in value: a result has at most {MOST_METRICS} metrics, with names of at "

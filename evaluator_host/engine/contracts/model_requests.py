@@ -37,7 +37,7 @@ class Ask:
 
 
 def asks_of(outcome: Outcome) -> tuple[Ask, ...]:
-    """Return the model requests that a row's call waits for; none when the call has finished."""
+    """Return the model requests that a row's call waits for; an empty list when the call has finished."""
     if not isinstance(outcome, Returned) or not isinstance(outcome.value, dict):
         return ()
     raw = outcome.value.get("asks")

@@ -35,7 +35,9 @@ class NamedScore:
 
 
 def without_truth(row: Row, settings: EvaluatorSettings) -> tuple[dict[str, Json], Json]:
-    """Return the inputs without the ground truth, and the ground truth; without a ground truth, all inputs and None.
+    """Return the inputs without the ground truth, and the ground truth.
+
+    If there is no ground truth, return all inputs and None.
 
     A column that is the ground truth only by its name, not by the settings, also stays among the inputs.
     """
@@ -51,8 +53,8 @@ def own_columns(
 ) -> dict[str, Json] | None:
     """Return the columns of a row if one of them is the platform's `input`, else None.
 
-    `input` is the platform's if there is also a column for the ground truth, or if the platform uses all the column
-    names. If `input` is the only column, it is an ordinary column.
+    The column `input` is the platform's if there is also a column for the ground truth, or if the platform uses all the
+    column names. If `input` is the only column, it is an ordinary column.
     """
     given = row.inputs
     if "input" not in given or len(given) == 1 or given.get("output", row.outputs) != row.outputs:
@@ -99,10 +101,11 @@ def bind_native(
       settings: Settings of the evaluator, with the name of the ground truth.
       build: Returns the platform's row for inputs, outputs and trace.
       needs: A key that `row.variables` must have; empty for none.
-      inner: A key of the platform's row whose object holds the fields that evaluators read. `row.variables` without
-        this key are taken as these fields, apart from `needs`. Empty for platforms whose row has no such object.
-      beside: Keys that the platform's row may have beside `inner`.
-      around: A key under which the platform sends the whole row; empty for none.
+      inner: Key under which the platform's row has an object with the fields that evaluators read. If `row.variables`
+        do not have this key, they are taken as these fields, apart from `needs`. Empty if the platform's row has no
+        such object.
+      beside: Other keys that the platform's row may have.
+      around: Key under which the platform sends the whole row; empty if there is no such key.
     """
     given = row.variables
     if given is None:

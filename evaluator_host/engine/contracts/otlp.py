@@ -195,7 +195,7 @@ def _event(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_unit_sources(attributes: dict[str, Any], start_ns: int | None, end_ns: int | None) -> dict[str, Any]:
-    """Fill `ag.data` and `ag.metrics.unit` from the attributes of other instrumentations; overwrite nothing."""
+    """Fill `ag.data` and `ag.metrics.unit` from the attributes that other instrumentations set; overwrite nothing."""
     if "ag" in attributes:
         attributes["ag"] = _copied(attributes["ag"], ATTRIBUTE_DEPTH)
     found = {name: next((attributes[k] for k in keys if k in attributes), None) for name, keys in _ALIASES.items()}
@@ -215,7 +215,7 @@ def _with_unit_sources(attributes: dict[str, Any], start_ns: int | None, end_ns:
 
 
 def _insert(target: dict[str, Any], path: list[str], value: Any) -> bool:
-    """Put a value at a path unless the path is taken; return whether it was put there."""
+    """Put a value at a path unless the path has a value already; return whether the value was put there."""
     if len(path) > ATTRIBUTE_DEPTH or not all(path):
         return False
     for step in path[:-1]:

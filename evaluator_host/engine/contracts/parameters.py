@@ -31,7 +31,7 @@ _MOST_CHARS: Final = 200_000
 
 
 def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, ...]:
-    """Return a warning with a rewrite if names of the entry's parameters contradict the arguments that they get.
+    """Return a warning with a rewrite if the entry's parameters have names that contradict the arguments that they get.
 
     `def evaluate(input, output, expected)` is called with a trace as the third argument, and would always score 0.
     """
@@ -46,7 +46,7 @@ def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, .
 
 
 def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
-    """Return the code with parameters named after their arguments; the body sets each old name from an argument.
+    """Return the code with each parameter named after its argument; the body first assigns the old names.
 
     Return None if the names are right, or if no argument has the value that a name promises.
     """
@@ -69,7 +69,7 @@ def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
 
 
 def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return warnings on a row: variables that the contract does not pass, no outputs, a misplaced answer."""
+    """Return warnings about a row: variables that are not passed, no outputs, or the answer in the wrong column."""
     if unread := _unread_variables(loaded.contract, row):
         message = f"contract {loaded.contract} does not pass `variables`, so the code does not get {_quoted(unread)}"
         return (Note("unused_variables", message, "put them into `inputs`"),)
@@ -152,7 +152,7 @@ def _wrong(parameters: tuple[str, ...], places: tuple[str, ...]) -> dict[str, st
 
 
 def _unread(function: FunctionFacts | None, parameters: tuple[str, ...], places: tuple[str, ...]) -> str | None:
-    """Return why a function with ordinary names may still read its arguments as something else."""
+    """Return why a function may mistake its arguments although no parameter has a misleading name; else None."""
     more = [name for name in parameters[len(places) :] if _is_plain(name) and meaning(name) == EXPECTED]
     if more:
         return f"`{more[0]}` is never given, and keeps its default"
@@ -215,7 +215,7 @@ def _taken(
 
 
 def _head_of(function: FunctionFacts, entry: str, code: str, *, python: bool) -> re.Match[str] | None:
-    """Match the entry from the start of its head to the start of its body; group 1 is its list of parameters."""
+    """Match the head of the entry function, up to the start of its body; group 1 is its list of parameters."""
     lines = code.split("\n")
     if function.line is None or function.line > len(lines) or len(code) > _MOST_CHARS:
         return None

@@ -1,4 +1,7 @@
-"""Finds what an evaluator reads from a row: pure functions over the facts that its runner found in the code at load."""
+"""Finds what an evaluator reads from a row.
+
+These are pure functions over the facts that the runner found in the code when it was loaded.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -28,7 +31,10 @@ T = TypeVar("T")
 
 
 def remembered(read: Callable[P, T]) -> Callable[P, T]:
-    """Cache a function's results for recent evaluators, by identity, because hashing their facts takes longer."""
+    """Cache a function's results for recent evaluators.
+
+    The keys are the identities of the evaluators, because hashing their facts would take longer.
+    """
     known: dict[tuple[object, ...], tuple[object, T]] = {}
 
     @wraps(read)
@@ -47,7 +53,7 @@ def remembered(read: Callable[P, T]) -> Callable[P, T]:
 
 @remembered
 def functions(loaded: Loaded) -> tuple[FunctionFacts, ...]:
-    """Return the facts about the functions that are called for a row, with the parameters that a call fills.
+    """Return the facts about the functions that are called for a row, each with the parameters that the call fills.
 
     A bound method or a partial function has fewer parameters than its code. A parameter that the code does not name has
     no facts.
@@ -66,7 +72,7 @@ def _bound(facts: FunctionFacts, names: tuple[str, ...]) -> FunctionFacts:
 
 @remembered
 def fields_not_read(loaded: Loaded) -> frozenset[str]:
-    """Return the fields of a row that no function of the code reads, as far as the facts about the code tell."""
+    """Return the fields of a row that no function of the code reads, as far as the facts show."""
     return _fields_not_read(loaded.contract, functions(loaded))
 
 
@@ -169,7 +175,7 @@ def truths_read(loaded: Loaded, language: Language) -> tuple[str, ...]:
 
 
 def keys_read(loaded: Loaded, language: Language) -> tuple[str, ...]:
-    """Return the keys that the code reads from the inputs, or from the variables of `main`."""
+    """Return the keys that the code reads from the inputs, or from the variables that `main` gets."""
     found = functions(loaded)
     parameters = found[0].parameters if found else ()
     if loaded.entry == _EVERY:

@@ -126,7 +126,7 @@ def shape_in_child(
 
     Args:
       body: `EncodedRow.body` of the row.
-      more: The row's index and answers, as JSON.
+      more: The row's index and the models' answers so far, as JSON.
       contract: Contract of the evaluator.
       settings: Settings of the evaluator.
       language: Language of the evaluator.

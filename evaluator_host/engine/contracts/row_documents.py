@@ -1,4 +1,4 @@
-"""Rows inside a dialect's own JSON documents, and the extra columns that such rows may have."""
+"""Rows inside a dialect's own JSON documents, and the names of extra columns that such rows may have."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
@@ -32,7 +32,7 @@ class RowDocument(Protocol):
         ...
 
     def evaluators(self, document: dict[str, Any]) -> Sequence[str]:
-        """Return the names of the evaluators that the document names.
+        """Return the names of the evaluators that the document mentions.
 
         Raises:
           InvalidRequest: the document has a fault.

@@ -26,7 +26,7 @@ _Span = dict[str, Any]
 def convert(trace: dict[str, Json] | None) -> tuple[dict[str, Json] | None, tuple[Note, ...]]:
     """Return the trace in the documented shape, with a `trace_converted` note if it came in another shape.
 
-    A trace in the documented shape or in an unknown one comes back as the same object. The caller's object is never
+    A trace in the documented shape or in an unknown shape comes back as the same object. The caller's object is never
     changed, and no shape raises.
     """
     trace = with_spans(trace)
@@ -96,7 +96,9 @@ def _span_id(span: _Span) -> str | None:
 
 
 def _nested(records: list[SpanRecord]) -> dict[str, _Span]:
-    """Return the roots by id, every span under its parent, and the root without any parent in front.
+    """Return the root spans by id, each with the spans below it.
+
+    A root that has no parent id comes first.
 
     Every span comes out once, even if the parent ids make no sense: an unknown parent makes a root, a cycle is cut at
     its earliest span, and spans too deep become siblings of their parent.
@@ -138,7 +140,7 @@ def _place(root: str, by_id: dict[str, SpanRecord], below: dict[str, list[str]],
 
 
 def _own_children(span: _Span) -> list[_Span]:
-    """Give a span a new list of children and return it; children that the span had stay in front."""
+    """Give a span a new list of children, which begins with the children that it already has; return the list."""
     brought = span.get("children")
     children: list[_Span] = list(brought) if isinstance(brought, list) else _stored_children(span, 1)
     span["children"] = children
@@ -146,7 +148,7 @@ def _own_children(span: _Span) -> list[_Span]:
 
 
 def _sum_up(by_id: dict[str, SpanRecord], placed: dict[str, str | None]) -> None:
-    """Give a span that has no tokens or costs the sums of the spans below it, as in a root of the documented shape."""
+    """Give a span without tokens or costs the sums of the spans below it, as roots of the documented shape have."""
     sums: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
     for key in reversed(placed):  # in reverse, because children come after their parents
         span, parent = by_id[key].span, placed[key]
@@ -187,7 +189,10 @@ def _lacks_documented_paths(span: _Span) -> bool:
 
 
 def _stored_spans(spans: Any, depth: int) -> Any:
-    """Return a copy of the stored tree with the paths added; only roots get `children`, which double a level's size."""
+    """Return a copy of the stored tree with the documented paths added.
+
+    Only roots get `children`, because each level of `children` doubles the size.
+    """
     if depth == _DEPTH:
         return spans
     if isinstance(spans, list):
@@ -237,7 +242,7 @@ def _each(spans: Any) -> Iterator[tuple[str, _Span]]:
 
 
 def _documented(span: _Span, name: str) -> _Span:
-    """Return a copy with the missing documented paths added, as far as other fields have their values."""
+    """Return a copy with the missing documented paths added, if other fields have their values."""
     added = dict(span)
     if "name" not in added:
         added["name"] = span["span_name"] if isinstance(span.get("span_name"), str) else name
@@ -272,7 +277,7 @@ def _seconds(span: _Span, metrics: dict[str, Any]) -> float | None:
 
 
 def _add_units(span: _Span, units: dict[str, Any]) -> None:
-    """Add missing units to a copy of `attributes.ag.metrics.unit`; leave it where a step is not an object."""
+    """Add missing units to a copy of `attributes.ag.metrics.unit`; do nothing if part of this path is not an object."""
     chain: list[dict[str, Any]] = [span]
     for step in ("attributes", "ag", "metrics", "unit"):
         inner = chain[-1].get(step, {})

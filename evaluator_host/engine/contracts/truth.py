@@ -52,7 +52,7 @@ def empty_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, .
 
 
 def reads_untested(loaded: Loaded, name: str) -> bool:
-    """Return whether the code reads a value by this name, and never checks that there is one."""
+    """Return whether the code reads a value by this name and never checks that the value exists."""
     return _is_read(loaded, name) and not _is_tested(loaded, name)
 
 
@@ -68,7 +68,7 @@ def _is_read(loaded: Loaded, name: str) -> bool:
 
 
 def _is_given(loaded: Loaded, name: str, row: Row) -> bool:
-    """Return whether the row has a column that the code reads by its own name."""
+    """Return whether the row has a column with this name and the code reads that column."""
     if all(row.inputs.get(one) is None for one in (name, name.removesuffix("s"))):
         return False
     if any(one.key == name and one.of is not None and _has_columns(one.of) for one in loaded.reads):
@@ -85,5 +85,5 @@ def _is_tested(loaded: Loaded, name: str) -> bool:
 
 
 def _has_columns(name: str) -> bool:
-    """Return whether a value with this name holds the columns of a row under their own names."""
+    """Return whether a value with this name contains the row's columns."""
     return meaning(name) == "inputs" or name == "metadata" or name.endswith("variables")

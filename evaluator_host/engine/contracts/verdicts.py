@@ -1,4 +1,4 @@
-"""Reads the verdict and the reason of a returned object, which authors write in many forms."""
+"""Reads the verdict and the reason of a returned object, which authors give in many forms."""
 
 import json
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Verdict:
     Attributes:
       passed: The verdict; None when the object has none.
       keys: Keys that were read as a verdict, so that they are not metrics.
-      notes: Remarks on how it was read.
+      notes: Remarks on how the verdict was read.
     """
 
     passed: bool | None = None

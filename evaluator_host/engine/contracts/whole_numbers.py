@@ -22,17 +22,17 @@ _SHOWN_DIGITS: Final = 40
 
 
 def may_be_rounded(text: Octets, language: Language) -> bool:
-    """Return whether JSON may have an integer that this language's numbers cannot hold."""
+    """Return whether JSON may have an integer that numbers in this language cannot represent exactly."""
     return language is not Language.PYTHON and _LONG.search(text) is not None
 
 
 def exactly(
     row: Row, binding: Binding, settings: EvaluatorSettings, language: Language, unread: AbstractSet[str]
 ) -> tuple[bytes | EvaluationError, tuple[Note, ...]]:
-    """Return the JSON of a call whose integers arrive as the settings ask, and the notes of the row.
+    """Return the JSON of a call with integers in the form that the settings choose, and notes for the row.
 
-    There is no note on integers that the code does not get, on fields that it does not read (`unread`), and on times in
-    the trace: nanoseconds since 1970 are rounded by less than 0.2 µs.
+    There is no note about integers that the code does not get, about fields that it does not read (`unread`), or about
+    times in the trace, because nanoseconds since 1970 are rounded by less than 0.2 µs.
     """
     body = encode(binding)
     if not isinstance(body, EvaluationError) and may_have_escaped_key(body, language):

@@ -1,4 +1,4 @@
-"""The words by which people name parameters and columns, and what they mean: inputs, outputs, the expected answer."""
+"""The names that people give parameters and columns, and what they mean: inputs, outputs, expected answer."""
 
 import re
 from typing import Final

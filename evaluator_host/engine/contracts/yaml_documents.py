@@ -1,4 +1,4 @@
-"""Reads YAML and JSON as the platforms' own programs do: YAML 1.2, by PyYAML's safe loader, up to a limit.
+"""Reads YAML and JSON as the platforms' own programs do: YAML 1.2, with PyYAML's safe loader, and limited in size.
 
 PyYAML by default reads YAML 1.1, in which `no` is false, `1:30` is 90 and `2024-01-01` is a date.
 """

@@ -60,7 +60,10 @@ class EnvironmentFolder:
         return self._locks / f"build-{_hex(key)}"
 
     def use_lock(self, digest: str) -> FileLock:
-        """Return the file lock of an installation: users share it, and a process that removes it holds it alone."""
+        """Return the file lock of an installation.
+
+        Processes that use the installation share the lock; a process that removes it holds the lock alone.
+        """
         return FileLock(self._locks / f"use-{_hex(digest)}")
 
     def lock_of(self, key: str) -> Lock | None:
@@ -79,7 +82,10 @@ class EnvironmentFolder:
         (self._sets / f"{_hex(key)}.json").unlink(missing_ok=True)
 
     def trim_locks(self, most_bytes: int) -> None:
-        """Delete unused lock files, and the oldest locks of sets that are not installed until they fit `most_bytes`."""
+        """Delete unused lock files, and old stored locks of sets that are not installed.
+
+        The newest of these stored locks stay, up to `most_bytes` in total.
+        """
         installed = {_hex(name) for record in self.records() for name in (record.key, record.digest)}
         for file in self._locks.glob("*-" + "[0-9a-f]" * _HEX):
             if file.name[-_HEX:] not in installed:
@@ -212,7 +218,10 @@ class EnvironmentFolder:
             yield
 
     async def trim_downloads(self, most_bytes: int) -> None:
-        """Once no build uses the downloads, delete them all if those of no installed set exceed `most_bytes`."""
+        """If downloads that belong to no installed set exceed `most_bytes` in total, delete all downloads.
+
+        This first waits until no build uses them.
+        """
         if await asyncio.to_thread(self._unshared_bytes) > most_bytes:
             async with hold_lock(self._locks / "downloads-turn"), hold_lock(self._locks / "downloads"):
                 await asyncio.to_thread(self.drop_downloads)
@@ -245,7 +254,7 @@ class Usage:
         self._holding: dict[str, FileLock] = {}
 
     def hold(self, digest: str) -> bool:
-        """Mark an installation as used by this process; return False when another process is removing it."""
+        """Mark an installation as used by this process; return False if another process is removing it."""
         if digest in self._holding:
             return True
         lock = self._folder.use_lock(digest)
@@ -255,7 +264,7 @@ class Usage:
         return True
 
     def touch(self, digest: str) -> None:
-        """Note that an installation is used; this changes its time of last use on disk at most once a minute."""
+        """Record that an installation is used; its time of last use on disk changes at most once a minute."""
         now = time.monotonic()
         if now - self._used_at.get(digest, -_RECENT_S) > _RECENT_S / 2:
             self._folder.used(digest)
@@ -280,7 +289,10 @@ class Usage:
         return unused
 
     async def remove(self, digest: str) -> bool:
-        """Remove an installation; return False if another process uses it. Sandboxes of this process keep the files."""
+        """Remove an installation; return False if another process uses it.
+
+        Sandboxes of this process keep the files.
+        """
         self._let_go(digest)
         alone = self._folder.use_lock(digest)
         if not alone.acquire():
@@ -304,7 +316,7 @@ class Usage:
 
 
 def _hex(name: str) -> str:
-    """Return the hexadecimal part of a digest; refuse a string that could lead to another folder."""
+    """Return the hexadecimal part of a digest; refuse a string that could lead to a path outside the folder."""
     text = name.removeprefix(_PREFIX)
     if len(text) != 64 or not set(text) <= set("0123456789abcdef"):
         raise ValueError(f"{name[:80]!r} is not the digest of a package set")

@@ -23,7 +23,10 @@ from evaluator_host.types.evaluator import Language
 
 
 class PackageQueries:
-    """Parses pins, and asks the package index for suggestions: with up to three processes, workspaces in turn."""
+    """Parses pins, and searches the package index for suggestions.
+
+    Up to three processes search at once, and workspaces take turns.
+    """
 
     def __init__(self, index: IndexSettings, backend: Backend) -> None:
         # The downloads of builds are in another folder: they may belong to another user, and tools refuse files of
@@ -35,14 +38,14 @@ class PackageQueries:
         self._versions = VersionList(replace(self._index, timeout_s=TIMEOUT_S))
 
     async def pythons(self) -> tuple[str, ...]:
-        """Return the minor versions of Python that evaluators may ask for."""
+        """Return the minor versions of Python that evaluators may request."""
         return await anyio.to_thread.run_sync(self._backend.python_versions)
 
     async def python(self, asked: str | None, *, field: str = "evaluator.python") -> str | None:
-        """Return `asked`, a minor version of Python (`3.13`), if it can run here; None if it is the backend's own one.
+        """Return `asked`, a minor version of Python (`3.13`), if this host has it; None for the backend's own version.
 
         Raises:
-          InvalidRequest: this host has no such version; the error names `field`, and says how to get it.
+          InvalidRequest: this host has no such version; the error names `field`, and says how to install the version.
         """
         if asked is None or asked == self._backend.platform.python:
             return None
@@ -55,7 +58,7 @@ class PackageQueries:
         raise InvalidRequest(f"{message}; {hint}", problems=(Problem(field, message, hint),))
 
     async def python_of_set(self, asked: str | None, language: Language) -> str | None:
-        """Return `asked`, a package set's minor version of Python, if it can run here; None for the backend's own one.
+        """Return `asked`, the minor version of Python of a set, if this host has it; None for the backend's own.
 
         Raises:
           InvalidRequest: this host has no such version, or the language is not Python.
@@ -68,7 +71,9 @@ class PackageQueries:
     async def parse(
         self, raw: Sequence[RawPin], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> tuple[Pin, ...]:
-        """Parse and check pins; `python` is a result of `python()`. Look-ups wait for the turn of `workspace`.
+        """Parse and check pins.
+
+        `python` is a result of `python()`. Look-ups in the index wait until it is the turn of `workspace`.
 
         Raises:
           InvalidPin: a pin is not exact; each hint is the pin that was probably meant.
@@ -96,7 +101,7 @@ class PackageQueries:
     async def pins_together(
         self, pins: Sequence[str], new: Sequence[str], language: Language, python: str | None, *, workspace: str = ""
     ) -> list[str]:
-        """Return the pins `new` with the newest versions that fit each other, `pins` and all dependencies.
+        """Return the pins `new` in the newest versions that fit each other, the pins `pins` and all dependencies.
 
         If no versions fit, return `new` unchanged: their installation then reports the conflict.
         """
@@ -126,7 +131,10 @@ class PackageQueries:
         return target_for(self._backend.platform, language, python)
 
     async def target_of(self, lock: Lock) -> LockTarget:
-        """Return the runtime on this host for a lock: with the lock's Python if that is installed, else the host's."""
+        """Return the runtime on this host for a lock.
+
+        It has the lock's version of Python if that is installed, else the host's own version.
+        """
         if lock.language is Language.PYTHON:
             with suppress(InvalidRequest):
                 return self.target(lock.language, await self.python(lock.target.runtime))

@@ -1,4 +1,4 @@
-"""The record of an installed package set, stored as JSON; package set keys; the steps of a build."""
+"""The types of package sets: the record of an installed set, the key of a set, and the steps of a build."""
 
 import hashlib
 import json
@@ -79,7 +79,7 @@ class Record:
     Attributes:
       key: Key of the set: `sha256:…` over its pins and runtime (`set_key`).
       digest: Digest of its lock, `sha256:…`.
-      lock: Lock file of pip or npm, as in `EnvironmentReport`; in a registry, `Lock.to_json`.
+      lock: Lock file of pip or npm, as in `EnvironmentReport`; for a set in a registry, the result of `Lock.to_json`.
       import_ms: Milliseconds of the first import of each module that could be imported.
       notes: What users should know: a module that cannot be imported, an extra that does not exist.
     """
@@ -173,7 +173,7 @@ def _described(language: Language, target: LockTarget) -> str:
 
 
 def empty_environment(language: Language, python: str | None = None) -> Environment:
-    """Return the environment without packages; if `python` is None, with the backend's own version."""
+    """Return the environment without packages; if `python` is None, it has the backend's own version of Python."""
     shared = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
     key = f"{shared}\n{sys.platform}-{machine.machine()}\n"
     if python is not None:

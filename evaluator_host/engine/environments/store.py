@@ -94,7 +94,7 @@ class Environments:
     ) -> InstalledSet:
         """Return the package set that an evaluator pins; install it if it is new.
 
-        Builds take turns between workspaces: `workspace` is the caller's, empty for builds of the host itself.
+        Workspaces take turns at building. `workspace` is that of the caller, and empty for builds of the host itself.
 
         Raises:
           InvalidPin: a pin is not exact; each hint is the pin that was probably meant.
@@ -128,7 +128,7 @@ class Environments:
         return known
 
     async def _ensure_locked(self, lock: Lock, workspace: str) -> Environment:
-        """Install a lock with its own digest as the key, so that nothing is resolved again."""
+        """Install a lock with its own digest as the set's key, so that nothing is resolved again."""
         if await asyncio.to_thread(self._folder.record, lock.digest) is None:
             repository = self._context.packages_from
             if repository is not None and await self.transfer.pull_locked(lock, repository):
@@ -151,7 +151,7 @@ class Environments:
     async def _held(
         self, key: str, pins: tuple[Pin, ...], language: Language, target: LockTarget, *, workspace: str
     ) -> Environment:
-        """Return an installed set; install it again if another process is just removing it."""
+        """Return an installed set; install it again if another process is removing it."""
         while True:
             record = await self._installed(key)
             if record is None:
@@ -252,7 +252,7 @@ class Environments:
         await self._prune_backend()
 
     async def prune(self, *, ceiling_mb: int | None = None) -> list[Record]:
-        """Remove unused package sets, least recently used first, until the rest fits; return the removed ones.
+        """Remove unused package sets, least recently used first, until the rest fits; return the removed sets.
 
         Their locks stay, so that a later build installs the same files. If `ceiling_mb` is None, the operator's setting
         applies.
@@ -285,7 +285,7 @@ class Environments:
             raise error
 
     async def _remove_unused(self, records: Sequence[Record], fits: Callable[[int], Awaitable[bool]]) -> list[Record]:
-        """Remove unused sets, least recently used first, until `fits` accepts the bytes freed; return these sets."""
+        """Remove unused sets, least recently used first, until `fits(freed bytes)` is true; return the removed sets."""
         removed: list[Record] = []
         freed_bytes = 0
         for record in reversed(records):
@@ -314,7 +314,10 @@ class Environments:
         return [await self._verify(digest) for digest in wanted]
 
     async def release(self, digest: str) -> None:
-        """End this process's idle sandboxes on a set, and let other processes remove it unless a row here uses it."""
+        """End this process's idle sandboxes on a set.
+
+        Other processes may then remove the set, unless a row in this process uses it.
+        """
         self._forget(digest)
         for _ in range(_LOOKS):  # idle sandboxes need some milliseconds to end
             if self._usage.release(digest):

@@ -148,7 +148,7 @@ async def _build_runner(esbuild: Path, made: Path, sources: Path) -> None:
 
 
 def _seal(made: Path) -> None:
-    """Let sandboxes read the files of a built runner, and note their digest."""
+    """Let sandboxes read the files of a built runner, and record the digest of these files."""
     for path in made.iterdir():
         path.chmod(0o644)  # readable by all despite the umask, as in `_rename`
     (made / _DIGEST).write_text(_contents_digest(made), "utf-8")
@@ -224,7 +224,7 @@ async def _is_whole(binary: Path) -> bool:
 
 @contextmanager
 def _prepared_in(home: Path) -> Iterator[None]:
-    """Convert errors of the operating system that the block raises.
+    """Convert errors of the operating system that are raised in the `with` block.
 
     Raises:
       SandboxUnavailable: the system refused something; the detail says what, and what to do.
@@ -314,7 +314,10 @@ def _facts_digest(programs: Mapping[str, Path]) -> str:
 
 
 def _copy_programs(programs: Mapping[str, Path], folder: Path) -> None:
-    """Copy programs under their names; one that serves as several commands is copied once, with several names."""
+    """Copy programs under their names.
+
+    A program that serves as several commands is copied once and gets several names.
+    """
     folder.mkdir()
     copies: dict[Path, Path] = {}
     for name, path in programs.items():
@@ -374,7 +377,10 @@ def _staging(home: Path) -> tempfile.TemporaryDirectory[str]:
 
 
 def _rename(made: Path, target: Path, *, replaced: bool) -> None:
-    """Rename `made` to `target`, unless another process was first; `replaced` is true if `target` was damaged."""
+    """Rename `made` to `target`, unless another process was first.
+
+    If `replaced`, move the damaged `target` out of the way first.
+    """
     made.chmod(0o755)  # the umask may forbid others to read, and sandboxes read as another user
     if replaced:
         with suppress(OSError):

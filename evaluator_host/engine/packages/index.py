@@ -1,7 +1,7 @@
 """Package index settings for uv and npm: index addresses, proxy, extra CA and credentials.
 
-Credentials reach uv and npm by environment variables or by a file that only this user can read. They are removed from
-all messages before anybody sees the messages.
+uv and npm get credentials in environment variables or in a file that only this user can read. They are removed from all
+messages before anybody sees the messages.
 """
 
 import asyncio
@@ -146,7 +146,7 @@ def _npm_environment(index: IndexSettings, path: Path) -> dict[str, str]:
 
 
 def _npmrc(index: IndexSettings) -> str:
-    """Return the registry and credentials as npm's configuration; values are JSON, so that none adds a line."""
+    """Return npm's configuration with registry and credentials; values are JSON strings, so that none adds a line."""
     lines = {
         "ignore-scripts": "true", "audit": "false", "fund": "false", "update-notifier": "false", "progress": "false",
         "omit-lockfile-registry-resolved": "true", "logs-max": "0", "loglevel": "silent", "color": "false",
@@ -188,7 +188,7 @@ def _proxy(index: IndexSettings) -> dict[str, str]:
 
 
 def _trusted(ca_file: Path, directory: Path) -> Path:
-    """Return one file with both the public authorities and the operator's, because uv takes only one file."""
+    """Return one file with the public authorities and those of the operator, because uv accepts only one file."""
     bundle = _copied(ca_file, directory)
     bundle.write_bytes(Path(certifi.where()).read_bytes() + b"\n" + bundle.read_bytes())
     return bundle
@@ -213,6 +213,9 @@ def require_authorities(ca_file: Path, context: ssl.SSLContext | None = None) ->
 
 
 def _copied(ca_file: Path, directory: Path) -> Path:
-    """Return a copy of the CA file: uv and npm may run as another user, and Node ignores a file that it cannot read."""
+    """Return a copy of the CA file for uv and npm.
+
+    They may run as another user, and Node ignores a file that it cannot read.
+    """
     require_authorities(ca_file)
     return Path(shutil.copyfile(ca_file, directory / "authorities.pem"))

@@ -1,4 +1,4 @@
-"""Exact pins, and the lock they resolve to: every package with its hashes, for one runtime on one platform."""
+"""Exact pins, and locks: a lock lists every package with its hashes, for one runtime on one platform."""
 
 import hashlib
 import json

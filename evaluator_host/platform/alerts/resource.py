@@ -23,7 +23,7 @@ _USES: Final[dict[str, Callable[[AlertRule], str | None]]] = {
 
 
 class AlertResource(Resource):
-    """Alerts on jobs, and on schedules and live traces where the host has them."""
+    """The alerts of a host: on jobs, and also on schedules and live traces if the host has these resources."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -45,7 +45,7 @@ class AlertResource(Resource):
         return (Task("the alerts", self._alerts.run),)
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return the names of the alerts that watch an object, or that sign messages with a secret."""
+        """Return the names of the alerts that watch this object, or sign their messages with it if it is a secret."""
         if (named := _USES.get(used.kind)) is None:
             return []
         alerts = await self._alerts.list_alerts(workspace_id)

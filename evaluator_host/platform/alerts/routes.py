@@ -35,7 +35,7 @@ class AlertIn(Wire):
     name: _Name
 
     def to_rule(self) -> AlertRule:
-        """Return the rule that the service takes."""
+        """Return the rule in this body, in the type that the service uses."""
         return AlertRule(**{name: value for name, value in dict(self).items() if name != "name"})
 
 

@@ -1,8 +1,8 @@
-"""Watches figures of jobs and of live traces; keeps and sends a message when one goes out of bounds.
+"""Watches figures of jobs and of live traces. When one goes out of bounds, stores a message and sends it.
 
 An alert is one object in the store, with its state and its messages. A host changes an alert only if no other host has
 changed it since it was read (`swap_object`), so that only one of several hosts adds a message, and only one sends it.
-If the sending host dies meanwhile, the message is sent again: a receiver may get it twice, with the same id.
+If a host dies while it sends a message, the message is sent again: a receiver may get it twice, with the same id.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ _refused = partial(InvalidRequest.of, what="alert")
 
 @dataclass(frozen=True, slots=True)
 class _Delivery:
-    """A message. `next_at` is the time of the next attempt to send it, or None if no attempt will follow."""
+    """A message to send. `next_at` is the time of the next attempt, or None if there will be no further attempt."""
 
     id: str
     type: str
@@ -94,7 +94,10 @@ _STORED: Final = Adapter(_Alert)
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """A figure, facts for a message about it, and `out`: whether it is out of bounds (None if rows are too few)."""
+    """A figure, and facts for a message about it.
+
+    `out` is whether the figure is out of bounds, or None if there are too few rows.
+    """
 
     out: bool | None
     value: float | None
@@ -116,14 +119,14 @@ class LiveScores(Protocol):
 
 @runtime_checkable
 class MissedRuns(Protocol):
-    """The part of a host that makes the jobs of schedules."""
+    """The part of a host that creates jobs on schedules."""
 
     async def require_schedule(self, workspace_id: str, name: str) -> None:
         """Check that there is a schedule with this name; raise `NotFound` if there is not."""
         ...
 
     async def missed_run(self, workspace_id: str, name: str) -> tuple[datetime, str] | None:
-        """Return the time of the last run, and why it made no job; None if it made a job, or no run was due yet.
+        """Return when the last run was due, and why it created no job; None if it created one, or if none was due yet.
 
         Raises:
           NotFound: there is no schedule with that name.
@@ -162,7 +165,7 @@ class Alerts:
         self._resting: dict[tuple[str, str], float] = {}  # when to send again after a failure, by receiver
 
     async def add_alert(self, workspace_id: str, name: str, rule: AlertRule) -> AlertReport:
-        """Store an alert. It watches jobs that end from now on; a job that its rule names may have ended already.
+        """Store an alert. It watches jobs that end from now on, and the job in its rule even if that job has ended.
 
         Raises:
           InvalidRequest: the name or the rule is not valid, or the webhook may not be called.
@@ -269,7 +272,7 @@ class Alerts:
             self._wake.set()
 
     def due(self, every: Sequence[StoredObject]) -> dict[tuple[str, str], list[StoredObject]]:
-        """Return the alerts with messages to send, by workspace and receiver; leave out receivers that just failed."""
+        """Return the alerts with messages to send, by workspace and receiver. Leave out receivers that just failed."""
         now, by_receiver = datetime.now(UTC), dict[tuple[str, str], list[StoredObject]]()
         self._resting = {key: until for key, until in self._resting.items() if until > time.monotonic()}
         for stored in every:
@@ -316,7 +319,10 @@ class Alerts:
         return await self._missed(stored, kept)
 
     async def _missed(self, stored: StoredObject, kept: _Alert) -> _Alert:
-        """Return an alert; add a message if its schedule's last run made no job and no message reports this yet."""
+        """Return the alert, with a new message if the last run of its schedule created no job.
+
+        No message is added if there is already one about this run.
+        """
         rule = kept.rule
         if rule.schedule is None or (schedules := self._schedules()) is None:
             return kept
@@ -344,7 +350,7 @@ class Alerts:
         )
 
     async def _send_message(self, stored: StoredObject, message: _Delivery) -> bool:
-        """Claim a message, and send it; return whether its receiver may get another one."""
+        """Claim a message and send it. Return whether the next message may be sent to the same receiver."""
         wait = _WAITS_S[message.attempts] if message.attempts < len(_WAITS_S) else None
         next_at = None if wait is None else datetime.now(UTC) + timedelta(seconds=wait)
         claimed = replace(message, attempts=message.attempts + 1, next_at=next_at, error=_NOT_SENT)
@@ -420,7 +426,7 @@ class Alerts:
         """Return the addresses at which a webhook may be called.
 
         Raises:
-          LookupFailed: the host has no address, or none that is public, and the operator does not list the host.
+          LookupFailed: the host has no address, or has no public address and is not listed by the operator.
         """
         found = await self._names.look_up(host, port, workspace=workspace)
         if listed:
@@ -473,7 +479,10 @@ def _signing_key(secret: str) -> bytes:
 
 
 def _told(kept: _Alert, name: str, sample: _Sample, *, each: bool) -> _Alert:
-    """Return an alert after a check, with a message if it starts or stops firing; `each` adds one for every bad job."""
+    """Return the alert after a check, with a new message if it starts or stops firing.
+
+    With `each`, every check that finds the figure out of bounds adds a message.
+    """
     if sample.out is None:
         return kept
     seen = kept.acknowledged and sample.out and not each

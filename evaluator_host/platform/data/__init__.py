@@ -1,1 +1,1 @@
-"""Data files of evaluators, which code reads or packages would download, stored by digest."""
+"""Files that evaluators read, or that packages would otherwise download. A host stores them by digest."""

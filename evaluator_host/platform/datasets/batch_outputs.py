@@ -1,4 +1,4 @@
-"""Refuses the rows of a call, before any is scored, if the code reads outputs and no row has any."""
+"""Refuses a call, before any row is scored, if the code reads outputs and no row of the call has outputs."""
 
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
@@ -22,7 +22,7 @@ Outputs: TypeAlias = Literal["none"] | None
 async def require_outputs(
     service: Service, evaluator: Evaluator, rows: Sequence[Row | EncodedRow], *, caller: Caller = DEFAULT_CALLER
 ) -> None:
-    """Check that at least one of several rows has outputs if the evaluator reads them.
+    """If the evaluator reads outputs, check that at least one of several rows has outputs.
 
     Raises:
       InvalidRequest: the evaluator reads outputs, and no row has any.
@@ -40,7 +40,7 @@ async def require_outputs(
 
 
 def no_outputs(inputs: Sequence[dict[str, Json]], count: int, reads: OutputsRead | None = None) -> str:
-    """Return a message that no row has outputs, with the input that was probably meant as the outputs."""
+    """Return the message that no row has outputs. It names the input that was probably meant as the outputs."""
     columns = list(dict.fromkeys(name for one in inputs for name in one))
     read, taken = ((), ()) if reads is None else (reads.names, reads.others)
     found = output_column(columns, inputs, read=read, taken=taken)

@@ -1,7 +1,8 @@
 """Stores files in a data directory, by id: the rows of data sets, and uploaded files that stay unchanged.
 
-A folder of rows holds `rows.jsonl`, one JSON line each, and `rows.index`: the place of every 64th row, as 8
-little-endian bytes each. Files are never read into memory whole; a file appears complete or not at all.
+A folder of rows contains `rows.jsonl`, with one JSON line for each row, and `rows.index`, with the byte position of
+every 64th row as 8 little-endian bytes. No file is read into memory as a whole, and a file appears in the folder only
+when it is complete.
 """
 
 import hashlib
@@ -62,25 +63,25 @@ class RowsFolder:
         return facts
 
     def stage(self, dataset_id: str) -> Path:
-        """Make and return a folder for `write_rows` to fill and for `keep` to store; the caller removes it later."""
+        """Create and return a folder for `write_rows` to fill and for `keep` to store. The caller removes it later."""
         stage = self.path / f"{dataset_id}.{this_instance()}"
         stage.mkdir(parents=True, mode=0o700)
         return stage
 
     def keep(self, stage: Path, dataset_id: str) -> None:
-        """Move a folder that `write_rows` has filled to the place of the data set's rows."""
+        """Move a folder that `write_rows` has filled to the place where the rows of the data set are stored."""
         stage.rename(self.path / dataset_id)
 
     def rows(self, dataset_id: str, *, first: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield rows from row `first` on, each with its number, from 0."""
+        """Yield rows from row `first` on, each with its number. Rows are numbered from 0."""
         for number, line in self.lines(dataset_id, first=first):
             yield number, decode_json(line)
 
     def lines(self, dataset_id: str, *, first: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Yield rows from row `first` on as JSON lines, each with its number, from 0.
+        """Yield rows from row `first` on as JSON lines, each with its number. Rows are numbered from 0.
 
         Raises:
-          RowsElsewhere: the rows are not here, but at another host of the same database.
+          RowsElsewhere: the rows are on another host that uses the same database.
         """
         folder = self._folder(dataset_id)
         with (folder / ROWS).open("rb") as rows:
@@ -91,11 +92,11 @@ class RowsFolder:
                     yield number, line
 
     def has_rows(self, dataset_id: str) -> bool:
-        """Return whether the rows of a data set can be read here."""
+        """Return whether this folder has the rows of a data set."""
         return (self.path / dataset_id / ROWS).exists()
 
     def missing(self, dataset_ids: Iterable[str]) -> list[str]:
-        """Return the ids of those data sets whose rows cannot be read here."""
+        """Return the ids of the data sets that have no rows in this folder."""
         return [one for one in dataset_ids if not self.has_rows(one)]
 
     def _folder(self, dataset_id: str) -> Path:
@@ -113,7 +114,7 @@ class RowsFolder:
     def some(
         self, dataset_id: str, numbers: Iterable[int], *, most_bytes: int | None = None
     ) -> dict[int, dict[str, Any]]:
-        """Return the rows with the given numbers (from 0), by number; neighbouring rows are read together.
+        """Return the rows with the given numbers (from 0), by number. Neighbouring rows are read together.
 
         Once the rows read so far have more than `most_bytes` bytes, the others are left out; None means no limit.
         """
@@ -155,7 +156,7 @@ class RowsFolder:
         return sum(path.stat().st_size for path in (self.path / dataset_id).iterdir())
 
     def orphans(self, known: Collection[str]) -> list[str]:
-        """Return folders to remove: unfinished ones of hosts that ended, and old ones whose ids are not `known`."""
+        """Return the folders to remove: unfinished ones of hosts that ended, and old ones with ids not in `known`."""
         if not self.path.is_dir():
             return []
         found = []
@@ -171,7 +172,7 @@ class RowsFolder:
 
 
 def write_upload(stage: Path, upload: Path, format_: Format, max_bytes: int, max_row_bytes: int) -> DatasetFacts:
-    """Write the records of an uploaded file into a folder as `write_rows` does; add notes on how it was read."""
+    """Write the records of an uploaded file into a folder as `write_rows` does. Add notes on how the file was read."""
     notes: list[str] = []
     with upload.open("rb", buffering=_READ_BYTES) as file:
         records = read_records(file, format_, max_row_bytes=max_row_bytes, note=notes.append)
@@ -291,7 +292,10 @@ def _place(index: Path, number: int) -> int:
 
 
 class FileFolder:
-    """A folder in which a vendor's routes keep callers' files, each under its id; unfinished files are `partial-…`."""
+    """A folder of files that callers sent to a vendor's routes.
+
+    Each file has its id as its name; the names of unfinished files begin with `partial-`.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -306,7 +310,7 @@ class FileFolder:
         return [path.name for path in found if not path.name.startswith(PARTIAL)]
 
     def sweep(self, known: Collection[str]) -> int:
-        """Remove broken uploads, and files over an hour old whose ids are not `known`; return their number."""
+        """Remove broken uploads, and files over an hour old with ids not in `known`. Return how many were removed."""
         gone = 0
         for path in self.path.iterdir() if self.path.is_dir() else ():
             if path.name not in known and time.time() - path.stat().st_mtime > _SETTLED_S:

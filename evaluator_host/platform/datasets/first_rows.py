@@ -45,7 +45,9 @@ class FirstRows:
         return f"{self.name} has {listed(self.columns)}"
 
     def require_column(self, field: str, name: str) -> None:
-        """Check that a column (or a dotted path) exists, unless there may be columns that are not known.
+        """Check that a column (or a dotted path) exists.
+
+        There is no check if the data may have more columns than are known.
 
         Raises:
           InvalidRequest: none of the rows has the column; the error names `field`.
@@ -56,7 +58,9 @@ class FirstRows:
             raise InvalidRequest(problem.message, problems=(problem,))
 
     def require_columns(self) -> None:
-        """Check that all columns of the mapping exist, unless there may be columns that are not known.
+        """Check that all columns of the mapping exist.
+
+        There is no check if the data may have more columns than are known.
 
         Raises:
           InvalidRequest: a column of the mapping is neither in the data set nor in any of the rows.
@@ -100,13 +104,15 @@ class FirstRows:
 
     @property
     def without_outputs(self) -> bool:
-        """Whether all rows lack outputs, and the mapping does not announce this with `outputs=none`."""
+        """Whether all rows lack outputs, although the mapping does not say `outputs=none`."""
         if not self.rows or self.mapping.without_outputs or any(row.has_output for row in self.rows):
             return False
         return all(field != "outputs" for field, _ in self.mapping.templates)
 
     async def require_outputs(self, evaluators: Iterable[tuple[str, Evaluator]], check: Check) -> None:
-        """Check that the rows have outputs if an evaluator reads them; each evaluator comes with its name for messages.
+        """Check that the rows have outputs if an evaluator reads outputs.
+
+        `evaluators` are evaluators with their names, which appear in the error message.
 
         Evaluators are loaded only if the rows have no outputs.
 
@@ -121,7 +127,7 @@ class FirstRows:
                 raise self.no_outputs(name, report)
 
     def no_outputs(self, name: str, report: CheckReport | None = None) -> InvalidRequest:
-        """Return the error for an evaluator that reads outputs, as its `report` says, although no row has any."""
+        """Return the error for an evaluator that reads outputs (see its `report`) when no row has outputs."""
         if (empty := self._output_column()) is not None:
             return self._is_empty(empty, name)
         read = () if report is None else report.reads.outputs
@@ -143,7 +149,7 @@ class FirstRows:
         )
 
     def _output_column(self) -> str | None:
-        """Return the column that rows take their outputs from."""
+        """Return the column that becomes the outputs of the rows."""
         mapped = [source for field, source in self.mapping.sources if field == "outputs"]
         return next((one for one in mapped or ("outputs", "output") if one in self.columns), None)
 
@@ -157,7 +163,7 @@ class FirstRows:
 
 
 def lack_outputs(rows: Iterable[Row], report: CheckReport, language: Language) -> bool:
-    """Whether the evaluator of a report reads outputs, and none of the rows has any."""
+    """Whether an evaluator reads outputs, as its report says, and none of the rows has any."""
     if report.contract is None:
         return False
     return OutputsRead(Contract(report.contract), language, report.reads.outputs).lack(rows)

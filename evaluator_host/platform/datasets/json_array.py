@@ -1,7 +1,7 @@
-"""Cuts a JSON array, or objects that follow one another, into its items, still as JSON, with one item in memory.
+"""Splits a JSON array, or a sequence of JSON objects, into its items. Only one item is in memory at a time.
 
-Streaming parsers build the path to every value, so that 100,000 nested arrays take gigabytes. This one counts nesting;
-the host's own decoder, which limits depth, then decodes each item.
+Streaming parsers build the path to every value, so that 100,000 nested arrays take gigabytes. This module only counts
+how deep brackets are nested. The items stay JSON; then the host's own decoder, which limits nesting, decodes each item.
 """
 
 import re
@@ -15,7 +15,7 @@ _BLANK: Final = b" \t\r\n"
 
 
 class NotAnArray(Exception):
-    """The file is not a JSON array; `str` says why."""
+    """The file is not a JSON array; the message says why."""
 
 
 class ItemTooLong(Exception):
@@ -28,7 +28,7 @@ def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
     The function splits at the commas of the array itself, and does not check that items are valid JSON.
 
     Raises:
-      NotAnArray: the file does not begin with `[`, ends within the array, or goes on after it.
+      NotAnArray: the file does not begin with `[`, ends within the array, or has more text after the array.
       ItemTooLong: an item has more than `max_item_bytes` bytes.
     """
     if _skip_blank(file) != b"[":
@@ -45,7 +45,7 @@ def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
 
 
 def object_texts(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
-    """Yield the JSON of each object, from the file's current position; blanks and commas may be between objects.
+    """Yield the JSON of each object, from the file's current position. Blanks and commas may separate the objects.
 
     Any other text before an object is yielded together with the object; text after the last one is yielded alone.
 
@@ -159,7 +159,7 @@ class _ObjectCutter(_Cutter):
         return closes
 
     def rest_of_file(self) -> Iterator[bytes]:
-        """Yield what follows the last object, if it is more than blanks and commas."""
+        """Yield the text after the last object, if it has more than blanks and commas."""
         yield from filter(None, self._cut(last=True))
 
 

@@ -1,10 +1,10 @@
 """Maps a record of a file to a row: each field from a column or from a template over the columns.
 
-A record with an object under `inputs` (or `variables`) is a row as the API takes it; if another column has the expected
-answer, that column becomes one of the inputs. Any other record is flat: every column becomes an input, `outputs` (or
-`output`) also becomes the outputs, and objects under `trace` and `criteria` and a list under `messages` become the
-fields with these names. `outputs=none` in a mapping says that rows have no outputs. A record may also have separate
-criteria for several evaluators; each evaluator then gets its own.
+A record with an object under `inputs` (or `variables`) already has the format of a row in the API. If another of its
+columns has the expected answer, that column becomes one of the inputs. Any other record is flat: every column becomes
+an input, `outputs` (or `output`) also becomes the outputs, and objects under `trace` and `criteria` and a list under
+`messages` become the fields with these names. `outputs=none` in a mapping says that rows have no outputs. A record may
+also have separate criteria for several evaluators; each evaluator then gets its own.
 """
 
 import json
@@ -39,7 +39,7 @@ _CHARS: Final = 1 << 20
 
 
 class BadRow(Exception):
-    """A record that cannot become a row; `str` says why."""
+    """A record that cannot become a row; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Mapping:
 
     @classmethod
     def parse(cls, pairs: Iterable[str]) -> "Mapping":
-        """Parse `FIELD=SOURCE` options that this machine's user gives: their templates are compiled in this process.
+        """Parse `FIELD=SOURCE` options from the user of this machine. Their templates are compiled in this process.
 
         Raises:
           InvalidRequest: an option has another form or sets an unknown field, or a template is not valid.
@@ -135,10 +135,10 @@ def to_row(record: Any, mapping: Mapping) -> Row:
 
 
 def with_json(record: dict[str, Any]) -> dict[str, Any]:
-    """Decode the fields of a row that a record holds as JSON in a string, and return the record; other strings stay.
+    """Return the record. If a row field such as `trace` is a string with JSON, the string is decoded.
 
     Raises:
-      BadRow: a trace, variables or criteria begin like an object, but are not JSON.
+      BadRow: a trace, variables or criteria begin like a JSON object, but are not valid JSON.
     """
     found = {name: _object(name, record[name]) for name in _OBJECTS if isinstance(record.get(name), str)}
     if isinstance(record.get("messages"), str) and is_conversation(messages := _json_of(record["messages"], "[")):
@@ -173,7 +173,7 @@ def _json_of(text: str, begin: str | tuple[str, ...]) -> Any:
 
 
 def has_nan(text: str) -> bool:
-    """Return whether a string may be JSON with NaN or Infinity, which some programs write although JSON has neither."""
+    """Return whether a string may be JSON with NaN or Infinity. Some programs write them, but JSON has neither."""
     return "NaN" in text or "Infinity" in text
 
 
@@ -266,7 +266,9 @@ def is_keyed(record: dict[str, Any]) -> bool:
 
 
 def given_to(row: Row, record: dict[str, Any], names: AbstractSet[str], *, outputs_come: bool) -> Given:
-    """Return a row with the criteria for one evaluator, or the skip or error that replaces it.
+    """Return the row for one evaluator, with that evaluator's criteria.
+
+    Return a skip if the row has no criteria for the evaluator, or an error if the row has no output.
 
     Args:
       row: The mapped record.

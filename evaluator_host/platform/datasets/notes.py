@@ -8,18 +8,18 @@ Note: TypeAlias = Callable[[str], object]
 
 
 class Notes:
-    """Passes notes on; `once` passes one note for each kind of fault, even if the fault occurs in many rows."""
+    """Passes notes to a function. `once` passes only one note for each kind of fault, even if many rows have it."""
 
     def __init__(self, note: Note) -> None:
         self._note = note
         self._said: set[str] = set()
 
     def __call__(self, sentence: str) -> None:
-        """Pass a note on."""
+        """Pass a note to the function."""
         self._note(sentence)
 
     def once(self, kind: str, sentence: str) -> None:
-        """Pass a note on, unless there was one of this kind."""
+        """Pass a note to the function, unless a note of this kind was passed before."""
         if kind not in self._said:
             self._said.add(kind)
             self._note(sentence)

@@ -1,4 +1,4 @@
-"""Decides by an Excel cell's number format whether its number is a date, and writes dates as ISO 8601.
+"""Finds out from the number format of an Excel cell whether its number is a date. Writes dates as ISO 8601.
 
 If neither the value nor its format has a time of day, only the date is written. Rules: ECMA-376, part 1, 18.8.30
 (number formats) and 18.17.4 (serial numbers of dates).
@@ -60,7 +60,7 @@ def shows(code: str) -> Shows:
 
 
 def moment(serial: float, shown: Shows, *, since_1904: bool) -> str | float:
-    """Return the date, the time, or both as ISO 8601, to the millisecond; elapsed time in seconds.
+    """Return a date, a time, or both as ISO 8601, to the millisecond. Return an elapsed time in seconds.
 
     Raises:
       NotADate: the calendar has no such day.

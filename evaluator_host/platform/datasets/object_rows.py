@@ -1,7 +1,8 @@
 """Rows and files of data sets in S3-compatible storage, so that every host of a database can read them.
 
-The objects are the two files of a folder of rows, under `datasets/<id>/`. The host that takes an upload keeps its own
-copy; other hosts read ranges, found by the index, and keep a copy of small data sets. An id is never written twice.
+The objects are the two files of a folder of rows, under `datasets/<id>/`. The host that receives an upload keeps a
+local copy. Other hosts read parts of the object, which they find with the index, and keep a copy of small data sets. No
+id is used for a second upload.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +26,7 @@ class Bucket:
     """An S3-compatible bucket that hosts share. Blocking.
 
     Args:
-      url: `s3://bucket/prefix`. Credentials and endpoint are in the environment, as AWS names them.
+      url: `s3://bucket/prefix`. Credentials and endpoint are in the environment variables that AWS defines.
 
     Raises:
       Misconfigured: the URL is not valid, or `evaluator-host[s3]` is not installed.
@@ -48,7 +49,7 @@ class Bucket:
         """Store a file under a new key.
 
         Raises:
-          StoreUnavailable: the bucket does not take it.
+          StoreUnavailable: the bucket does not accept the file.
         """
         with self.translated(), path.open("rb") as file:
             self.obstore.put(self.store, key, file, mode="create")
@@ -57,7 +58,7 @@ class Bucket:
         """Write an object to a file.
 
         Raises:
-          StoreUnavailable: the bucket does not serve it.
+          StoreUnavailable: the object cannot be read.
         """
         with self.translated(), path.open("wb") as file:
             for piece in self.obstore.get(self.store, key).stream():
@@ -107,10 +108,10 @@ class ObjectRows(RowsFolder):
         self._obstore, self._store, self._translated = self._bucket.obstore, self._bucket.store, self._bucket.translated
 
     def keep(self, stage: Path, dataset_id: str) -> None:
-        """Store a filled folder in the bucket, then here.
+        """Store a filled folder in the bucket, then in the local folder.
 
         Raises:
-          StoreUnavailable: the bucket does not take it.
+          StoreUnavailable: the bucket does not accept the files.
         """
         for name in (ROWS, INDEX):  # the index comes last: once it is there, the data set counts as stored
             self._bucket.put_file(_key(dataset_id, name), stage / name)
@@ -128,7 +129,7 @@ class ObjectRows(RowsFolder):
                 yield number, line
 
     def has_rows(self, dataset_id: str) -> bool:
-        """Return whether a data set is here or in the bucket."""
+        """Return whether the rows of a data set are in the local folder or in the bucket."""
         if super().has_rows(dataset_id):
             return True
         try:
@@ -142,12 +143,12 @@ class ObjectRows(RowsFolder):
         return []
 
     def file(self, dataset_id: str) -> Path:
-        """Return the path of this host's copy of the rows; make the copy if it is missing."""
+        """Return the path of the rows in the local folder. If they are not there, copy them from the bucket first."""
         self._copied(dataset_id)
         return super().file(dataset_id)
 
     def remove(self, dataset_id: str) -> None:
-        """Remove the rows of a data set from the bucket and from here, if they exist."""
+        """Remove the rows of a data set from the bucket and from the local folder, if they exist."""
         self._bucket.delete(*(_key(dataset_id, name) for name in (INDEX, ROWS)))
         super().remove(dataset_id)
 
@@ -170,7 +171,7 @@ class ObjectRows(RowsFolder):
             remove(stage)
 
     def _remote_lines(self, dataset_id: str, start: int) -> Iterator[bytes]:
-        """Yield the lines from the `start`th place of the index on, read in ranges of a few MB."""
+        """Yield the lines that begin at the row of index entry `start`. The lines are read in parts of a few MB."""
         size = self._size(dataset_id)
         with self._translated():
             index = bytes(self._obstore.get(self._store, _key(dataset_id, INDEX)).bytes())

@@ -6,7 +6,7 @@ from evaluator_host.platform.datasets.orphan_files import OrphanFiles
 
 
 def rows_folder(settings: Settings) -> RowsFolder:
-    """Return the folder for rows of data sets: in the data directory, or in an object storage that hosts share.
+    """Return the folder for rows of data sets: in the data directory, or in an object storage that several hosts share.
 
     Raises:
       Misconfigured: the URL of the object storage is not valid.
@@ -20,6 +20,6 @@ def rows_folder(settings: Settings) -> RowsFolder:
 
 
 def orphan_files(settings: Settings) -> OrphanFiles:
-    """Return an `OrphanFiles`, which removes rows and files of a host that the database does not refer to."""
+    """Return an `OrphanFiles`. It removes those rows and files of a host to which the database does not refer."""
     files = FileFolder(settings.data_dir / FILES)
     return OrphanFiles(settings.data_dir, rows_folder(settings), files)

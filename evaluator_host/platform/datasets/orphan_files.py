@@ -1,9 +1,8 @@
-"""Removes from a data directory the rows and files that its database does not refer to.
+"""Removes rows and files from a data directory if the database of the host does not refer to them.
 
 A host leaves a note about its database in its data directory: a file `databases/<identity>` with the address. The host
-removes files only if there is no note about another database. An older
-directory without notes also gets a note `unknown` if it has rows or files that the first database to leave a note does
-not refer to.
+removes files only if there is no note about another database. A directory from an older version has no notes. If it has
+rows or files to which the first database to leave a note does not refer, it also gets a note named `unknown`.
 """
 
 import asyncio
@@ -97,13 +96,13 @@ class OrphanFiles:
         self.blobs.sweep(known)
 
     def _note(self, known: frozenset[str], identity: str, address: Address) -> None:
-        """Write the note about this database; it must be there before the database's first file."""
+        """Write the note about this database. It must exist before the first file of this database is stored."""
         if not self._notes.is_dir() and not known.issuperset((*self.rows.ids(), *self.blobs.ids())):
             write_once(self._notes / "unknown", b"used before databases were noted")
         write_once(self._notes / identity, str(address).encode())
 
     def _others(self, identity: str) -> list[str]:
-        """Return the names of the notes about other databases, without drafts, which have a dot in their names."""
+        """Return the names of the notes about other databases. Skip unfinished notes: they have a dot in the name."""
         found = self._notes.iterdir() if self._notes.is_dir() else ()
         return sorted(path.name for path in found if "." not in path.name and path.name != identity)
 

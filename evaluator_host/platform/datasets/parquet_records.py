@@ -31,8 +31,8 @@ _TO_ERA_START: Final = (_ERA_START - dt.date(1970, 1, 1)).days
 def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any] | BadRow]:
     """Yield the rows of a Parquet file as JSON values.
 
-    Times become ISO 8601, durations seconds, decimals numbers (text where a number would round them), bytes text
-    (base64 unless they are UTF-8), NaN and infinities null.
+    Times become ISO 8601, and durations become seconds. Decimals become numbers, or text if a number would be rounded.
+    Bytes become text, in base64 if they are not UTF-8. NaN and infinities become null.
 
     Raises:
       InvalidRequest: the file is not a Parquet file, or pyarrow is not installed.
@@ -66,7 +66,7 @@ def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any] | BadRow]:
 
 
 def _records(batch: Any) -> list[dict[str, Any] | BadRow]:
-    """Return the rows of a batch; convert them one by one if one of them cannot be written."""
+    """Return the rows of a batch. If one of them cannot be written as JSON, convert the rows one by one."""
     names = batch.schema.names
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -97,7 +97,7 @@ def _record(names: list[str], row: Any) -> dict[str, Any] | BadRow:
 
 
 def _scalar_value(scalar: Any) -> Any:
-    """Return a value of Arrow as JSON; a value that Python cannot hold is computed from Arrow's number."""
+    """Return an Arrow value as JSON. If Python cannot hold it, compute it from Arrow's number."""
     import pyarrow as pa  # noqa: PLC0415 - as above
 
     if not scalar.is_valid:
@@ -120,7 +120,7 @@ def _scalar_value(scalar: Any) -> Any:
 
 
 def _by_number(scalar: Any) -> Any:
-    """Return as JSON a moment or a duration that Python's types cannot hold.
+    """Return a moment or a duration that Python's types cannot hold, as JSON.
 
     Raises:
       ValueError: the value is neither, or the calendar has no such day.
@@ -152,7 +152,7 @@ def _time(seconds: int, fraction: int, *, digits: int) -> str:
 
 
 def _far_date(days: int) -> str:
-    """Return the date that many days after 1970-01-01; years after 9999 and before 0 have a sign, as in ISO 8601."""
+    """Return the date `days` days after 1970-01-01. Years after 9999 and before 0 have a sign, as in ISO 8601."""
     eras, rest = divmod(days - _TO_ERA_START, _ERA_DAYS)
     day = _ERA_START + dt.timedelta(days=rest)
     year = day.year + 400 * eras

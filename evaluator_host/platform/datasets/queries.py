@@ -1,4 +1,4 @@
-"""Searches, compares and edits the rows of data sets, and counts their columns. Called in limited processes."""
+"""Searches, compares and edits the rows of data sets, and describes their columns. Runs in limited processes."""
 
 import re
 from array import array
@@ -108,8 +108,8 @@ def search_rows(
 def compare_rows(file: Path, other: Path, first: int, limit: int) -> RowChanges:
     """Return how the rows of `other` differ from those of `file`, in the order of `other`.
 
-    A removed row counts as changed if an added row is in its place. The first `first` differences are left out. At most
-    `limit` are returned, fewer once their rows have 4 MB.
+    If a row was removed and another one was added in its place, that counts as one changed row. The first `first`
+    differences are left out. At most `limit` differences are returned, or fewer once their rows have 4 MB.
     """
     old, new = _Lines.of(file), _Lines.of(other)
     found, kinds, held = list[RowChange](), Counter[str](), 0
@@ -153,7 +153,7 @@ class _Lines:
 
 
 def _differing(old: list[int], new: list[int]) -> Iterator[tuple[int | None, int | None]]:
-    """Yield `(old, new)` numbers of rows that differ; None on the side that lacks the row."""
+    """Yield the numbers of rows that differ, as `(old, new)`. One number is None if only one side has the row."""
     shorter = min(len(old), len(new))
     start = next((at for at in range(shorter) if old[at] != new[at]), shorter)
     end = next((at for at in range(shorter - start) if old[-1 - at] != new[-1 - at]), shorter - start)
@@ -248,7 +248,7 @@ def edit_rows(
     max_bytes: int,
     max_row_bytes: int,
 ) -> DatasetFacts:
-    """Edit the rows in a file of JSON lines, and write them into a folder as `write_rows` does; rows count from 0.
+    """Edit the rows in a file of JSON lines, and write them into a folder as `write_rows` does. Rows count from 0.
 
     Raises:
       InvalidRequest: a row to change or remove does not exist, or no row is left.
@@ -280,7 +280,7 @@ def _sorted(keys: list[tuple[Any, ...]], *, descending: bool) -> Sequence[int]:
 
 
 def _order(value: Any) -> tuple[Any, ...]:
-    """Return the key by which values are sorted: numbers before strings; an empty key if there is no value."""
+    """Return the key by which a value is sorted: numbers before strings. The key is empty if there is no value."""
     if value is None:
         return ()
     number = _number(value)

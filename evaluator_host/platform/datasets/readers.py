@@ -45,14 +45,14 @@ Record: TypeAlias = tuple[int, Any]
 
 
 def modules_of(formats: Collection[Format]) -> tuple[str, ...]:
-    """Return the large modules that reading files of these formats imports."""
+    """Return the names of the large modules that must be imported to read files of these formats."""
     return ("pyarrow.parquet",) if Format.PARQUET in formats else ()
 
 
 def read_records(
     file: BinaryIO, format_: Format, *, max_row_bytes: int, note: Note = lambda _: None
 ) -> Iterator[Record]:
-    """Yield `(line, record)` of a file. `note` gets a sentence for each deviation from the format.
+    """Yield `(line, record)` for each record of a file. `note` is called with a sentence on each fault of the format.
 
     If a column is a field of a row and holds JSON in a string, the JSON is decoded (`mapping.with_json`).
 
@@ -128,7 +128,10 @@ def _other_encoding(file: io.BufferedReader) -> str | None:
 
 
 def _first_that_is_not_utf_8(file: io.BufferedReader) -> bytes | None:
-    """Return the first bytes that are not UTF-8; None if there are none, or if not only ASCII precedes them."""
+    """Return the first bytes that are not UTF-8.
+
+    Return None if all bytes are UTF-8, or if the text before those bytes is more than ASCII.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
     while chunk := file.read(_CHUNK_BYTES):
         try:
@@ -210,7 +213,7 @@ def _json(file: io.BufferedReader, max_row_bytes: int, note: Notes) -> Iterator[
 
 
 def _wrapped(text: bytes, note: Notes) -> list[Any]:
-    """Return the rows in `{"rows": […]}`, or in a document of a platform such as an eval set."""
+    """Return the rows in `{"rows": […]}`, or in a document in another platform's format, such as an eval set."""
     body = _decoded(text, "the file", note)
     if isinstance(body, BadRow):
         raise InvalidRequest(f"the data file is {body}")
@@ -267,7 +270,7 @@ def _empty_cells(empty: Counter[str]) -> str:
 
 
 def _delimiter(head: bytes, given: str) -> str:
-    """Return a header's delimiter: `given`, unless the header has only other delimiters."""
+    """Return the delimiter of a header: `given`, unless the header only contains other delimiters."""
     text = head.removeprefix(_BOM).decode("utf-8", "replace")
 
     def columns(delimiter: str) -> int:
@@ -340,7 +343,7 @@ def _xlsx(file: BinaryIO, _: int, note: Notes) -> Iterator[Record]:
 
 
 def _decoded(text: bytes, where: str, note: Notes) -> Any:
-    """Decode JSON; NaN becomes null, and of two equal keys the last counts. A note reports both."""
+    """Decode JSON. NaN becomes null; if an object has a key twice, its last value counts. Both are noted."""
     try:
         value = decode_given(text)
     except InvalidJson as error:

@@ -1,4 +1,4 @@
-"""Checks templates and makes rows with them, in limited processes, since callers write templates and records."""
+"""Checks templates and makes rows with them. This happens in limited processes, since callers write the templates."""
 
 import asyncio
 import time
@@ -59,7 +59,7 @@ async def render_records(
     function: Callable[[Any, dict[str, Any]], Any],
     given: Any,
 ) -> list[Any]:
-    """Return `function(given, record)` for the record in each JSON line, or the `BadRow` that it raises.
+    """Return, for the record in each JSON line, the result of `function(given, record)` or the `BadRow` that it raises.
 
     Raises:
       LimitExceeded: one record takes too much processor time or memory.
@@ -80,7 +80,7 @@ async def render_records(
 async def mapped_rows(
     processes: LimitedProcesses, workspace: str, lines: Sequence[bytes], mapping: Mapping
 ) -> list[Row | BadRow]:
-    """Return the row that the record in each JSON line maps to; a `BadRow` stands for a record that cannot become one.
+    """Return, for the record in each JSON line, the row that it maps to, or a `BadRow` if it cannot become a row.
 
     Raises:
       LimitExceeded: the templates take too much processor time or memory.
@@ -105,7 +105,7 @@ def _decoded_lines(answer: bytes) -> list[Any]:
 
 
 def names_in_templates(templates: Sequence[str]) -> dict[str, list[str]]:
-    """Return the columns that each template needs; none for a template that tests whether a column exists."""
+    """Return the columns that each template needs. The list is empty if a template tests whether a column exists."""
     return {one: names_needed(one) for one in templates}
 
 
@@ -129,7 +129,7 @@ def row_fields(mapping: Mapping, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def rendered_lines(data: bytes, function: Callable[[Any, dict[str, Any]], Any], given: Any) -> bytes:
-    """Call `function(given, record)` for JSON lines; return lines `{"made"}` or `{"fault"}`, fewer if time is up."""
+    """Call `function(given, record)` for JSON lines, until time is up. Return JSON lines with `made` or `fault`."""
     end_s = time.process_time() + _BATCH_S
     made: list[bytes] = []
     size = 0

@@ -21,7 +21,7 @@ _UPLOADS: Final = 2  # highest number of uploads that are read at the same time
 
 
 class DatasetResource(Resource):
-    """Data sets."""
+    """The data sets of a host."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -46,7 +46,7 @@ class DatasetResource(Resource):
         ).routes
 
     def running(self) -> AbstractAsyncContextManager[object]:
-        """Remove files that nothing refers to; when the block ends, end the processes that read uploads."""
+        """Remove files to which nothing refers. When the block ends, end the processes that read uploads."""
         return self._running()
 
     @asynccontextmanager
@@ -56,7 +56,7 @@ class DatasetResource(Resource):
             yield
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
-        """Return a data set with the names and ids of all versions that are deleted with it."""
+        """Return the data set with this name, with the names and ids of all versions that would be deleted with it."""
         if kind != "dataset":
             return None
         datasets = self.service.store

@@ -62,7 +62,7 @@ class DatasetService:
     async def add_dataset(
         self, workspace_id: str, name: str, chunks: AsyncIterator[bytes], format_: Format, *, replace: bool = False
     ) -> DatasetReport:
-        """Store the rows of a file that arrives in chunks, without the whole file in memory.
+        """Store the rows of a file that arrives in chunks. The whole file is never in memory.
 
         With `replace`, the new data set replaces one with the same name; jobs over the old one keep its rows.
 
@@ -71,7 +71,7 @@ class DatasetService:
           NameTaken: there is a data set with that name, and `replace` is not set.
           TooLarge: the file is over this host's limit.
           LimitExceeded: reading the file takes too much processor time or memory.
-          OverQuota: the workspace stores as much as it may.
+          OverQuota: the workspace has reached its quota.
           MachineExhausted: this machine has too little free disk.
         """
         require_name(name, "data set")
@@ -97,12 +97,12 @@ class DatasetService:
         return report
 
     async def add_unnamed(self, workspace_id: str, records: Iterable[dict[str, Json]], format_: str) -> DatasetReport:
-        """Store rows for a job that is about to be created; writes them in a thread.
+        """Store rows for a job that is about to be created. The rows are written in a thread.
 
         Raises:
           InvalidRequest: there is no row.
           TooLarge: the rows are over this host's limit.
-          OverQuota: the workspace stores as much as it may.
+          OverQuota: the workspace has reached its quota.
         """
         await self.usage.require_room(workspace_id)
         return await self._add(workspace_id, None, partial(self._write_records, records, format_))
@@ -193,7 +193,7 @@ class DatasetService:
         return await asyncio.to_thread(self.folder.page, dataset.id, first, limit=limit)
 
     async def rows_json(self, workspace_id: str, name: str, first: int, *, limit: int) -> Iterator[bytes]:
-        """Return a JSON array of at most `limit` rows in parts, from row `first` on; blocking, with one row in memory.
+        """Return a JSON array of at most `limit` rows, from row `first` on, in parts. Blocking; one row is in memory.
 
         Raises:
           StoreUnavailable: another host has the rows.
@@ -227,7 +227,7 @@ class DatasetService:
         first: int = 0,
         limit: int = 100,
     ) -> FoundRows:
-        """Return the rows that contain `text` and meet all conditions; `where` and `sort` are as in `datasets.queries`.
+        """Return the rows that contain `text` and meet all conditions. See `datasets.queries` for `where` and `sort`.
 
         Raises:
           InvalidRequest: a condition is not valid.
@@ -275,8 +275,9 @@ class DatasetService:
     ) -> DatasetReport:
         """Store an edited copy of a data set as its next version; jobs over the older ones keep their rows.
 
-        `changed` has new rows by number, from 0. With `create`, a data set that does not exist is made of the added
-        rows. `version` is the newest version that the caller knows, since row numbers belong to a version.
+        `changed` has new rows by number, from 0. With `create`, a new data set is made of the added rows if there is
+        none with this name. `version` is the newest version that the caller knows, since row numbers belong to a
+        version.
 
         Raises:
           InvalidRequest: a row to change or remove does not exist, or no row is left.

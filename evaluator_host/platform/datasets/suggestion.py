@@ -87,7 +87,7 @@ def output_column(
     read: Iterable[str] = (),
     taken: Iterable[str] = (),
 ) -> str | None:
-    """Return the column that most likely has the outputs; never a column with inputs or expected answers.
+    """Return the column that most likely has the outputs. It is never a column with inputs or expected answers.
 
     Args:
       columns: Names of the columns.
@@ -112,7 +112,7 @@ def expected_column(columns: Sequence[str]) -> str | None:
 
 
 def _by_values(free: Sequence[str], expected: Sequence[str], rows: Sequence[dict[str, Any]]) -> str | None:
-    """Return the column whose values sometimes equal the expected ones, or else the only column with long text."""
+    """Return the column that sometimes equals the expected answers, or else the only column with long text."""
     agreeing = {
         one: sum(any(_text(row.get(one)) == _text(row.get(truth)) for truth in expected) for row in rows)
         for one in free
@@ -139,7 +139,7 @@ def _is_expected(column: str) -> bool:
 
 
 def _is_other(column: str) -> bool:
-    """Whether a column's name says that it holds expected answers, inputs or facts about the row."""
+    """Whether the name of a column says that it holds expected answers, inputs or facts about the row, not outputs."""
     name = plain(column)
     if _is_expected(column) or name in _OF_THE_ROW or meaning(column) in ("inputs", "trace"):
         return True

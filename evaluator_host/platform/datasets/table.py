@@ -39,7 +39,7 @@ _JSON: Final = ("bad_lines", "columns", "notes")  # facts about the rows that ar
 
 
 class DatasetTable(Table):
-    """Data sets; their rows are files. A data set without a name came with a job, or is used only by jobs.
+    """Data sets. Their rows are files. A data set without a name came with a job, or only jobs still use it.
 
     `columns`, `bad_lines` (the first ones) and `notes` are JSON. `title` is the data set's name too, but stays when a
     newer version takes the name.
@@ -69,7 +69,7 @@ class DatasetTable(Table):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the bytes of the files with the rows."""
+        """Yield the query for the size of the files with the rows."""
         yield Size("datasets", cls.workspace_id, select(func.sum(cls.size_bytes)))
 
 
@@ -88,7 +88,7 @@ class Dataset:
 
     @property
     def label(self) -> str:
-        """Name of the data set, with the number if it is an older version (`qa@2`), or its id."""
+        """Name of the data set, with its version if it is an older one (`qa@2`). Its id if it has no name."""
         return self.name or (f"{self.title}@{self.version}" if self.title else self.id)
 
 
@@ -115,8 +115,8 @@ class Datasets(Repository):
           workspace_id: Owner of the data set.
           name: Name of the data set; None for rows that come with a job.
           facts: Facts about the rows, found when they were stored.
-          replace: Whether an existing data set with this name loses it and stays as an older version; with an id, only
-            the data set with that id may lose its name.
+          replace: Whether a data set that already has this name becomes an older version of the new one. If this is an
+            id, only the data set with that id may become an older version.
 
         Raises:
           InvalidRequest: the name is not valid.
@@ -187,7 +187,7 @@ class Datasets(Repository):
         await self._database.change_rows(update(DatasetTable).where(gone).values(name=None, title=None))
 
     async def forget_unused(self) -> list[str]:
-        """Delete data sets that have no name and that no other table refers to; return their ids, whose rows can go.
+        """Delete data sets that have no name and are used by no other table. Return their ids, to remove their rows.
 
         The newest `VERSIONS_KEPT` versions of a name stay. Nothing is deleted while a job is being created over one of
         these data sets.

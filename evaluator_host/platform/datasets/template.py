@@ -45,7 +45,7 @@ _JOINS: Final = (nodes.Concat, nodes.Add, nodes.Sub)
 
 
 class BadTemplate(Exception):
-    """A template is not valid, or does not fit a record; `str` says why and, where known, the line."""
+    """A template is not valid, or does not fit a record. The message says why and, if known, in which line."""
 
 
 class _CodeGenerator(CodeGenerator):
@@ -65,7 +65,7 @@ class _CodeGenerator(CodeGenerator):
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """Checks the processor time at lookups, filters and joins, since no loop runs for long without one."""
+    """Checks the processor time at lookups, filters and joins. Every loop that runs for long has one of them."""
 
     intercepted_binops = frozenset({"+"})
     code_generator_class = _CodeGenerator
@@ -102,7 +102,7 @@ class _Environment(ImmutableSandboxedEnvironment):
             raise BadTemplate(f"the template takes longer than {RENDER_S:g} s")
 
     def _bounded(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a filter that checks the length of its result: each `tojson` in a chain may double it."""
+        """Return a filter that checks the length of its result. Each `tojson` in a chain may double the length."""
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -116,7 +116,10 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 
 def names_needed(text: str) -> list[str]:
-    """Return the columns that a template needs; an empty list if it tests whether a column exists, or is not valid."""
+    """Return the columns that a template needs.
+
+    The list is empty if the template is not valid, or tests whether a column exists.
+    """
     try:
         tree = _Environment().parse(text)
     except (TemplateSyntaxError, RecursionError, OverflowError, ValueError, MemoryError):
@@ -246,7 +249,7 @@ def _require_bounded(tree: nodes.Template) -> None:
 
 
 def _require_inner_loops(loop: nodes.For, outer: frozenset[str]) -> None:
-    """Check that a loop's body uses its own item, so that nested loops read the record only once."""
+    """Check that filters and the like in a loop's body use only the loop's item, so that loops read the record once."""
     if loop.recursive:
         _refuse(loop, "a recursive loop is not allowed in a template")
     if outer and _root(loop.iter) not in outer:
@@ -269,7 +272,10 @@ def _within(parts: Iterable[nodes.Node]) -> Iterator[nodes.Node]:
 
 
 def _costly(node: nodes.Node) -> nodes.Node | None:
-    """Return the inner node that a node reads as a whole; None if there is none, or if the inner node is a constant."""
+    """Return the value that a filter, a slice, `in`, `~` or `+` reads as a whole.
+
+    Return None for other nodes, or if that value is a constant.
+    """
     match node:
         case nodes.Filter(node=whole) | nodes.Getitem(node=whole, arg=nodes.Slice()):
             pass

@@ -1,6 +1,6 @@
 """Reads the first visible sheet of an Excel workbook (.xlsx), a row at a time.
 
-Only cells are read, and from their styles only which number formats show dates. Therefore nothing else in the file
+Only cells are read, and of their styles only whether the number format shows a date. Therefore nothing else in the file
 (fills, properties, extensions, damaged or not) can make it unreadable. Rules: ECMA-376, part 1.
 """
 
@@ -82,7 +82,7 @@ class _Sheet:
 
 
 class _Book:
-    """The parts of a workbook that its cells need."""
+    """The parts of a workbook that are needed to read its cells."""
 
     def __init__(self, archive: zipfile.ZipFile, note: Notes) -> None:
         self._archive = archive
@@ -124,7 +124,7 @@ class _Book:
         yield from reading.rows(self._open(sheet.target))
 
     def _formats(self, styles: str | None) -> list[Shows]:
-        """Return what each style of cells shows, in the order of their numbers."""
+        """Return for each style of cells what its number format shows, in the order of the styles' numbers."""
         if styles is None or not self._has(styles):
             return []
         custom: dict[str, Shows] = {}
@@ -140,7 +140,10 @@ class _Book:
         return [custom[one] if one in custom else built_in(int(one) if one.isdecimal() else 0) for one in numbers]
 
     def _relations(self, part: str) -> list[tuple[str, str, str]]:
-        """Return `(id, kind, part)` for each part that a part refers to; "" stands for the archive."""
+        """Return `(id, kind, part)` for each part of the workbook to which this part refers.
+
+        An empty name stands for the workbook itself.
+        """
         folder, name = posixpath.split(part)
         path = posixpath.join(folder, "_rels", f"{name}.rels")
         if not self._has(path):
@@ -167,7 +170,7 @@ class _Book:
 
 
 def _name(part: str) -> str:
-    """Return a part's name in one form, by which it is found: some programs write backslashes or capitals."""
+    """Return the name under which a part is looked up, because some programs write backslashes or capitals."""
     return posixpath.normpath(part.replace("\\", "/")).lstrip("/").lower()
 
 
@@ -189,7 +192,7 @@ def _refuse_doctype(*_: object) -> None:
 
 
 def _fed(parser: expat.XMLParserType, source: IO[bytes]) -> Iterator[None]:
-    """Parse a part of the workbook, and yield after each chunk of it."""
+    """Parse a part of the workbook, and yield after each chunk."""
     with source:
         while chunk := source.read(_CHUNK_BYTES):
             parser.Parse(chunk)
@@ -199,7 +202,7 @@ def _fed(parser: expat.XMLParserType, source: IO[bytes]) -> Iterator[None]:
 
 
 def _elements(source: IO[bytes]) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Yield the name of the parent, the name and the attributes of each element; names without namespaces."""
+    """Yield the parent's name, the name and the attributes of each element. Names have no namespaces."""
     around = [""]
     found: list[tuple[str, str, dict[str, str]]] = []
 
@@ -260,7 +263,7 @@ def _strings(source: IO[bytes]) -> list[str]:
 
 
 def _unescaped(text: str) -> str:
-    """Return a string with each `_xHHHH_` replaced by its UTF-16 unit, and Windows' line breaks by those of cells."""
+    """Return a string with each `_xHHHH_` replaced by its UTF-16 unit, and with line feeds as line breaks."""
     if "_x" not in text:
         return text
     plain = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text).replace("\r\n", "\n")
@@ -354,7 +357,7 @@ class _SheetReading:
         return f"{_letters(self._column)}{self._line}"
 
     def _column_of(self, place: str) -> int:
-        """Return the number of a cell's column, from 1: given by its place (`B7`), or else the next column."""
+        """Return the number of a cell's column, from 1. If the cell has no place such as `B7`, use the next column."""
         if not place:
             return len(self._cells) + 1
         found = _CELL.fullmatch(place)

@@ -23,7 +23,10 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the returned value; a string is a label, unless it holds a number that the author forgot to convert."""
+    """Read the returned value.
+
+    A string is a label, but a string that contains a number is an error: the author forgot to convert it.
+    """
     if returned.kind is Kind.STRING and isinstance(returned.value, str):
         if reading.parsed(returned.value) is None:
             return reading.labelled(returned.value)

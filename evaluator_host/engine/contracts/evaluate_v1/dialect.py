@@ -43,7 +43,7 @@ def _params(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
 
 
 def _object(given: Json) -> dict[str, Json] | None:
-    """Return the value if it is an object or a string with an object as JSON (as in a CSV file), else None."""
+    """Return the object that a value is, or that it contains as JSON text (as in a CSV file); else None."""
     if isinstance(given, str) and given.lstrip()[:1] == "{" and len(given) <= _TEXT_CHARS:
         try:
             given = decode_json(given.encode())

@@ -28,7 +28,10 @@ _QUESTIONS: Final = ("question", "query", "prompt", "userInput", "user_input")
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return `{"columns", "inputs", "outputs", "trace", "truth"?}`; for a row with `variables`, only these columns."""
+    """Return `{"columns", "inputs", "outputs", "trace", "truth"?}`.
+
+    If the row has `variables`, return only them, as `columns`.
+    """
     if row.variables is not None:
         return Binding({"args": [{"columns": row.variables}]})
     inputs, truth = without_truth(row, settings)
@@ -38,7 +41,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def bind_javascript(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return one object with the row's columns, and the output, ground truth and input under all their names."""
+    """Return one object with the row's columns, and with the output, ground truth and input under all their names."""
     if row.variables is not None:
         return Binding(
             {"args": [{**_alike(row.variables, _OUTPUTS), **_alike(row.variables, _TRUTHS), **row.variables}]}

@@ -1,1 +1,1 @@
-"""Contract `judge`: a form in place of code, by which a model judges rows."""
+"""Contract `judge`: the user fills in a form instead of writing code, and a model judges the rows."""

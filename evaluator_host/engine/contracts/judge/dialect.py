@@ -1,4 +1,4 @@
-"""Dialect `judge`: a model judges rows by a form, from which its code is generated."""
+"""Dialect `judge`: the user fills in a form, the host generates code from it, and a model judges the rows."""
 
 import json
 from typing import Final
@@ -12,7 +12,7 @@ from evaluator_host.types.outcome import EvaluationError, Kind, Returned
 
 
 def judge_code(form: dict[str, Json]) -> str:
-    """Return the code of a judge that is given as a form: the fields of `JudgeIn`, as JSON."""
+    """Return the code of a judge from its form: the fields of `JudgeIn`, as JSON."""
     text = json.dumps(form, ensure_ascii=False, sort_keys=True)
     return f"import json\n\nFORM = json.loads({text!r})\n"
 

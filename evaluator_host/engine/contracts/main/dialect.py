@@ -15,7 +15,10 @@ _OUTPUT_NAMES: Final = ("completion", "output", "outputs")
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the caller's variables as arguments; without any, the inputs and the output under every accepted name."""
+    """Return the caller's variables as arguments.
+
+    If there are none, return the inputs, and the output under every accepted name.
+    """
     if row.variables is not None:
         return Binding({"named": row.variables, "exact": True})
     return Binding({"named": {**dict.fromkeys(_OUTPUT_NAMES, row.outputs), **row.inputs}, "exact": False})
@@ -43,7 +46,7 @@ def interpret(
 
 
 def _from_json(text: str, language: Language) -> Scored | EvaluationError:
-    """Read a string that holds a JSON object with a score, as the documented runtime does; others are errors."""
+    """Read a JSON object with a score from a string, as the documented runtime does; any other string is an error."""
     value = None
     if text.lstrip()[:1] == "{":
         try:

@@ -1,4 +1,4 @@
-"""Dialect `script`: a program whose result is its exit code, and what it prints; 0 is a pass with score 1."""
+"""Dialect `script`: a program gives its result by its exit code and its output; exit code 0 passes with score 1."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _KNOWN: Final[dict[str, type]] = {"argv": list, "env": dict, "stdin": str, "code
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return `{"argv"?, "env"?, "stdin"?, "code"?}`: the row's variables; without any, the row is stdin."""
+    """Return `{"argv"?, "env"?, "stdin"?, "code"?}` from the row's variables; if there are none, the row is stdin."""
     if row.variables is None:
         given: dict[str, Json] = {"inputs": row.inputs, "outputs": row.outputs, "trace": row.trace}
         return Binding({"args": [{"stdin": encode_json(given).decode()}]})

@@ -85,7 +85,10 @@ class Build:
             await more.wait()
 
     def report(self, folder: EnvironmentFolder) -> EnvironmentReport:
-        """Return the state of this build as the API shows it; `folder` has its lock once packages are resolved."""
+        """Return the state of this build as the API shows it.
+
+        Once packages are resolved, `folder` contains the lock.
+        """
         lock = folder.lock_of(self.key)
         return EnvironmentReport(
             key=self.key,
@@ -230,8 +233,8 @@ def packages_of(lock: Lock) -> tuple[Package, ...]:
 class Builds:
     """All builds of a host, by the key of their package set. Bound to one event loop.
 
-    `on_ready` is called with the record of each set as soon as the set is installed. `on_done` is called afterwards,
-    while callers already have their result.
+    `on_ready` is called with the record of each set as soon as the set is installed. `on_done` is called after that,
+    when callers already have their result.
     """
 
     def __init__(
@@ -274,9 +277,12 @@ class Builds:
     def begin(
         self, key: str, pins: tuple[Pin, ...], language: Language, target: LockTarget, *, workspace: str
     ) -> asyncio.Task[Record]:
-        """Return the task that builds a package set, started if it is not running; await it with `asyncio.shield`.
+        """Return the task that builds a package set, and start it if it is not running.
 
-        Workspaces take turns at building; a shared build counts for the `workspace` that requested it first.
+        Await the task with `asyncio.shield`.
+
+        Workspaces take turns at building. A build that several workspaces share counts for the `workspace` that
+        requested it first.
         """
         if key in self._running:
             return self._running[key][1]

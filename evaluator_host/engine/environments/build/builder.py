@@ -67,8 +67,8 @@ class Builder:
       work: Folder for each command's own files (configuration, credentials); a host removes what dead hosts left there.
 
     Args:
-      home: The one folder that builds may write to. It has both `downloads/` and `staging/`, which share files by hard
-        links, and these cannot cross a mount.
+      home: The only folder that builds may write to. It contains both `downloads/` and `staging/`, because they share
+        files by hard links, which do not work across mounts.
       file_mb: Largest file that a build may write, in MB; all its files together may have twice that size.
       memory_mb: Memory limit of one command and all processes that it starts.
     """
@@ -83,7 +83,7 @@ class Builder:
     async def run(
         self, command: Command, timeout_s: float, *, also: Sequence[Path] = (), stage: Path | None = None
     ) -> Finished:
-        """Run a command that executes no package code; afterwards none of its processes is left.
+        """Run a command that executes no package code; none of its processes is left when this method returns.
 
         Args:
           command: The command; it may write to its working directory and to the downloads.
@@ -93,7 +93,7 @@ class Builder:
 
         Raises:
           TimeoutError: the command did not end within `timeout_s`.
-          HostBusy: the machine gave it too little processor time.
+          HostBusy: the machine gave the command too little processor time.
           OutputFlood: the command wrote more than `OUTPUT_BYTES` to one stream.
           LimitReached: the command needed more memory, processes or disk than it may use.
         """
@@ -121,9 +121,9 @@ class Builder:
     async def run_sources(self, command: Command, timeout_s: float, *, also: Sequence[Path] = ()) -> Finished:
         """Run a command that may execute package code; serves as the `builder` of `packages.resolve.resolve`.
 
-        The command sees the machine's compilers, but no downloads of other builds, since package sets share files with
-        those. Its own download cache is deleted afterwards. If the host is root, the command runs as a user id that
-        nothing else uses.
+        The command sees the machine's compilers, but no downloads of other builds, because package sets share files
+        with these downloads. Its own download cache is deleted afterwards. If the host is root, the command runs as a
+        user id that nothing else uses.
 
         Raises:
           Misconfigured: bubblewrap does not work on this machine.
@@ -186,7 +186,10 @@ class Builder:
         return finished
 
     async def _find(self) -> BuildSandbox | str:
-        """Return the sandbox of builds, or the reason why there is none; the next call repeats a failed search."""
+        """Return the sandbox of builds, or the reason why there is none.
+
+        If the search fails, the next call repeats it.
+        """
         found = self._sandbox
         if found is None or (found.done() and (found.cancelled() or found.exception() is not None)):
             found = self._sandbox = asyncio.ensure_future(self._try())
@@ -212,7 +215,7 @@ class Builder:
         return found
 
     async def _tried(self, sandbox: BuildSandbox) -> BuildSandbox | str:
-        """Return the sandbox if a test command runs in it, otherwise the reason why it does not."""
+        """Return the sandbox if a test command runs in it, otherwise the reason why the command does not run."""
         identity = _builder_identity()
         probe = Command((str(self.tools.uv), "--version"), Path("/"), {})
         view = build_view(probe, self.tools, [])
@@ -297,7 +300,7 @@ def _builder_identity() -> Identity:
 
 
 def _builder_uid() -> int | None:
-    """Return the user id that builds switch to; None if this host is not root and they keep its own user."""
+    """Return the user id that builds switch to; None if this host is not root, and builds run as the host's user."""
     if os.geteuid() != 0:
         return None
     mapped = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
@@ -321,7 +324,10 @@ def _take_back(used: Sequence[Path]) -> None:
 
 
 def _require_lasting(fault: BaseException | None) -> None:
-    """Raise if a trial of the sandbox failed for a temporary reason; only a lasting one permits unsandboxed builds."""
+    """Raise an error if a test of the sandbox failed for a temporary reason.
+
+    Only a lasting reason permits builds without a sandbox.
+    """
     if isinstance(fault, TimeoutError | InterruptedError):
         raise MachineExhausted("this machine is too busy to install packages; try again later") from fault
     if fault is not None and (exhausted := MachineExhausted.cause_of(fault)) is not None:

@@ -1,4 +1,4 @@
-"""Compiles the Python files that a package set imports, because sandboxes import them but cannot write byte code.
+"""Compiles the Python files that a package set imports, because sandboxes cannot write byte code themselves.
 
 The set's own version of Python compiles them, in a sandbox without packages, which gets the sources as text and does
 not run them. The host writes the byte code, within a limit, to new files in `__pycache__` folders of the set.
@@ -77,7 +77,7 @@ async def compile_sources(
 
 
 def with_small_packages(files: Path, sources: Sequence[str]) -> set[str]:
-    """Return `sources` and, of packages with at most 300 files, all Python files; paths are relative to `files`."""
+    """Return `sources` and all Python files of packages with at most 300 files; paths are relative to `files`."""
     wanted = set(sources)
     for package in {source.partition("/")[0] for source in sources if "/" in source}:
         with contextlib.closing(walk(files / package, strict=False)) as entries:

@@ -59,7 +59,8 @@ class DiskWatch:
     """Watches the disk use of one build command.
 
     Attributes:
-      reached: The error for which the command was ended: over its own limit, or a full disk; None while it may go on.
+      reached: The reason why the command was ended: it wrote more than its limit, or the disk is full; None while it
+        may continue.
 
     Args:
       home: A folder on the disk that the command writes to.
@@ -75,7 +76,7 @@ class DiskWatch:
         self._inodes = os.statvfs(home).f_favail
 
     async def watch(self, pid: int | None, kill: Callable[[], None]) -> None:
-        """Check the disk use of a process and its descendants until cancelled; call `kill` when it is over a limit."""
+        """Check the disk use of a process and its descendants until cancelled; call `kill` when they reach a limit."""
         spent_s = 0.0
         while pid is not None and self.reached is None:
             # a pause as long as the look, so that measuring many files takes at most half of a thread's time

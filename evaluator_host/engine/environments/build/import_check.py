@@ -1,8 +1,8 @@
 """Imports each requested package of an installed set once, in a sandbox, and measures how long that takes.
 
-A package whose import raises gets a note: its user may want only its data or its command, or a library of the system
-may be missing. A package that hangs, ends its process, floods its output or takes all memory or processes is refused by
-name. A set is refused if none of its packages can be imported.
+A package that raises an error when it is imported gets a note: users may want only its data or its command, or a
+library of the system may be missing. A package that hangs, ends its process, floods its output or takes all memory or
+processes is refused by name. A set is refused if none of its packages can be imported.
 """
 
 import asyncio
@@ -105,7 +105,7 @@ async def check_imports(
 
 
 class ProgramSandbox:
-    """Runs one Python program of the host in a sandbox, call by call; replaces the sandbox when it has ended.
+    """Calls one Python program of the host in a sandbox; if the sandbox has ended, the next call uses a new one.
 
     Attributes:
       spent_s: Seconds of all calls, as `linux.work_clock` counts them.
@@ -169,7 +169,7 @@ async def _python(environment: Environment, modules: Mapping[str, Sequence[str]]
 
 
 def _note(health: ImportReport, module: str, failed: Failed, environment: Environment) -> None:
-    """Note that a module cannot be imported, and which missing module is the cause, if one is."""
+    """Record a note that a module cannot be imported; if a missing module is the cause, record its name too."""
     note = f"{module} cannot be imported: {_said(failed)}"
     if (other := without_part(failed, environment)) is not None:
         note = f"{note} ({other})"
@@ -196,9 +196,9 @@ def _refuse_harm(package: str, outcome: Returned | Loaded | Failed, logs: Logs) 
 
 
 def _measure(health: ImportReport, module: str, outcome: Returned, environment: Environment) -> None:
-    """Note the time and the files of an import.
+    """Record the time and the files of an import.
 
-    Neither can be trusted, since the package runs in the process that measures them.
+    Neither can be trusted, because the code of the package runs in the process that measures them.
     """
     said = outcome.value if isinstance(outcome.value, dict) else {}
     spent_ms, files = said.get("ms"), said.get("files")
@@ -257,7 +257,10 @@ async def _javascript(environment: Environment, names: Sequence[str], backend: B
 
 
 async def _patiently(attempt: Callable[[], Awaitable[_T]]) -> _T | Failed:
-    """Return an attempt's result; repeat it if there was no processor time, and once if something killed the runner."""
+    """Return the result of `attempt`.
+
+    Repeat it if the machine gave it no processor time, and once if something killed the runner.
+    """
     killed = False
     for _ in range(_BUSY_TRIES - 1):
         try:

@@ -54,7 +54,7 @@ os.execv(sys.argv[5], sys.argv[5:])
 
 @dataclass(frozen=True, slots=True)
 class BuildView:
-    """The files of this machine that one build sees. Their paths are those of the host, since uv and npm get these."""
+    """The files of this machine that one build sees, under the host's own paths, because uv and npm get these paths."""
 
     seen: tuple[Bind, ...]  # read-only files: interpreter, libraries, uv, node, npm, configuration of DNS
     writable: tuple[Bind, ...]  # folders to write to: the stage, the download cache, the command's own folder
@@ -66,7 +66,7 @@ class BuildView:
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """Limits of one process; None where a cgroup or the watchdog enforces the limit instead."""
+    """Limits of one process; a limit is None if a cgroup or the watchdog enforces it instead."""
 
     file_mb: int  # largest size of one file, in MB
     data_mb: int | None = None  # maximum private memory of each process, in MB
@@ -74,7 +74,7 @@ class ProcessLimits:
 
     @property
     def limits(self) -> dict[str, int]:
-        """Return the limits by name of `resource.RLIMIT_…`, without prefix.
+        """Return the limits by the names of the constants `resource.RLIMIT_…`, without this prefix.
 
         CORE is 1, since 0 lets core dump handlers run.
         """
@@ -112,8 +112,8 @@ def entry_command(
       argv: Command to run, its program as a path.
       cwd: Working directory; entered as the final user, since root without its capabilities may not enter it.
       python: Interpreter that sets the user and the limits.
-      bounds: Limits of each process; a process with limits also ends with this host. None in a sandbox, which does both
-        itself.
+      bounds: Limits of each process; a process with limits also ends when this host ends. None inside a sandbox, which
+        does both itself.
       user: User id to change to, if the command starts as root; None to keep the user.
     """
     listed = ",".join(f"{name}={value}" for name, value in bounds.limits.items()) if bounds else ""

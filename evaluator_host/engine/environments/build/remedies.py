@@ -18,7 +18,7 @@ _ASKED: Final = 5  # maximum number of missing modules of a set whose pins are l
 
 
 def lacking(failed: Failed, environment: Environment) -> str | None:
-    """Return the module that a failed import lacked, if a well-known package has the module and the set lacks it."""
+    """Return the missing module of a failed import if a well-known package has it and the set does not."""
     found = _ABSENT.match(failed.error.message)
     module = (found[1] or found[2]) if found else ""
     package = pin_for(module, environment.language) if module else None
@@ -29,7 +29,7 @@ def lacking(failed: Failed, environment: Environment) -> str | None:
 
 
 def without_part(failed: Failed, environment: Environment) -> str | None:
-    """Return a message that names the package whose installed version lacks a module; None if the cause is another."""
+    """Return a message that names the package whose installed version lacks a module; None if that is not the cause."""
     found = _ABSENT.match(failed.error.message)
     if found is None or "." not in (module := found[1] or ""):
         return None
@@ -44,9 +44,9 @@ def without_part(failed: Failed, environment: Environment) -> str | None:
 
 
 async def with_pins(lacks: dict[str, str], language: Language, pins_for: PinsFor) -> dict[str, tuple[str, str]]:
-    """Return, for each note on a failed import, a longer note with the pin that helps: `{note: (longer note, pin)}`.
+    """Return a longer note for each note on a failed import, with the pin that helps: `{note: (longer note, pin)}`.
 
-    `lacks` has the missing module of each note.
+    `lacks` contains the missing module of each note.
     """
     modules = list(dict.fromkeys(lacks.values()))[:_ASKED]
     pins = dict(zip(modules, await pins_for(modules, language) if modules else (), strict=True))

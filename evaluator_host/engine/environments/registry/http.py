@@ -69,7 +69,7 @@ async def push(environment: Environment, reference: str, *, record: Record, prog
     """Push an installed package set and return its name by digest, `repository@sha256:…`.
 
     Raises:
-      InvalidRequest: the reference cannot be used, or there is no package in the set.
+      InvalidRequest: the reference cannot be used, or the set has no packages.
       PackagesFailed: the record belongs to another set, or the registry refused.
       IndexUnavailable: the registry does not answer.
     """
@@ -206,7 +206,8 @@ def _joined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 def _unfolded(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield the tar of a layer, whether plain or gzip, in pieces of a limited size.
 
-    `tarfile` itself would decompress all bytes that it has at once, and copy the rest for each block that it reads.
+    `tarfile` itself would decompress all bytes that it gets at once, and copy the remaining bytes for each block that
+    it reads.
     """
     first = next(pieces, b"")
     if not first.startswith(_GZIP):
@@ -280,7 +281,7 @@ class _Registry:
 
     @contextmanager
     def blob(self, descriptor: Any, *, max_bytes: int) -> Iterator[Iterator[bytes]]:
-        """Yield the bytes of a blob; after the `with` block, read the rest and compare the digest.
+        """Yield the bytes of a blob; at the end of the `with` block, read the rest and compare the digest.
 
         Raises:
           PackagesFailed: the blob does not match its digest, or has more than `max_bytes`.
@@ -334,7 +335,7 @@ class _Registry:
         content: Callable[[], Any] = lambda: None,
         missing: bool = False,
     ) -> tuple[httpx.Response, bytes]:
-        """Send a request, with a token if the registry wants one; return the answer and its body."""
+        """Send a request, with a token if the registry requires one; return the response and its body."""
 
         def send() -> tuple[httpx.Response, bytes]:
             sent = {**(headers or {}), **self._authorization}
@@ -353,7 +354,7 @@ class _Registry:
             return answer, _small(answer.iter_raw(_PIECE_BYTES))
 
     def _authorize(self, challenge: str) -> str:
-        """Return the value of `Authorization` that a challenge asks for (RFC 6750, or Basic)."""
+        """Return the value of the `Authorization` header that a challenge requires (RFC 6750, or Basic)."""
         scheme, _, rest = challenge.partition(" ")
         fields = dict(re.findall(r'(\w+)="([^"]*)"', rest))
         if scheme.lower() == "bearer" and _is_safe(fields.get("realm", ""), self._client.base_url.scheme):
@@ -416,7 +417,7 @@ def _opened(repository: str) -> Iterator[_Registry]:
 
 
 def _is_safe(realm: str, scheme: str) -> bool:
-    """Return whether the host may ask an address for tokens: over TLS, or on this machine by the registry's scheme."""
+    """Return whether tokens may be requested from an address: with TLS, or on this machine with the same scheme."""
     try:
         url = httpx.URL(realm)
     except httpx.InvalidURL:
@@ -425,7 +426,10 @@ def _is_safe(realm: str, scheme: str) -> bool:
 
 
 def _leave_refusal(answer: httpx.Response) -> None:
-    """Leave the body of a redirect or refusal unread: httpx would read the whole body of a redirect."""
+    """Leave the body of a redirect or refusal unread.
+
+    Without this, httpx would read the whole body of a redirect.
+    """
     if not answer.is_success and isinstance(answer.stream, httpx.SyncByteStream):
         answer.stream.close()
         answer.stream = httpx.ByteStream(b"")

@@ -74,7 +74,10 @@ def split_reference(reference: str) -> tuple[str, str]:
 
 
 def take_out(archive: Archive, *, target: Path, digest: str | None, max_bytes: int, tell: Progress) -> Record:
-    """Copy record and files out of an image, check them, move the files to `target`; without a digest, take any set."""
+    """Copy record and files out of an image, check them, and move the files to `target`.
+
+    If `digest` is None, any package set is accepted.
+    """
     try:
         with temporary_folder(target.parent, ".pulled-") as stage:
             files = stage / "packages"

@@ -76,7 +76,9 @@ class RegistryTransfer:
         digest: str | None = None,
         progress: Progress | None = None,
     ) -> EnvironmentReport:
-        """Pull a set, test it in a sandbox, and install it unless it is installed; `digest` is the expected one.
+        """Pull a set, test it in a sandbox, and install it unless it is installed.
+
+        `digest` is the digest of the expected set.
 
         Raises:
           PackagesFailed: there is no such image, it is another set than expected, it is not whole, it does not fit or
@@ -103,7 +105,10 @@ class RegistryTransfer:
         return record.report()
 
     async def pull_locked(self, lock: Lock, repository: str) -> bool:
-        """Pull the set of a lock from a registry's repository of sets, and install it; return whether it was there."""
+        """Pull the set of a lock from a registry's repository of sets, and install it.
+
+        Return whether the repository has the set.
+        """
         with extra(*_DOCKER_PY):
             from evaluator_host.engine.environments.registry.http import tag_of  # noqa: PLC0415 - docker-py, which nothing else here needs
         try:
