@@ -99,7 +99,7 @@ def test_the_command_says_what_it_found_and_whether_it_is_mended(host: Host) -> 
     (host.shelf / "sets").rename(host.shelf / "lost")
     (host.shelf / "sets").mkdir()
     (found,) = host.run("packages", "verify", code=1)
-    assert "lock is lost" in found["error"]
+    assert "lock of this set is lost" in found["error"]
 
 
 def swap(client: docker.APIClient, digest: str, recipe: str, files: dict[str, bytes]) -> None:
