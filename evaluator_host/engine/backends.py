@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from evaluator_host.engine.config.settings import SandboxChoice, Settings, python_homes, search_path
+from evaluator_host.engine.config.settings import SETS_FOLDER, SandboxChoice, Settings, python_homes, search_path
 from evaluator_host.engine.environments import toolchain
 from evaluator_host.engine.environments.build.builder import Builder
 from evaluator_host.engine.environments.folder import EnvironmentFolder, engine_owner
@@ -153,7 +153,7 @@ async def backend_findings(settings: Settings) -> dict[str, list[Finding]]:
 async def builder_findings(settings: Settings) -> list[Finding]:
     """Return the findings of `doctor` for the installation of packages; never raises."""
     try:
-        folder = EnvironmentFolder(settings.data_dir.resolve() / "environments")
+        folder = EnvironmentFolder(settings.data_dir.resolve() / SETS_FOLDER)
         return await Builder(folder.build_home, file_mb=settings.environments_mb).findings()
     except (HostError, OSError) as error:
         return [Finding("builder", ok=False, detail=refusal_of(error))]

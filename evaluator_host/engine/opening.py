@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evaluator_host.engine.backends import PASSING, choose_backend, make_backend
-from evaluator_host.engine.config.settings import SandboxChoice, Settings, revealed
+from evaluator_host.engine.config.settings import SETS_FOLDER, SandboxChoice, Settings, revealed
 from evaluator_host.engine.environments import toolchain
 from evaluator_host.engine.environments.build.build import BuildContext
 from evaluator_host.engine.environments.build.builder import Builder
@@ -196,7 +196,7 @@ def index_settings(settings: Settings, cache_dir: Path, *, work_dir: Path | None
 
 def _environments(settings: Settings, backend: Backend, pool: Pool, peers: Peers) -> Environments:
     """Open the folder of installed package sets, and remove unfinished builds of dead hosts."""
-    folder = EnvironmentFolder(settings.data_dir.resolve() / "environments")
+    folder = EnvironmentFolder(settings.data_dir.resolve() / SETS_FOLDER)
     if swept := folder.sweep():
         _log.info("removed %s of hosts that died", _counted(swept, "unfinished package set", "s"))
     builder = Builder(folder.build_home, file_mb=settings.environments_mb, memory_mb=settings.build_memory_mb)

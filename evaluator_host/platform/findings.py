@@ -10,6 +10,11 @@ from evaluator_host.types.errors import HostError, Misconfigured, refusal_of
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
+_EMPTY: Final = "has no tables yet; the first host that starts creates them"
+_NEW: Final = (
+    "does not exist yet; the first host that starts creates it. If a host has kept data before, name its folder with "
+    "--data-dir or EVALUATOR_HOST_DATA_DIR"
+)
 _NAMED: Final = 3  # highest number of secrets that a message names
 
 
@@ -32,12 +37,11 @@ async def database_findings(settings: Settings) -> list[Finding]:
         disk = Finding(disk.name, ok=False, detail=f"{refused}: {error.detail}")
     try:
         address = database.address(url, settings.data_dir)
+        is_new = address.file is not None and not address.file.exists()
         await asyncio.to_thread(watch.require_usable, address)
         await asyncio.to_thread(watch.require_not_emptied, address, settings.data_dir)
         async with store.open_read_only(url, settings.data_dir) as found:
-            state = "has no tables yet; the first host that starts creates them"
-            if found is not None:
-                state = "serves"
+            state = "serves" if found is not None else _NEW if is_new else _EMPTY
             files = await orphan_files(settings).finding(found, address)
             secrets = await _secrets_finding(settings, found)
     except (HostError, OSError) as error:

@@ -318,6 +318,12 @@ def test_a_database_of_which_one_file_is_read_only(machine: Machine) -> None:
     assert "let the user of this host write to the file, its folder, and the -wal and -shm beside it" in served.stderr
 
 
+def test_doctor_says_that_no_host_has_used_the_folder(machine: Machine) -> None:
+    printed = one_line(machine.command("doctor"))
+    assert f"{machine.data}/evaluator-host.db does not exist yet" in printed
+    assert "name its folder with --data-dir or EVALUATOR_HOST_DATA_DIR" in printed
+
+
 @pytest.mark.long
 def test_doctor_says_that_another_process_holds_the_file(machine: Machine) -> None:
     locked_database(machine)

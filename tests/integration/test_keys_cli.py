@@ -97,20 +97,32 @@ def test_a_mistake_is_told_with_what_would_do(url: str, arguments: tuple[str, ..
     assert said in done.stderr
 
 
+NO_DATABASE = "there is no data of a host in {folder}: evaluator-host.db does not exist"
+NO_SETS = "there are no package sets in {folder}: the folder environments does not exist"
+
+
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "said"),
     [
-        ("keys", "list"),
-        ("keys", "revoke", "ci"),
-        ("keys", "reset", "--open"),
-        ("audit",),
-        ("usage",),
-        ("jobs", "list", "--all-workspaces"),
-        ("secrets", "rotate"),
-        ("backup", "backup.tar"),
+        (("keys", "list"), NO_DATABASE),
+        (("keys", "revoke", "ci"), NO_DATABASE),
+        (("keys", "reset", "--open"), NO_DATABASE),
+        (("audit",), NO_DATABASE),
+        (("usage",), NO_DATABASE),
+        (("jobs", "list", "--all-workspaces"), NO_DATABASE),
+        (("secrets", "rotate"), NO_DATABASE),
+        (("backup", "backup.tar"), NO_DATABASE),
+        (("packages", "list"), NO_SETS),
+        (("packages", "show", "0123456789ab"), NO_SETS),
+        (("packages", "verify"), NO_SETS),
+        (("packages", "prune"), NO_SETS),
+        (("packages", "delete", "0123456789ab"), NO_SETS),
+        (("packages", "push", "0123456789ab", "localhost:1/sets:1"), NO_SETS),
     ],
 )
-def test_a_folder_without_data_is_named_and_left_as_it_is(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_folder_without_data_is_named_and_left_as_it_is(
+    arguments: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
     for folder in (tmp_path / "wrong", tmp_path / "empty"):
         if folder.name == "empty":
             folder.mkdir()
@@ -118,9 +130,9 @@ def test_a_folder_without_data_is_named_and_left_as_it_is(arguments: tuple[str, 
             [*arguments, "--data-dir", str(folder)], env={**os.environ, "EVALUATOR_HOST_DATABASE_URL": ""}, cwd=tmp_path
         )
         assert done.returncode == 2, done.stderr
-        said = " ".join(done.stderr.split())
-        assert f"there is no data of a host in {folder}: evaluator-host.db does not exist" in said
-        assert "--data-dir or EVALUATOR_HOST_DATA_DIR" in said
+        printed = " ".join(done.stderr.split())
+        assert said.format(folder=folder) in printed
+        assert "--data-dir or EVALUATOR_HOST_DATA_DIR" in printed
     assert [one.name for one in tmp_path.rglob("*")] == ["empty"]
 
 

@@ -21,6 +21,7 @@ _ROOT: Final = _BUNDLED if _BUNDLED.is_dir() else _PACKAGE.parent  # data files 
 RUNTIMES_DIR: Final = _ROOT / "runtimes"
 SANDBOX_IMAGES_DIR: Final = _ROOT / "sandbox_images"
 UNIT_FILE: Final = _ROOT / "deploy" / "evaluator-host.service"
+SETS_FOLDER: Final = "environments"  # folder of the data directory with the installed package sets
 
 
 _IDLE_HOST_MB: Final = 192

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 import pydantic
 
-from evaluator_host.engine.config.settings import SandboxChoice, Settings
+from evaluator_host.engine.config.settings import SETS_FOLDER, SandboxChoice, Settings
 from evaluator_host.engine.contracts.imports import SUFFIXES
 from evaluator_host.engine.contracts.yaml_documents import read_yaml
 from evaluator_host.engine.data_files import digest_of
@@ -235,7 +235,7 @@ def _parse(host: Settings, raw: Sequence[str], language: Language) -> tuple[Pin,
 
         in_image = host.sandbox is SandboxChoice.DOCKER
         target = target_for(image_platform(platform.machine()) if in_image else host_platform(), language)
-        index = index_settings(host, host.data_dir / "environments" / "build" / "lookups")
+        index = index_settings(host, host.data_dir / SETS_FOLDER / "build" / "lookups")
         run = in_turn(Turns(LOOKUPS_AT_ONCE), "")
         problems = asyncio.run(suggest(error.problems, raw, language, target=target, index=index, run=run))
         raise InvalidPin(error.detail, problems=problems) from error

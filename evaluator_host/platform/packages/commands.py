@@ -15,6 +15,7 @@ from evaluator_host.platform.evaluators.evaluator_files import read_set
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings, run_async
 from evaluator_host.platform.terminal.console import err, facts, out, plain, print_found, print_json
+from evaluator_host.platform.terminal.local_store import require_package_sets
 from evaluator_host.platform.terminal.progress import BuildProgress
 from evaluator_host.types.evaluator import Language
 
@@ -71,7 +72,7 @@ def versions(
 @app.command(name="list")
 def list_(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False) -> None:
     """List the installed sets, the most recently used first."""
-    reports = _with_environments(load_settings(data_dir=data_dir), Environments.reports)
+    reports = _with_sets(load_settings(data_dir=data_dir), Environments.reports)
     if as_json:
         print_json(reports)
     for report in () if as_json else reports:
@@ -85,7 +86,7 @@ def show(
     digest: _DigestArgument, *, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False
 ) -> None:
     """Show a set: its packages, the time that each import takes, and warnings."""
-    report = _with_environments(load_settings(data_dir=data_dir), lambda environments: environments.find_report(digest))
+    report = _with_sets(load_settings(data_dir=data_dir), lambda environments: environments.find_report(digest))
     print_found(report, _table, as_json=as_json)
 
 
@@ -99,7 +100,7 @@ def verify(
 ) -> None:
     """Check every installed file and repair changed ones. Exit 1 when a repair fails."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
-    found = _with_environments(settings, lambda environments: environments.verify(digest))
+    found = _with_sets(settings, lambda environments: environments.verify(digest))
     if as_json:
         print_json(found)
     for one in () if as_json else found:
@@ -122,7 +123,7 @@ def prune(
 ) -> None:
     """Remove unused sets, least recently used first, until the rest fits. Locks are kept."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
-    removed = _with_environments(settings, lambda environments: environments.prune(ceiling_mb=max_mb))
+    removed = _with_sets(settings, lambda environments: environments.prune(ceiling_mb=max_mb))
     sizes = [{"digest": record.digest, "size_bytes": record.size_bytes} for record in removed]
     freed = sum(record.size_bytes for record in removed) / 1e6
     print_found(sizes, lambda _: f"removed {len(removed)} sets, {freed:.1f} MB", as_json=as_json)
@@ -134,7 +135,7 @@ def delete(
 ) -> None:
     """Delete a set and its lock. The next build resolves its packages again."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
-    _with_environments(settings, lambda environments: environments.delete(digest))
+    _with_sets(settings, lambda environments: environments.delete(digest))
     err.print(plain(f"deleted {digest}"))
 
 
@@ -159,7 +160,7 @@ def push(
         with BuildProgress(shown=not as_json) as progress:
             return await environments.transfer.push(digest, reference, progress=progress.tell)
 
-    pinned = {"image": _with_environments(settings, work)}
+    pinned = {"image": _with_sets(settings, work)}
     print_found(pinned, lambda made: plain(made["image"]), as_json=as_json)
 
 
@@ -191,6 +192,12 @@ def _with_environments(settings: Settings, work: Callable[[Environments], Awaita
             return await work(service.environments)
 
     return run_async(run)
+
+
+def _with_sets(settings: Settings, work: Callable[[Environments], Awaitable[T]]) -> T:
+    """Run `work` with the installed sets, in a data directory that has some."""
+    require_package_sets(settings)
+    return _with_environments(settings, work)
 
 
 def _table(report: EnvironmentReport) -> Text:

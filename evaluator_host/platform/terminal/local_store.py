@@ -1,9 +1,9 @@
 """Opens the database of a host for commands that run beside it."""
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from evaluator_host.engine.config.settings import Settings, revealed
+from evaluator_host.engine.config.settings import SETS_FOLDER, Settings, revealed
 from evaluator_host.platform.store.opening import open_store
 from evaluator_host.platform.terminal.command import run_async
 from evaluator_host.types.errors import InvalidRequest
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
 T = TypeVar("T")
+
+_NAME_IT: Final = "name the folder of the host with --data-dir or EVALUATOR_HOST_DATA_DIR"
 
 
 def require_data(settings: Settings) -> None:
@@ -24,9 +26,19 @@ def require_data(settings: Settings) -> None:
 
     file = address(revealed(settings.database_url), settings.data_dir).file
     if file is not None and not file.exists():
+        raise InvalidRequest(f"there is no data of a host in {file.parent}: {file.name} does not exist; {_NAME_IT}")
+
+
+def require_package_sets(settings: Settings) -> None:
+    """Check that a host or a command has kept package sets in the data directory.
+
+    Raises:
+      InvalidRequest: the data directory has no folder of package sets.
+    """
+    folder = settings.data_dir / SETS_FOLDER
+    if not folder.is_dir():
         raise InvalidRequest(
-            f"there is no data of a host in {file.parent}: {file.name} does not exist; "
-            "name the folder of the host with --data-dir or EVALUATOR_HOST_DATA_DIR"
+            f"there are no package sets in {settings.data_dir}: the folder {folder.name} does not exist; {_NAME_IT}"
         )
 
 
