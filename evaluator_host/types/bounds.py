@@ -1,4 +1,4 @@
-"""Compares means and differences of scores with bounds that people set, ignoring how sums of floats are rounded."""
+"""Compares means and differences of scores with bounds that people set; rounding errors of floats do not matter."""
 
 from typing import Final
 

@@ -7,7 +7,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """The meaning of a field, its shape and its unit; the OpenAPI document has it as the field's description.
+    """The meaning of a field, its shape and its unit.
+
+    The OpenAPI document uses this text as the field's description.
 
     Requests are checked against the limits (`fields_of`), which have the names that pydantic's `Field` uses.
     """

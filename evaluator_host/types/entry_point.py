@@ -1,4 +1,4 @@
-"""`EntryPoint`: the name of something that is imported when it is first used."""
+"""`EntryPoint`: the name of an object or module that is imported when it is first used."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -9,7 +9,7 @@ _Part = TypeVar("_Part")
 
 @dataclass(frozen=True, slots=True)
 class EntryPoint(Generic[_Part]):
-    """A part that is imported when it is first used, so that naming it costs almost nothing.
+    """An object or module that is imported when it is first used, so that naming it costs almost nothing.
 
     Attributes:
       path: `package.module:name`, or `package.module` for the module itself.
@@ -18,7 +18,7 @@ class EntryPoint(Generic[_Part]):
     path: str
 
     def load(self) -> _Part:
-        """Import and return the part."""
+        """Import and return the object or module."""
         module, _, name = self.path.partition(":")
         found: Any = import_module(module)
         part: _Part = getattr(found, name) if name else found

@@ -107,7 +107,7 @@ class HostError(Exception):
         self.problems = problems
 
     def for_callers(self) -> "HostError":
-        """Return the error to show in an HTTP answer: this error, or one without what only the operator may read."""
+        """Return the error to show in an HTTP answer: this error, or one without details for the operator only."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -120,7 +120,10 @@ class InvalidRequest(HostError, code="invalid_request", status=422, exit_code=2)
 
     @classmethod
     def of(cls, field: str, message: str, hint: str | None = None, *, what: str = "") -> "InvalidRequest":
-        """Return the error for one invalid field; `what` is the thing refused because of the field: `target`."""
+        """Return the error for one invalid field.
+
+        `what` is the thing that is refused because of the field: `target`.
+        """
         detail = f"the {what} is not valid: {message}" if what else message
         return cls(detail, problems=(Problem(field, message, hint),))
 
@@ -130,7 +133,7 @@ class InvalidPin(InvalidRequest, code="invalid_pin"):
 
 
 class LimitExceeded(InvalidRequest, code="limit_exceeded"):
-    """Working on the caller's data takes more than this host gives to one call; the detail says how much that is."""
+    """Working on the caller's data takes more than this host gives to one call; the detail tells how much that is."""
 
 
 class OutOfProcessorTime(LimitExceeded):

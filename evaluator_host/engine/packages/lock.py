@@ -40,7 +40,10 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a string is not an exact pin; `hint` is the probable pin, as far as the string alone can tell."""
+    """Why a string is not an exact pin.
+
+    `hint` is the pin that was probably meant, judged by the string alone.
+    """
 
     message: str
     hint: str | None = None
@@ -73,7 +76,10 @@ class LockedPackage:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A resolved package set. It contains no download addresses, so any mirror serves it, and no credentials."""
+    """A resolved package set.
+
+    It contains neither download addresses nor credentials, so that packages can come from any mirror.
+    """
 
     language: Language  # Python or JavaScript; TypeScript counts as JavaScript
     target: LockTarget

@@ -1,4 +1,6 @@
-"""Collects the files that an evaluator imports from its own project; it parses them and runs nothing.
+"""Collects the files that an evaluator imports from its own project.
+
+It only parses files, and runs none of them.
 
 Python modules are looked for in the root of the project, in its folder `src` and beside the evaluator; then in each
 folder between these, and in the folders above, up to the root of the checkout; then anywhere in the checkout, if it has
@@ -102,9 +104,10 @@ def find_project(file: Path) -> Project:
 
 
 def texts_below(folder: Path, project: Project) -> tuple[list[Path], list[Path]]:
-    """Return the files of a folder that may be sent, and those that are neither text nor a link into the folder.
+    """Return two lists of files below a folder: those that may be sent, and those that cannot be sent.
 
-    Neither list has hidden files, or files in folders from which nothing is sent.
+    A file cannot be sent if it is neither text nor a link to text in the folder. Neither list has hidden files, or
+    files in folders from which nothing is sent.
 
     Raises:
       InvalidRequest: the path is not a folder in the project, or the folder has too many files.
@@ -211,7 +214,7 @@ def over_size(root: Path, what: str, size: int, files: dict[str, int]) -> str:
 
 
 def explain_missing(error: EvaluationError, file: Path, root: Path) -> EvaluationError:
-    """Return the error; for a missing Python module, add where it was looked for and what to do."""
+    """Return the error; if a Python module is missing, add where the host looked for it, and what to do."""
     if error.type != "ModuleNotFoundError" or "'" not in error.message:
         return error
     name = error.message.split("'")[1]
@@ -340,7 +343,7 @@ class _Modules:
             above = whole
 
     def _bases(self, top: str) -> list[tuple[Path, Path]]:
-        """Return the folders to look in, each with the folder from which its files get their paths."""
+        """Return the folders to search, each with the folder to which paths in it are relative."""
         if top in _NEVER | self._found.project.unknown:
             return []
         if not self._found.project.packages and _is_package(top):
@@ -363,7 +366,7 @@ class _Modules:
         return [base for folder in known for base in _with_source(folder)]
 
     def _anywhere(self, top: str, further: list[tuple[Path, Path]]) -> list[tuple[Path, Path]]:
-        """Return the folder of the only module of this name in the checkout; code may add it to `sys.path` itself."""
+        """Return the folder of the only module of this name in the checkout; code may add this folder to `sys.path`."""
         checkout = self._found.project.checkout
         if checkout is None or not further:
             return []
@@ -373,7 +376,7 @@ class _Modules:
         return [(folder, folder) for folder in places] if len(places) == 1 else []
 
     def _look(self, name: str, part: str, bases: list[tuple[Path, Path]]) -> bool:
-        """Take a package or module from the first folder that has it, else a folder of that name as a package."""
+        """Take a package or module from the first folder that has it, otherwise a folder of that name as a package."""
         may_hold = self._found.project.may_hold
         bases = [(folder, base) for folder, base in bases if folder == self._root or may_hold(folder)]
         for folder, base in bases:

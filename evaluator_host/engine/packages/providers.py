@@ -1,4 +1,4 @@
-"""Finds which package provides a module that code imports, and whether it has what the code uses of the module.
+"""Finds the package that provides an imported module, and whether the package has what the code uses of the module.
 
 The host chooses a package by itself only if `known_packages.json` lists it. A module may also be the author's own file
 that happens to have a package's name, so the host looks for the names that the code uses in the package's wheel before
@@ -55,7 +55,7 @@ async def find_providers(
 
 
 def named_provider(module: str, language: Language) -> Provider:
-    """Return the provider of a module as far as the module's name tells it."""
+    """Return the provider of a module, judged only by the module's name."""
     package = pin_for(module, language)
     own = language is Language.PYTHON and package is not None and not is_known(package, language)
     return Provider(package, is_own=own)
@@ -106,7 +106,7 @@ async def _add_python(
 
 
 def _told(one: ImportedModule, pin: Pin, has: list[str] | None, *, is_known: bool) -> Provider:
-    """Return the provider of a module, given which of its names the package's wheel has.
+    """Return the provider of a module, given which of the module's names are in the package's wheel.
 
     A package that is not well known must have every name that the code reads, because anybody may have published it.
     The same holds for a package whose name is an ordinary word, because the module may be the author's own.

@@ -32,7 +32,7 @@ async def resolve(
       language: Language of the evaluator.
       target: Runtime and platform that the set is for.
       index: Where packages come from.
-      allow_source_builds: Whether Python packages without a wheel may be taken; tried only when wheels do not suffice.
+      allow_source_builds: Whether Python packages without a wheel may be taken; tried only if wheels are not enough.
       builder: Runs a command inside a sandbox that has network access but no credentials; needed with
         `allow_source_builds`, because uv runs the build script of a package to learn its dependencies.
       run: Runs uv and npm for steps that run no package code; in a sandbox too, since answers of an index are not

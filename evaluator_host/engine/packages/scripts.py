@@ -149,7 +149,8 @@ class Specifier:
 def module_specifiers(source: str) -> list[Specifier]:
     """Return all specifiers of `import`, `export … from`, `import()`, `require()`, `require.resolve()`, in order.
 
-    JavaScript is read as TypeScript, which contains it. If the program has syntax errors, some may be missing.
+    JavaScript is read as TypeScript, which contains it. If the program has syntax errors, some specifiers may be
+    missing.
     """
     encoded = source.encode("utf-8", "surrogatepass")
     specifiers = []

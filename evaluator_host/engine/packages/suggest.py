@@ -1,7 +1,8 @@
 """Finds the exact pin that a refused pin or a missing import probably meant, by asking the index for versions.
 
-The name of a module is not the name of its package (`cv2` is in opencv-python), and no index maps one to the other. A
-table maps the modules that people often import; for any other module, the package is assumed to have the same name.
+The name of a module is not always the name of its package (`cv2` is in opencv-python), and no index tells which package
+has a module. A table maps the modules that people often import; for any other module, the package is assumed to have
+the same name.
 """
 
 import asyncio
@@ -82,7 +83,7 @@ async def suggest(
 
 
 class _PinSearch:
-    """Asks the index of one language: one process per package for Python, one process for all packages for npm."""
+    """Queries the index of one language: for Python one process per package, for npm one process for all packages."""
 
     def __init__(self, language: Language, resolver: Resolver) -> None:
         self._language = language
@@ -100,7 +101,7 @@ class _PinSearch:
         await self.add_newest({place: (name, "") for place, name in meant.items() if name and place not in into}, into)
 
     def _meant(self, asked: Mapping[int, tuple[str, str]]) -> dict[int, str | None]:
-        """Return a similar well-known name for each name, if any; twenty names take a tenth of a second."""
+        """Return a similar well-known name for each name, if there is one; this takes 5 ms a name."""
         return {place: close_name(name.partition("[")[0], self._language) for place, (name, _) in asked.items()}
 
     async def add_newest(self, asked: Mapping[K, tuple[str, str]], into: dict[K, str]) -> None:
@@ -149,26 +150,28 @@ def _range(text: str) -> tuple[str, str] | None:
 
 
 def pin_for(module: str, language: Language) -> str | None:
-    """Return the name of the package that probably contains a module, without a version unless the import has one.
+    """Return the name of the package that probably contains a module.
+
+    The name has no version, unless the import names one.
 
     Args:
       module: As imported: `cv2`, `google.cloud.storage`, `lodash/fp`, `@scope/name/sub`, `npm:lodash@4.17.21`.
       language: Language of the evaluator.
 
     Returns:
-      The package's name; None for modules of the runtime itself, for relative imports, and for names that authors
-      give to their own files far more often than packages have them.
+      The package's name; None for modules of the runtime itself, for relative imports, and for names that authors far
+      more often give to files of their own.
     """
     return _distribution(module) if language is Language.PYTHON else _npm_package(module)
 
 
 def range_of(module: str) -> str:
-    """Return the versions of a package that still have a Python module (`<82`); empty if all versions do."""
+    """Return the range of versions in which a package has a Python module (`<82`); empty if all versions have it."""
     return str(known_names()["range_of_module"].get(module.partition(".")[0], ""))
 
 
 def undeclared_by(module: str) -> tuple[str, ...]:
-    """Return the modules that a Python module imports and that its package does not declare as dependencies."""
+    """Return the modules that a Python module imports although its package does not declare them as dependencies."""
     return tuple(known_names()["undeclared_modules"].get(module.partition(".")[0], ()))
 
 
@@ -197,9 +200,9 @@ def is_plain(module: str) -> bool:
 
 
 def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
-    """Return the packages of optional modules, by the names of the modules that the code's import lines name.
+    """Return the well-known package of each module in the code's import lines.
 
-    The package is "" for a Python module that is in no well-known package, and so is probably the author's own file.
+    It is "" for a Python module that no well-known package has: such a module is probably the author's own file.
     """
     if language is not Language.PYTHON:
         return _known_of_npm(language, texts)

@@ -187,12 +187,12 @@ def known_names() -> dict[str, Any]:
     """Return the tables of `known_names.json`, which are edited by hand.
 
     `python_packages` and `npm_packages` are packages that evaluators import and whose names are easily misspelt;
-    `package_of_module` has modules that are in no other table. `.ci/known_packages.py` adds all three to the tables of
-    `known_packages.json`. `range_of_module` has the versions of a package that still contain the module.
-    `npm_instead_of_addon` names replacements for packages that need a compiler; `npm_without_addon` has packages that
-    work without their addon. `own_modules` are names that authors give to their own files far more often than they
-    import the package of that name; `plain_words` are names that they give to their files as often as they import the
-    package. `namespaces` are modules below which many packages lie: `azure-identity` has `azure.identity`.
+    `package_of_module` has the packages of modules that are in no other table. `.ci/known_packages.py` adds all three
+    to the tables of `known_packages.json`. `range_of_module` has the versions of a package that still contain the
+    module. `npm_instead_of_addon` names replacements for packages that need a compiler; `npm_without_addon` has
+    packages that work without their addon. `own_modules` are names that authors give to their own files far more often
+    than they import the package of that name; `plain_words` are names that they give to their files as often as they
+    import the package. `namespaces` are modules below which many packages lie: `azure-identity` has `azure.identity`.
     """
     tables: dict[str, Any] = json.loads(_KNOWN_NAMES.read_text("utf-8"))
     return tables
@@ -222,7 +222,7 @@ def package_of_module() -> dict[str, str]:
 
 
 def close_name(name: str, language: Language) -> str | None:
-    """Return the well-known package that a name probably means: a misspelt name, or a module's; None for no match."""
+    """Return the well-known package that a name probably means: it may be misspelt, or a module's name; else None."""
     known = known_names()["python_packages" if language is Language.PYTHON else "npm_packages"]
     if name in known:
         return None

@@ -35,7 +35,7 @@ class PackageVersions:
 
 
 class VersionList:
-    """Asks the index for versions, and caches each list for five minutes."""
+    """Queries the index for versions, and caches each list for five minutes."""
 
     def __init__(self, index: IndexSettings) -> None:
         self._index = index
@@ -45,7 +45,7 @@ class VersionList:
     async def list_versions(
         self, name: str, language: Language, *, target: LockTarget, run: Run = processes.run
     ) -> PackageVersions:
-        """Return the versions of a package; `run` starts the processes that ask.
+        """Return the versions of a package; `run` starts the processes that query the index.
 
         Raises:
           InvalidRequest: no package can have that name.

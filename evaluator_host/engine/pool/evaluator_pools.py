@@ -26,7 +26,7 @@ _WINDOW: Final = 100  # one idle sandbox in this many is spared: the most recent
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """A request for a sandbox: the evaluator (by digest, and as loaded), its workspace, and the spec of the sandbox."""
+    """A request for a sandbox: the evaluator (its digest, and how to load it), its workspace, and the sandbox spec."""
 
     workspace: str
     digest: str
@@ -52,7 +52,10 @@ class Slot:
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """A caller that waits for a slot. Its future returns the slot, or the reason why the evaluator did not load."""
+    """A caller that waits for a slot.
+
+    Its future returns the slot, or the reason why the evaluator did not load.
+    """
 
     request: LeaseRequest
     future: asyncio.Future[Slot | Failed]
@@ -86,10 +89,10 @@ class EvaluatorPool:
         self._shares.begin(self.workspace, spec.memory_mb)
 
     def begin_turn(self, *, started: float) -> None:
-        """Protect this evaluator's sandboxes from other evaluators for a while, now that one is ready.
+        """Protect this evaluator's sandboxes from other evaluators for a while, because one of them is ready.
 
-        `started` is when its start began (monotonic). The protection lasts at least as long as the start took: on
-        a loaded machine sandboxes would otherwise be ended before their first call.
+        `started` is the monotonic time at which the start of this sandbox began. The protection lasts at least as long
+        as the start took: on a loaded machine sandboxes would otherwise be ended before their first call.
         """
         now = time.monotonic()
         self.turn_until = now + max(TURN_S, now - started)
@@ -122,7 +125,10 @@ class EvaluatorPool:
 
     @property
     def worth(self) -> float:
-        """Return the recent leases per sandbox; the idle sandboxes of evaluators with a low value are ended first."""
+        """Return the recent leases per sandbox.
+
+        The idle sandboxes of evaluators with few leases per sandbox are ended first.
+        """
         return self.uses / max(1, self.size)
 
     def pop_waiter(self) -> Waiter | None:
@@ -166,13 +172,13 @@ class Lease:
 
 
 class EvaluatorPools:
-    """The evaluator pools of a host, by `LeaseRequest.key`, and the order in which idle sandboxes are ended.
+    """The evaluator pools of a host, by `LeaseRequest.key`, and the order in which to end idle sandboxes.
 
-    That order is by frequency of use, as in TinyLFU (Einziger, Friedman, Manes: TinyLFU: A Highly Efficient Cache
-    Admission Policy, ACM Transactions on Storage 13(4), 2017): uses are counted for evaluators with and without a
-    sandbox, all counts are halved after ten uses per sandbox of the pool, and of the sandboxes that are used equally
-    often, the one that became idle last is ended first. The most recently used hundredth of the sandboxes is spared, as
-    in W-TinyLFU of the same paper.
+    The order depends on how often sandboxes are used, as in TinyLFU (Einziger, Friedman, Manes: TinyLFU: A Highly
+    Efficient Cache Admission Policy, ACM Transactions on Storage 13(4), 2017): uses are counted for evaluators with and
+    without a sandbox, all counts are halved after ten uses per sandbox of the pool, and of the sandboxes that are used
+    equally often, the one that became idle last is ended first. The most recently used hundredth of the sandboxes is
+    spared, as in W-TinyLFU of the same paper.
     """
 
     def __init__(self, shares: FairShare, *, places: int) -> None:
@@ -193,7 +199,10 @@ class EvaluatorPools:
         return iter(list(self._by_key.values()))
 
     def count_use(self, one: EvaluatorPool) -> None:
-        """Count a lease of an evaluator; halve the counts of all after ten leases per sandbox of the pool."""
+        """Count a lease of an evaluator.
+
+        After ten leases per sandbox of the pool, halve the counts of all evaluators.
+        """
         one.uses = min(one.uses + 1, _MOST_USES)
         self._counted += 1
         if self._counted >= _SAMPLE * self._places:
@@ -202,7 +211,9 @@ class EvaluatorPools:
                 other.uses //= 2
 
     def coldest_first(self) -> Iterator[tuple[EvaluatorPool, Slot]]:
-        """Yield idle sandboxes in the order in which to end them: those of busy workspaces first, then by use.
+        """Yield idle sandboxes in the order in which to end them.
+
+        Those of busy workspaces come first, then those that are used least.
 
         The order is computed once; the caller skips sandboxes that are no longer idle.
         """
@@ -264,7 +275,7 @@ class StartQueue:
         return None
 
     def wants_sandbox_of(self, owner: EvaluatorPool) -> bool:
-        """Return whether another queued evaluator could start a sandbox if `owner` gave one up."""
+        """Return whether another queued evaluator could start a sandbox if `owner` gave up one of its sandboxes."""
         return any(
             other is not owner and (other.workspace == owner.workspace or self._may_start(other))
             for other in self._first()

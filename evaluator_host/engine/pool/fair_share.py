@@ -1,9 +1,10 @@
 """Limits the part of the pool that each workspace may use: sandboxes, and places in the queue.
 
 A workspace may take three sandboxes for each one that stays free, and nine places of the queue for each one that stays
-free: one workspace that floods the host gets 3/4 of the sandboxes and 9/10 of the queue, two get 3/7 and 9/19 each, and
-something is always left for the next workspace. A workspace without a busy sandbox may always start one sandbox; a
-workspace with no waiting call may always wait. As long as only one workspace has called, it may take everything.
+free: one workspace that floods the host gets 3/4 of the sandboxes and 9/10 of the queue; two such workspaces get 3/7
+and 9/19 each. Something is always left for the next workspace. A workspace without a busy sandbox may always start one
+sandbox; a workspace with no waiting call may always wait. As long as only one workspace has called, it may take
+everything.
 """
 
 import time
@@ -47,16 +48,16 @@ class PoolLimits:
 
 
 class Capacity:
-    """Counts sandboxes and their memory: the memory in use for a resting sandbox, the limit for any other.
+    """Counts sandboxes and their memory: what a resting sandbox uses, and the memory limit of any other sandbox.
 
     One sandbox always fits, even if its limit is larger than the pool's memory.
 
     Attributes:
       running: Number of sandboxes that start, run or end, and so may use memory up to their limit.
       running_mb: Sum of the memory limits of these sandboxes.
-      taken_mb: `running_mb` and the memory that the other sandboxes, which rest, use now.
+      taken_mb: `running_mb` plus the memory that the resting sandboxes use now.
       leaving: Number of sandboxes that are being ended.
-      leaving_mb: MB that these sandboxes count in `taken_mb`.
+      leaving_mb: The part of `taken_mb` that these sandboxes use.
       environments: Number of sandboxes on each environment, by its digest.
     """
 
@@ -94,7 +95,10 @@ class Capacity:
         self.environments[spec.environment.digest] += 1
 
     def rest(self, sandbox: Sandbox) -> None:
-        """Count a sandbox that has no row, or a waiting one, by its `idle_mb`; call again after `idle_mb` changed."""
+        """Count a sandbox by its `idle_mb`, because it has no row or its row waits.
+
+        Call this again after `idle_mb` has changed.
+        """
         if sandbox not in self._resting:
             self._run(sandbox.spec, -1)
         self.taken_mb += sandbox.idle_mb - self._resting.get(sandbox, 0)
@@ -169,7 +173,10 @@ class FairShare:
         return self._all.waiting
 
     def share_of(self, workspace: str) -> Share:
-        """Return the share of a workspace; once there is a second workspace, neither may take the whole pool."""
+        """Return the share of a workspace.
+
+        Once there is a second workspace, neither of the two may take the whole pool.
+        """
         share = self._by_workspace.get(workspace)
         if share is None:
             share = self._by_workspace[workspace] = Share()
@@ -198,7 +205,7 @@ class FairShare:
             share.memory_mb += memory_mb
 
     def end(self, workspace: str, memory_mb: int) -> None:
-        """Record that a sandbox is idle, waiting or ended instead of busy, and that `memory_mb` are free again."""
+        """Record that a busy sandbox is now idle, waiting or ended, and that its `memory_mb` MB are free again."""
         for share in (self.share_of(workspace), self._all):
             share.sandboxes -= 1
             share.memory_mb -= memory_mb
@@ -208,7 +215,7 @@ class FairShare:
         """Take one of the workspace's places in the queue during the `with` block.
 
         Raises:
-          Busy: the workspace already has as many places as it may take.
+          Busy: the workspace uses all the places that it may take.
         """
         own = self.share_of(workspace)
         if not self._may_wait(own):

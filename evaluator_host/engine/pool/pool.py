@@ -89,7 +89,10 @@ class Pool:
         return await self._wait(owner, request)
 
     def release(self, lease: Lease) -> None:
-        """Return a leased sandbox to the pool; cancel its unanswered rows, and end it if it is broken or too old."""
+        """Return a leased sandbox to the pool.
+
+        Its unanswered rows are cancelled, and it is ended if it is broken or too old.
+        """
         sandbox = lease.sandbox
         if sandbox.broken or sandbox.link.ended or self._closed or self._worn(sandbox):
             self._discard(lease.owner, sandbox)
@@ -116,10 +119,10 @@ class Pool:
             self.capacity.wake(slot.sandbox)
 
     async def resume(self, lease: Lease) -> None:
-        """Wait until a sandbox whose row has its answer may run again, and count it as running.
+        """Wait until a sandbox may run again, because its row has its answer, and count the sandbox as running.
 
-        Rows with an answer come before new ones, but only within their workspace's share, and they take turns with
-        calls of other workspaces.
+        Rows that have their answer come before new rows, but only within the share of their workspace, and they take
+        turns with calls of other workspaces.
         """
         if lease.slot in lease.owner.paused:
             waiting = lease, asyncio.get_running_loop().create_future()
@@ -147,7 +150,7 @@ class Pool:
         await self._prewarmed.probe(spec)
 
     def forget(self, environment: str) -> None:
-        """End all sandboxes on an environment, given by digest, because its files have changed."""
+        """End all sandboxes on an environment, given by its digest, because the environment's files have changed."""
         self._forgotten_at[environment] = time.monotonic()
         self._prewarmed.forget(environment)
         self.reap()
@@ -232,13 +235,13 @@ class Pool:
         return Lease(owner, slot, slot.sandbox, slot.loaded, warm=warm, queue_ms=queue_ms, load_ms=load_ms)
 
     def _has_warm(self, owner: EvaluatorPool) -> bool:
-        """Return whether an idle sandbox of an evaluator could take a row; end those that have died."""
+        """Return whether an idle sandbox of an evaluator could take a row; end idle sandboxes that have died."""
         while owner.idle and owner.idle[-1].sandbox.ended:
             self._end_idle(owner, owner.idle[-1])
         return bool(owner.idle)
 
     def _may_wake_now(self, owner: EvaluatorPool) -> bool:
-        """Return whether an idle sandbox may run now and still leave memory for the largest one waiting to start."""
+        """Return whether an idle sandbox may run now and leave enough memory for the largest one waiting to start."""
         sandbox, capacity = owner.idle[-1].sandbox, self.capacity
         may_start = self._shares.may_start(owner.workspace, sandbox.spec)
         if self._next_to_resume() is not None or not (may_start and capacity.fits_awake(sandbox)):
@@ -268,7 +271,9 @@ class Pool:
                 asyncio.get_running_loop().call_later(due_in_s, self._grow, owner)
 
     def _start_another(self, owner: EvaluatorPool) -> None:
-        """Start one more sandbox for an evaluator; if necessary, end idle sandboxes of less used evaluators for it.
+        """Start one more sandbox for an evaluator.
+
+        If necessary, end idle sandboxes of evaluators that are used less.
 
         Evaluators in the start queue come first.
         """
@@ -287,7 +292,7 @@ class Pool:
         return self._prewarmed.may_take(spec) or self.capacity.fits(spec)
 
     def _serve(self) -> None:
-        """Resume rows, start sandboxes for the start queue in turn, and end idle ones if there is no room."""
+        """Resume rows, start sandboxes for the start queue in turn, and end idle sandboxes if there is no room."""
         if not (self._start_queue or self._resuming):
             return
         while True:
@@ -309,7 +314,7 @@ class Pool:
         self._make_room()
 
     def _next_to_resume(self) -> tuple[Lease, asyncio.Future[None]] | None:
-        """Return the row that has its answer and has waited longest, from a workspace within its share, or None."""
+        """Return the row that has its answer and has waited longest, from a workspace within its share; else None."""
         for lease, resumed in self._resuming:
             may_start = self._closed or self._shares.may_start(lease.owner.workspace, lease.sandbox.spec)
             if may_start and not resumed.done():
@@ -317,7 +322,7 @@ class Pool:
         return None
 
     def _may_resume(self, sandbox: Sandbox) -> bool:
-        """Return whether a sandbox whose row has its answer may run; if no other one runs, it always may."""
+        """Return whether a sandbox may run because its row has its answer; if no other sandbox runs, it always may."""
         return self._closed or not self.capacity.running or self.capacity.fits_awake(sandbox)
 
     def _start(self, owner: EvaluatorPool) -> None:
@@ -375,7 +380,10 @@ class Pool:
         return True
 
     async def _start_for(self, owner: EvaluatorPool, request: LeaseRequest, sandbox: Sandbox | None) -> None:
-        """Start a sandbox unless one is given, load it, hand it over. A failure goes to every caller that waits now."""
+        """Start a sandbox unless one is given, load the evaluator, and hand the sandbox over.
+
+        If that fails, every caller that waits now gets the failure.
+        """
         started, loaded = time.monotonic(), None
         try:
             if sandbox is None:
@@ -405,14 +413,14 @@ class Pool:
             self._prewarmed.refill_soon(request.spec)
 
     async def _start_in_turn(self, workspace: str, spec: SandboxSpec) -> Sandbox:
-        """Start a sandbox when it is the workspace's turn, with at most `max_starting` others that start."""
+        """Start a sandbox when it is the workspace's turn; at most `max_starting` sandboxes start at the same time."""
         async with self._starts.turn(workspace):
             if self._closed:
                 raise SandboxUnavailable(_SHUTTING_DOWN)
             return await start_sandbox(self.backend, spec, grace_s=self.limits.grace_s)
 
     def _hand_on(self, owner: EvaluatorPool, slot: Slot) -> None:
-        """Give a free slot to the next caller, or let it idle, so that others can get its place or memory."""
+        """Give a free slot to the next caller; let it idle if nobody waits, or if others need its place or memory."""
         wanted_elsewhere = (not slot.fresh and self._next_to_resume() is not None) or (
             bool(self._start_queue)
             and (not owner.has_waiters or time.monotonic() > owner.turn_until)
@@ -432,7 +440,7 @@ class Pool:
         self._rest(slot)
 
     def _rest(self, slot: Slot) -> None:
-        """Count a sandbox without a row by its memory use, measured anew if the last measurement is old."""
+        """Count a sandbox without a row by its memory use; measure this again if the last measurement is old."""
         now = time.monotonic()
         if now - slot.measured_at > _MEASURED_FOR_S:
             slot.sandbox.measure()

@@ -53,7 +53,7 @@ async def start_sandbox(backend: Backend, spec: SandboxSpec, *, grace_s: float) 
 
 
 def _gone(spec: SandboxSpec) -> str | None:
-    """Return a message on files of an evaluator that are no longer on this machine; None if all are there."""
+    """Return `data files` or `packages` if that folder of a spec is not on this machine any more; else None."""
     data = None if spec.data is None else spec.data.path
     folders = {"data files": data, "packages": spec.environment.path}
     return next((name for name, folder in folders.items() if folder is not None and not folder.is_dir()), None)
@@ -69,7 +69,10 @@ class Preimporter:
         self._avoided_until: OrderedDict[SandboxSpec, float] = OrderedDict()
 
     async def prepare(self, sandbox: Sandbox) -> str | None:
-        """Prepare a sandbox. Return the reason why it cannot be used, or None when it can."""
+        """Prepare a sandbox.
+
+        Return the reason why the sandbox cannot be used, or None if it can.
+        """
         modules = self._modules(sandbox.spec)
         if modules is None:
             return None
@@ -179,9 +182,11 @@ class PrewarmedSandboxes:
         await self._fill(spec)
 
     async def probe(self, spec: SandboxSpec) -> None:
-        """Check that a sandbox of `spec` can start: one is ready, or one is started as a test and ended.
+        """Check that a sandbox of `spec` can start.
 
-        On a full host nothing is tested, because all its sandboxes did start.
+        If none is ready, start one as a test, and end it.
+
+        If the host is full, nothing is tested, because its sandboxes have all started.
 
         Raises:
           SandboxUnavailable: the sandbox does not start.
@@ -260,7 +265,7 @@ class PrewarmedSandboxes:
         return sum(map(len, self._ready.values())) + len(self._importing)
 
     def forget(self, environment: str) -> None:
-        """End the prewarmed sandboxes on an environment, given by digest, because its files have changed."""
+        """End the prewarmed sandboxes on an environment, given by its digest, because its files have changed."""
         specs = {*self._ready, *(sandbox.spec for sandbox in self._importing)}
         for spec in [spec for spec in specs if spec.environment.digest == environment]:
             self._forget(spec)

@@ -45,7 +45,7 @@ class Gate(Protocol):
 
     @property
     def waited_s(self) -> float:
-        """Return for how many seconds the row has waited for the host's answers; its time limit does not count them."""
+        """Return how many seconds the row has waited for the host; they do not count towards its time limit."""
         ...
 
     def open(self, wire: Wire) -> None:
@@ -53,11 +53,11 @@ class Gate(Protocol):
         ...
 
     def receive(self, connection: int, data: bytes, *, end: bool) -> None:
-        """Handle bytes from the guest, which may be anything; `end` means that the guest closed the connection."""
+        """Handle bytes from the guest, which may be any bytes; `end` means that the guest closed the connection."""
         ...
 
     def close(self) -> None:
-        """End every connection and request, since the row has its outcome; serve nothing more until the next `open`."""
+        """End every connection and request, because the row has its outcome; serve nothing until the next `open`."""
         ...
 
 
@@ -76,7 +76,10 @@ class Link(Protocol):
 
     @property
     def first_pid(self) -> int | None:
-        """Return this machine's id of the sandbox's first process, the ancestor of the others; None if not visible."""
+        """Return the process id, on this machine, of the sandbox's first process; None if this machine cannot see it.
+
+        All other processes of the sandbox descend from this process.
+        """
         ...
 
     def write(self, data: Octets) -> None:
@@ -101,8 +104,8 @@ class Link(Protocol):
     def memory_events(self) -> int:
         """Return how many processes of the sandbox were killed at its memory limit; 0 where that is not counted.
 
-        This takes microseconds and sends no request to an engine, because the session calls it after every row whose
-        process was killed, to tell `memory_limit` from `crashed`.
+        This takes microseconds and sends no request to an engine. The session calls it after every row that ended
+        because its process was killed, to tell `memory_limit` from `crashed`.
         """
         ...
 
@@ -123,7 +126,7 @@ class Link(Protocol):
         ...
 
     def weigh(self, weight: Weight) -> None:
-        """Set the sandbox's share of the processor for times when other sandboxes compute too.
+        """Set the sandbox's share of the processor, which matters while other sandboxes compute too.
 
         This takes microseconds, and does nothing if the sandbox has no cgroup that this host may write.
         """
@@ -201,14 +204,14 @@ class Backend(Protocol):
 
         Raises:
           SandboxUnavailable: this backend cannot start a sandbox on this machine now; the detail says what to do.
-          SandboxLost: something killed it while it started; the caller may try again.
+          SandboxLost: something killed the sandbox while it started; the caller may try again.
         """
         ...
 
     async def prepare(self, environment: Environment) -> None:
         """Build the image that sandboxes on an installed environment need, so that `start` need not wait for it.
 
-        Concurrent calls build it once, and later processes find it again. A backend whose sandboxes read the
+        Concurrent calls build the image once, and later processes find it again. A backend whose sandboxes read the
         environment's folder directly has nothing to do.
 
         Args:
@@ -220,9 +223,11 @@ class Backend(Protocol):
         ...
 
     async def compare(self, environment: Environment) -> list[str]:
-        """Return the paths at which the image from `prepare` differs from the environment's folder, if there is one.
+        """Return the paths at which the image that `prepare` built differs from the environment's folder.
 
-        This reads every file of both; only `packages verify` calls it.
+        Without such an image, there are no paths.
+
+        This reads every file of both, so only `packages verify` calls it.
 
         Args:
           environment: An installed environment.
@@ -233,7 +238,9 @@ class Backend(Protocol):
         ...
 
     async def drop_environment(self, digest: str) -> None:
-        """Forget the image from `prepare`, because the environment's files were replaced; running sandboxes keep it.
+        """Forget the image that `prepare` built, because the environment's files were replaced.
+
+        Running sandboxes keep the old image.
 
         Repeated calls do no harm. The next `prepare` or `start` builds the image again.
 
@@ -246,7 +253,9 @@ class Backend(Protocol):
         ...
 
     async def prune_environments(self, live: Collection[str]) -> list[str]:
-        """Remove the images from `prepare` of environments that this host no longer has, unless a sandbox runs on them.
+        """Remove the images that `prepare` built for environments that this host no longer has.
+
+        Images of running sandboxes stay.
 
         Never raises: the next call removes what this one could not.
 
@@ -263,7 +272,7 @@ class Backend(Protocol):
         ...
 
     async def sweep(self) -> int:
-        """Remove the cgroups or containers that dead hosts left, never those of a living host; return how many."""
+        """Remove the cgroups or containers that dead hosts left, but none of a living host; return their number."""
         ...
 
     async def close(self) -> None:

@@ -55,6 +55,6 @@ def advice_on_command(name: str, language: Language) -> str:
 
 
 def commands_of(language: Language) -> str:
-    """Return a sentence that says which commands a sandbox has."""
+    """Return a sentence that lists the commands that a sandbox has."""
     own = "python3, python" if language is Language.PYTHON else "node"
     return f"it has {own}, sh and small tools of the shell (cat, grep, sed, sort, find …)"

@@ -1,4 +1,4 @@
-"""Derives, from the way a sandbox ended, the error code that the evaluator's author sees."""
+"""Derives the error code that the evaluator's author sees from the way in which a sandbox ended."""
 
 import re
 import signal

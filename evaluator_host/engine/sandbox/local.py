@@ -13,7 +13,7 @@ from evaluator_host.types.evaluator import Environment, Language
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """The programs of this machine that run evaluators, either here or, as copies, in the runtime image."""
+    """The programs of this machine that run evaluators: sandboxes use them here, or the runtime image gets copies."""
 
     node: Path  # the Node binary for JavaScript and TypeScript
     esbuild: Path  # bundler for JavaScript and TypeScript
@@ -37,7 +37,7 @@ class LocalBackend:
 
     Args:
       tools: The programs that sandboxes run.
-      pythons: Other interpreters that a spec may ask for.
+      pythons: Other interpreters that a spec may request.
     """
 
     def __init__(self, tools: Tools, pythons: Pythons | None = None) -> None:

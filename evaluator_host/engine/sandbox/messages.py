@@ -110,7 +110,7 @@ class LoadRequest:
 
 
 def prepare_header(prepare_id: str, modules: Sequence[str], *, timeout_s: float, spec: SandboxSpec) -> dict[str, Json]:
-    """Return the header of a `prepare` frame, with which a runner imports modules before it loads an evaluator."""
+    """Return the header of a `prepare` frame, which makes a runner import modules before it loads an evaluator."""
     limits = {"memory_mb": spec.memory_mb, "processes": spec.processes, "disk_mb": spec.disk_mb}
     return {"type": "prepare", "id": prepare_id, "modules": list(modules), "timeout_s": timeout_s, "limits": limits}
 

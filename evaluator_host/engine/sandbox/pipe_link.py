@@ -1,8 +1,8 @@
 """The link to a sandbox over the pipes of a child process, and the steps to end such a sandbox.
 
-The channel is a pair of pipes, because a runner can reopen the ends of pipes through /proc, but not those of sockets.
-The link reads and writes the descriptors directly: a warm call is one small write and one small read, and a layer in
-between would slow it down measurably.
+The channel is a pair of pipes, because a runner can reopen pipes through /proc, but not sockets. The link reads and
+writes the descriptors directly: a warm call is one small write and one small read, and a layer in between would slow it
+down measurably.
 """
 
 import asyncio
@@ -78,9 +78,9 @@ class PipeLink:
       link_id: Name of the sandbox.
       child: The process at the other end.
       scope: The child, and all processes that it starts.
-      wrapped: Whether the child is a wrapper around the runner, which exits with 128 + number when a signal ended the
-        runner. No guest can kill the wrapper, so a signal that ended the wrapper itself means that the sandbox was
-        lost.
+      wrapped: Whether the child is a wrapper around the runner. If a signal ends the runner, the wrapper exits with 128
+        + the number of the signal. No guest can kill the wrapper, so a signal that ends the wrapper itself means that
+        the sandbox was lost.
     """
 
     far = False
@@ -220,7 +220,7 @@ class PipeLink:
         return int.from_bytes(fcntl.ioctl(self._child.stdout, termios.FIONREAD, b"\0" * 4), "little")
 
     def _send(self, data: memoryview) -> int:
-        """Write as much as fits and return its length; if the other end is closed, return the whole length."""
+        """Write as many bytes as fit and return their number; if the other end is closed, return the length of all."""
         try:
             return os.write(self._child.stdin, data)
         except BlockingIOError:
@@ -273,7 +273,10 @@ class PipeLink:
             self._reader.set_result(None)
 
     async def _end(self) -> ExitStatus:
-        """Kill, wait, read the exit status, clean up: the cause is certain only once no process runs any more."""
+        """Kill the sandbox, wait, read the exit status, clean up.
+
+        The cause is certain only after no process runs any more.
+        """
         child = self._child
         try:
             if self._eof:

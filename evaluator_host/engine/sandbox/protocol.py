@@ -55,7 +55,10 @@ def encode(header: dict[str, Any], body: bytes = b"") -> bytes:
 
 
 def encode_head(header: dict[str, Any], body_bytes: int) -> bytes:
-    """Encode the lengths and the header of a frame with a body of `body_bytes`; raise `ProtocolError` over a limit."""
+    """Encode the lengths and the header of a frame.
+
+    `body_bytes` is the length of the frame's body. A length over its limit raises `ProtocolError`.
+    """
     head = orjson.dumps(header)
     if len(head) > HEADER_BYTES or body_bytes > BODY_BYTES:
         raise ProtocolError(f"frame too large: header {len(head)} bytes, body {body_bytes} bytes")
@@ -65,8 +68,8 @@ def encode_head(header: dict[str, Any], body_bytes: int) -> bytes:
 class FrameDecoder:
     """Cuts a byte stream into frames.
 
-    `feed` keeps an incomplete frame for the next call. Memory is bounded: a frame over `header_bytes` or `body_bytes`
-    raises `ProtocolError` as soon as the eight bytes with its lengths have arrived.
+    `feed` keeps an incomplete frame for the next call. Memory is bounded: if a frame exceeds `header_bytes` or
+    `body_bytes`, `feed` raises `ProtocolError` as soon as the eight bytes with the lengths have arrived.
     """
 
     def __init__(self, *, header_bytes: int = HEADER_BYTES, body_bytes: int = BODY_BYTES) -> None:

@@ -1,7 +1,8 @@
 """Finds the Python interpreters of this machine by minor version: the host's own, and others installed beside it.
 
-Another interpreter is searched for when an evaluator first asks for it: in places that the operator named, on the PATH,
-and among those that uv and pyenv installed. A program counts as an interpreter when it starts and reports its version.
+The host searches for another interpreter when an evaluator first requests it: in places that the operator named, on the
+PATH, and among the interpreters that uv and pyenv installed. A program counts as an interpreter when it starts and
+reports its version.
 """
 
 import json

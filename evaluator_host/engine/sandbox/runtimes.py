@@ -1,4 +1,4 @@
-"""The sources of the runners: the host's own, and files from plugins in other packages that run in sandboxes.
+"""The sources of the runners: the host's own, and those from plugins in other packages that run in sandboxes.
 
 A plugin has these files in its folder `runtimes/`, under the paths that they would have in the host's own folder:
 `runtimes/python/dialects/acme.py`, `runtimes/javascript/dialects/acme.mjs`.

@@ -69,7 +69,9 @@ RUNNER_GAVE_UP: Final = 70  # exit code of a runner that found its own state des
 
 
 class RunnerGaveUp(SandboxLost):
-    """The runner had a damaged state, was killed, or crashed while it loaded code; the caller should retry once.
+    """The runner had a damaged state, was killed, or crashed while it loaded code.
+
+    The caller should retry once.
 
     The row may not be the cause: an earlier row may have damaged the runner, or the machine may have killed it.
     """
@@ -87,7 +89,7 @@ _Read = TypeVar("_Read")
 
 
 async def _aside(frame: Frame, read: Callable[[Frame], _Read]) -> _Read:
-    """Read an answer, in a thread if it is large; refuse it if it would fill the host's memory.
+    """Read an answer, in a thread if the answer is large; refuse an answer that would fill the host's memory.
 
     Raises:
       ProtocolError: the frame is of another kind, or malformed.
@@ -122,9 +124,9 @@ def _timed_out(cancelled: Failed, timeout_s: float) -> Failed:
 
 
 class SendWindow:
-    """Limits the rows that are sent but not answered: to as many as finish in `_AHEAD_S`, from 2 to `CALLS_AHEAD`.
+    """Limits how many rows are sent ahead of their answers: as many as finish in `_AHEAD_S`, 2 to `CALLS_AHEAD`.
 
-    These are enough rows to hide the host's latency, and few enough to leave rows for other sandboxes.
+    This is enough to hide the host's latency, and leaves rows for other sandboxes.
     """
 
     def __init__(self) -> None:
@@ -142,7 +144,10 @@ class SendWindow:
 
     @property
     def patience_s(self) -> float:
-        """Return the seconds in which about half of the unanswered rows get answers; 0 to read answers as they come."""
+        """Return how many seconds to wait, so that answers arrive together.
+
+        About half of the sent rows are answered in this time. 0 means that answers should be read as they come.
+        """
         if len(self._sizes) < _MANY or not self._rate:
             return 0.0
         half_s = len(self._sizes) / 2 / self._rate
@@ -201,7 +206,7 @@ class Sandbox:
         self._redactor: Redactor | None = None  # masks the evaluator's secrets
 
     def _masking(self, read: Callable[[Frame], _Read]) -> Callable[[Frame], _Read]:
-        """Return a reader of answers that masks the evaluator's secrets."""
+        """Return a reader of answers that masks the evaluator's secrets in them."""
         redactor = self._redactor
         return read if redactor is None else lambda frame: redactor.value(read(frame))
 
@@ -216,7 +221,10 @@ class Sandbox:
         return not self._unanswered and not self._frames
 
     def weigh(self, *, waits: bool | None = None, long: bool | None = None) -> None:
-        """Set the CPU weight for a row that `waits` for an outside answer or runs `long`; None changes nothing."""
+        """Set the CPU weight for a row that waits for an answer from outside or runs long.
+
+        None keeps the earlier value of `waits` or `long`.
+        """
         self._waits = self._waits if waits is None else waits
         self._long = self._long if long is None else long
         weight = Weight.WAITS if self._waits else Weight.LONG if self._long else Weight.USUAL
@@ -285,7 +293,7 @@ class Sandbox:
 
         Raises:
           SandboxLost: the sandbox died for a reason that is not the guest's.
-          HostBusy: the machine gave it too little processor time.
+          HostBusy: the machine gave the sandbox too little processor time.
         """
         self._turns = turns
         self._redactor = Redactor(*request.secrets.values()) if request.secrets else None
@@ -319,7 +327,7 @@ class Sandbox:
 
         Raises:
           SandboxLost: the sandbox died for a reason that is not the guest's; the caller may retry elsewhere.
-          HostBusy: the machine gave it too little processor time; the caller may retry elsewhere.
+          HostBusy: the machine gave the sandbox too little processor time; the caller may retry elsewhere.
         """
         self.send(body, timeout_s=timeout_s, share=share, gate=gate)
         return await self.receive(timeout_s=timeout_s)
@@ -372,7 +380,7 @@ class Sandbox:
         return outcome
 
     def receive_at_once(self) -> Outcome | None:
-        """Return the oldest unanswered row's outcome if its result has arrived; None if only `receive` can get it."""
+        """Return the oldest unanswered row's outcome if it has arrived; None if the caller has to call `receive`."""
         frame = self._frames[0] if self._frames and not self._gates else None
         if frame is None or frame.type != "result" or frame.header.get("id") != self._unanswered[0]:
             return None
@@ -388,7 +396,7 @@ class Sandbox:
         return outcome
 
     def _took_too_much(self, outcome: Outcome) -> bool:
-        """Return whether a row may have left a native thread, which nothing can stop and which may take more memory."""
+        """Return whether a row may have left a native thread, which cannot be stopped and may take more memory."""
         # rows of Python are processes, rows of JavaScript are threads
         threads = self.spec.language is not Language.PYTHON
         stopped = isinstance(outcome, Failed) and outcome.error.code is ErrorCode.MEMORY_LIMIT
@@ -426,7 +434,7 @@ class Sandbox:
         await self.link.drain()
 
     def _pass_on(self, frame: Frame) -> None:
-        """Give a connection's bytes to the gate of the row that runs, which is the oldest one without an answer."""
+        """Give a connection's bytes to the gate of the row that runs, which is the oldest unanswered row."""
         connection, position = frame.header.get("connection"), len(self._frames)
         if not isinstance(connection, int) or isinstance(connection, bool):
             raise ProtocolError("the sandbox sent bytes that belong to no connection")
@@ -494,7 +502,7 @@ class Sandbox:
         return self._frames.popleft()
 
     async def _fill(self, timeout_s: float, clock: WorkClock) -> bool:
-        """Read at least one frame, unless one is there already; return false if none came in time."""
+        """Read at least one frame, unless one has been read already; return False if none came in time."""
         try:
             async with asyncio.timeout(timeout_s) as limit:
                 await self.link.drain()
@@ -520,7 +528,10 @@ class Sandbox:
         return True
 
     async def _take_turn(self, limit: asyncio.Timeout, clock: WorkClock) -> None:
-        """Wait until the large frame that is arriving may be read; the row's time does not include this wait."""
+        """Wait until the large frame that is arriving may be read.
+
+        The row's time does not include this wait.
+        """
         turns, until = self._turns, limit.when()
         if turns is None or limit.expired():  # there are no turns, the frame already has its turn, or no time is left
             return
@@ -535,10 +546,9 @@ class Sandbox:
         limit.reschedule(None if until is None else until + waited_s)
 
     def _name_memory_kill(self, outcome: _Answer) -> _Answer | Failed:
-        """Turn `crashed` into `memory_limit` when the kernel counted a kill; the runner only sees that a child died.
+        """Turn `crashed` into `memory_limit` if the kernel counted a kill; the runner only knows that a child died.
 
-        If the row ended in another way, its outcome stays: the kill that was counted was of a process of an earlier
-        row.
+        If the row ended in another way, its outcome stays, because the kernel then killed a process of an earlier row.
         """
         if not isinstance(outcome, Failed):
             return outcome

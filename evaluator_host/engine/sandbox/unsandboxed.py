@@ -79,7 +79,10 @@ class UnsandboxedBackend(LocalBackend):
 
 
 class _ProcessGroup:
-    """The runner's process group, as a `pipe_link.ProcessScope`. It misses processes that have left the group."""
+    """The runner's process group, as a `pipe_link.ProcessScope`.
+
+    Processes that have left the group are not included.
+    """
 
     def __init__(self, child: Child, scratch: Path) -> None:
         self._child = child

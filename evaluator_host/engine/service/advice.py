@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - a table of messages
-"""Adds hints to errors of user code that the sandbox could not explain: a table of message patterns and hints.
+"""Adds hints to errors of user code that the sandbox could not explain, from a table of message patterns.
 
 The first entry whose language, code and message match is used. An entry replaces a hint of the sandbox only
 if it sets `over`.
@@ -48,8 +48,8 @@ _Made = str | Callable[["re.Match[str]", str], str | None]
 class _Advice:
     """Advice for errors whose message matches.
 
-    `over`: whether it replaces a hint of the sandbox. `row`: whether it is only for errors of a row, not of loading
-    code.
+    `over`: whether the advice replaces a hint of the sandbox. `row`: whether the advice is only for errors of a row,
+    not for errors of loading code.
     """
 
     message: str
@@ -171,7 +171,7 @@ def _entity(_: "re.Match[str]", code: str) -> str | None:
 
 
 def _of_notebook(match: "re.Match[str]", code: str) -> str | None:
-    """Advise on a name that only a notebook has: one of Databricks, or one that another notebook defines."""
+    """Return advice on a name that only notebooks have: Databricks defines it, or another notebook does."""
     name = match[1]
     if name in _OF_DATABRICKS:
         return f"only a notebook of Databricks has `{name}`: leave out the lines that use it"
@@ -411,7 +411,8 @@ def advised(
 ) -> EvaluationError:
     """Return an error with a hint on what to do, if a hint is known; otherwise the error as it is.
 
-    `contract` is the contract that applies; `failed` has what the runner noticed, including imports with their pins.
+    `contract` is the contract that applies. `failed` contains what the runner noticed, including imports with their
+    pins.
     """
     if (known := _known_cause(error, evaluator, failed)) is not None:
         return replace(error, hint=known)
@@ -451,13 +452,13 @@ def _known_cause(error: EvaluationError, evaluator: Evaluator, failed: Failed | 
 
 
 def without_repetition(error: EvaluationError, notes: Sequence[Note]) -> EvaluationError:
-    """Return an error without its hint on a missing value if a warning already says that the row has no outputs."""
+    """Return an error without its hint on a missing value, if a warning already reports that the row has no outputs."""
     said = any(note.code == "missing_outputs" for note in notes)
     return replace(error, hint=None) if said and error.hint in (_NO_VALUE, _IS_UNDEFINED) else error
 
 
 def notes_on_clients(missing: Sequence[MissingImport], evaluator: Evaluator) -> tuple[Note, ...]:
-    """Return a note if a missing import is a model or HTTP client, which could not connect without a grant anyway."""
+    """Return a note if a missing import is a client of models or HTTP, which could not connect without a grant."""
     clients = not evaluator.models and any(asks_models(one.module) for one in missing)
     fetchers = not evaluator.network and any(fetches(one.module) for one in missing)
     told = [text for text, needed in ((NO_MODEL, clients), (NO_NETWORK, fetchers)) if needed]
@@ -467,7 +468,10 @@ def notes_on_clients(missing: Sequence[MissingImport], evaluator: Evaluator) -> 
 def with_row_keys(
     result: EvaluationResult, row: object, evaluator: Evaluator, loaded: Loaded | None
 ) -> EvaluationResult:
-    """Return a result; for an error about a missing key, name the nearest key, or the keys of inputs or variables."""
+    """Return a result; if its error is about a missing key, name the nearest key, or the existing keys.
+
+    These are the keys of the inputs or of the variables.
+    """
     error = result.error
     if error is None or not isinstance(row, Row):
         return result

@@ -1,4 +1,4 @@
-"""Leases sandboxes in place of lost ones, counts the losses of rows, and answers rows' requests to models."""
+"""Replaces lost sandboxes, counts how often rows lose theirs, and answers rows' requests to models."""
 
 import asyncio
 from collections import Counter
@@ -59,14 +59,16 @@ def pausing(pool: Pool, lease: Lease, gate: RowGate | None) -> RowGate | None:
 
 
 def settled(outcome: Outcome, gate: RowGate) -> Outcome:
-    """Return a row's outcome; if a model request was over a budget or has no recorded answer, return that failure."""
+    """Return a row's outcome, or a failure if a model request was over a budget or has no recorded answer."""
     if gate.problem is None:
         return outcome
     return Failed(gate.problem, outcome.logs, outcome.run_ms, outcome.peak_memory_kb, size_bytes=outcome.size_bytes)
 
 
 async def lease_sandbox(pool: Pool, request: LeaseRequest) -> Lease | Failed:
-    """Lease a sandbox, or return a `Failed` if the evaluator does not load; replace sandboxes that are lost meanwhile.
+    """Lease a sandbox, or return a `Failed` if the evaluator does not load.
+
+    Sandboxes that are lost meanwhile are replaced.
 
     Raises:
       Busy: too many calls wait already.
@@ -106,7 +108,7 @@ class ModelCalls(Protocol):
     async def answer(self, ask: Ask, workspace: str) -> dict[str, Json] | EvaluationError:
         """Return `{"response": …}`, or `{"error": text, "status": int | None}` if the model does not answer.
 
-        An `EvaluationError` fails the row, because the workspace has spent today's budget.
+        If the workspace has spent today's budget, return an `EvaluationError`, with which the row fails.
 
         Raises:
           HostError: the evaluator may not use the model, or its key is missing.
@@ -118,7 +120,7 @@ class Models(ModelCalls, Protocol):
     """Interface for calling models on behalf of evaluators, and for granting them models, hosts and secrets."""
 
     async def reveal(self, evaluator: Evaluator, workspace: str) -> dict[str, str]:
-        """Return the values of an evaluator's secrets, by the names of the variables through which the code gets them.
+        """Return the values of an evaluator's secrets, by the names of the variables in which the code gets them.
 
         Raises:
           InvalidRequest: the operator does not let code see one of the secrets.
@@ -183,7 +185,7 @@ async def answered(
 
 
 def _requests(known: tuple[Json, ...], asks: Sequence[Ask], answers: Sequence[dict[str, Json]]) -> tuple[Json, ...]:
-    """Return the answered requests of a row, or only the size of a request for which there is no room."""
+    """Return the requests of a row with their answers, or only the size of a request for which there is no room."""
     found = list(known)
     room = _REQUESTS_BYTES - len(encode_json(found))
     for ask, answer in zip(asks, answers, strict=True):

@@ -1,7 +1,7 @@
-"""Chooses packages for the imports that an evaluator lacks, where its `packages` say `auto`.
+"""Chooses packages for the imports that an evaluator lacks, if its `packages` contain `auto`.
 
 The sandbox that loads the code reports its imports. Only well-known packages are chosen, each in an exact version, and
-only if they have what the code uses from them; nothing is installed to find that out.
+only if they have what the code uses from them; the host finds that out without installing anything.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ MissingOf = Callable[[Evaluator, str], Awaitable[tuple[MissingImport, ...]]]
 
 
 class TogetherOf(Protocol):
-    """Interface for asking the index for versions that are compatible with each other."""
+    """Interface for searching the index for versions that are compatible with each other."""
 
     async def __call__(
         self, pins: Sequence[str], new: Sequence[str], language: Language, python: str | None, *, workspace: str
@@ -50,7 +50,7 @@ class AutoPackages:
         self._known: OrderedDict[tuple[str, str], tuple[asyncio.Task[tuple[str, ...]], float]] = OrderedDict()
 
     async def pinned(self, evaluator: Evaluator, workspace: str) -> Evaluator:
-        """Return an evaluator with only exact pins; an evaluator that does not say `auto` stays as it is.
+        """Return an evaluator with only exact pins; an evaluator without `auto` stays as it is.
 
         Raises:
           InvalidRequest: this host chooses no packages.
@@ -102,7 +102,7 @@ class AutoPackages:
 
 
 def _is_needed(one: MissingImport, evaluator: Evaluator) -> bool:
-    """Return whether an import needs a well-known package that the code cannot do without."""
+    """Return whether an import needs a well-known package, without which the code does not work."""
     if one.optional or path_of_module(evaluator, one) is not None:
         return False
     if asks_models(one.module) and not evaluator.models:

@@ -92,7 +92,7 @@ class Answer:
 
 
 def row_binder(processes: LimitedProcesses, prepared: Prepared) -> Bind:
-    """Return the `Bind` of an evaluator's rows; `processes` read large rows."""
+    """Return the function that binds an evaluator's rows to calls; `processes` read large rows."""
     return partial(bind, processes, prepared)
 
 
@@ -123,7 +123,7 @@ class _Sent:
 
 @dataclass(slots=True)
 class _Leased:
-    """A lease, the context of its results, and the rows sent to its sandbox that are not answered yet."""
+    """A lease, the context of its results, and the rows that were sent to its sandbox but are not answered yet."""
 
     lease: Lease
     context: ResultContext
@@ -208,7 +208,10 @@ class RowCalls:
                 self._pool.release(lease)
 
     async def arrive(self, rows: AsyncIterable[Given]) -> None:
-        """Queue rows, which may come at any time, as fast as sandboxes draw them; a few hundred are drawn ahead."""
+        """Queue rows, which may arrive at any time, as fast as sandboxes draw them.
+
+        A few hundred rows are drawn ahead.
+        """
         index = 0
         async for row in rows:
             self._returned.append((index, row))
@@ -242,7 +245,10 @@ class RowCalls:
         return True
 
     async def _lease(self) -> Lease | Failed:
-        """Lease a sandbox. On a busy host, raise `Busy` if no row has begun; otherwise wait and ask again."""
+        """Lease a sandbox.
+
+        If the host is busy, raise `Busy` if no row has begun; otherwise wait and try again.
+        """
         while True:
             self._leasing += 1
             try:
@@ -259,7 +265,7 @@ class RowCalls:
             await asyncio.sleep(pause_s)
 
     async def _run(self, leased: _Leased) -> None:
-        """Give rows to one sandbox until none is left or it breaks."""
+        """Send rows to one sandbox until no row is left or the sandbox breaks."""
         share = f"batch-{next(_SHARES)}" if self._isolation is Isolation.BATCH else None
         sent, sandbox, timeout_s = leased.sent, leased.lease.sandbox, self._prepared.evaluator.limits.timeout_s
         try:
@@ -343,7 +349,7 @@ class RowCalls:
         """Return the outcome of a row whose sandbox was lost or starved; None if the row is tried again.
 
         Raises:
-          HostBusy: the row of a single call was tried often enough.
+          HostBusy: the row of a single call has used all its tries.
         """
         failed = self._lost.outcome(index, error)
         if failed is not None and isinstance(error, HostBusy) and self._alone_since is not None:
@@ -351,7 +357,7 @@ class RowCalls:
         return failed
 
     async def _fail_all(self, failed: Failed, since: float) -> None:
-        """Give all remaining rows the failure of the load; the time of the first row counts from `since`."""
+        """Fail all remaining rows with the failure of the load; the time of the first row counts from `since`."""
         context = unloaded_context(self._prepared, self._pool.backend.name)
         while (item := self._draw()) is not None:
             index, row = item
@@ -403,7 +409,7 @@ async def call_once(
 
     Raises:
       Busy: too many calls wait already.
-      HostBusy: the machine gave no sandbox the processor time for it.
+      HostBusy: the machine gave no sandbox the processor time for the call.
       SandboxUnavailable: no sandbox can be started.
     """
     answers: list[Answer] = []

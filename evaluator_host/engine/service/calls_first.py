@@ -1,4 +1,7 @@
-"""Lets single calls go before the rows of batches, because one event loop serves both and a batch would fill it."""
+"""Lets single calls go before the rows of batches.
+
+One event loop serves both, and a batch would keep it busy.
+"""
 
 import asyncio
 import time

@@ -1,7 +1,7 @@
-"""Answers an editor's questions about Python code with a program that runs in a sandbox, as an evaluator does.
+"""Answers an editor's questions about Python code, with a program that runs in a sandbox like an evaluator.
 
 The first question of a workspace about a package set starts a sandbox. Later questions about any evaluator on that set
-use the same one; like an evaluator's sandbox, it ends when it has been idle for a while.
+use the same sandbox. Like an evaluator's sandbox, it ends when it has been idle for a while.
 """
 
 import asyncio
@@ -81,7 +81,10 @@ def _program() -> str:
 
 
 def _language_server(prepared: Prepared) -> Prepared:
-    """Return the program that answers, with the evaluator's environment; evaluators on one environment share it."""
+    """Return the program that answers questions, with the evaluator's environment.
+
+    Evaluators on one environment share the program's sandbox.
+    """
     environment, request = prepared.environment, prepared.request
     spec = sandbox_spec(environment, _LIMITS, request.spec.stand_in)
     modules = [name for name, _ in environment.import_ms]

@@ -79,7 +79,7 @@ def own_path(evaluator: Evaluator) -> str:
 
 
 def path_of_module(evaluator: Evaluator, missing: MissingImport) -> str | None:
-    """Return the path that a missing module would have among the evaluator's files; None for a package's."""
+    """Return the path that a missing module would have among the evaluator's files; None for a module of a package."""
     module, importer = missing.module, missing.file or own_path(evaluator)
     if evaluator.language is not Language.PYTHON:
         relative = module.startswith(("./", "../")) or module in {".", ".."}

@@ -25,7 +25,10 @@ _USED = {  # fields of `ModelUsage` that are counted
 
 
 class Metrics:
-    """The Prometheus counters, histograms and gauges of a process; `peers` are the other processes of its host."""
+    """The Prometheus counters, histograms and gauges of a process.
+
+    `peers` are the other processes of its host.
+    """
 
     def __init__(self, peers: Peers | None = None) -> None:
         self._peers = peers or Peers()
@@ -89,7 +92,7 @@ class Metrics:
 
 
 def _span_attributes(result: EvaluationResult) -> Attributes:
-    """Return the attributes of a row's span, without anything of its code, its inputs or its outputs."""
+    """Return the attributes of a row's span; they contain nothing of the row's code, inputs or outputs."""
     known = {
         "evaluator_host.evaluator.digest": result.evaluator.digest,
         "evaluator_host.evaluator.language": result.evaluator.language.value,

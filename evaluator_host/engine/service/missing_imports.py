@@ -1,4 +1,7 @@
-"""Says what to do about an import that nothing provides; pure functions of the import, the error and the grants."""
+"""Says what to do about an import that nothing provides.
+
+These are pure functions of the import, the error and the grants.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -85,7 +88,7 @@ def remedy(one: MissingImport, evaluator: Evaluator) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A well-known package that a library asks for in its own error message: `pip install name[extras]`."""
+    """A well-known package that the error message of a library requests: `pip install name[extras]`."""
 
     name: str
     extras: str
@@ -93,9 +96,9 @@ class _Asked:
 
 
 def missing_of(failed: Failed, evaluator: Evaluator) -> tuple[MissingImport, ...]:
-    """Return the failed imports of an outcome, and the package that a library asks for in the error's message.
+    """Return the failed imports of an outcome, and the package that a library requests in the error's message.
 
-    The package is `optional`: the host does not install it unasked, because the code does not import it.
+    That package is `optional`: the host does not install it by itself, because the code does not import it.
     """
     asked = _asked_for(failed.error, evaluator)
     if asked is None or any(one.module == asked.module for one in failed.imports):
@@ -116,7 +119,7 @@ def _asked_for(error: EvaluationError, evaluator: Evaluator) -> _Asked | None:
 
 
 def _hint_on_package(asked: _Asked, about: MissingImport, evaluator: Evaluator) -> str | None:
-    """Return what to pin for a library that asks for a package; None if that package is pinned already."""
+    """Return which package to pin for a library that requests it; None if the package is pinned already."""
     pinned = next((pin for pin in evaluator.packages if _PIN_NAME.split(pin)[0].lower() == asked.name.lower()), None)
     if pinned is not None:
         return f"write {_with_extras(pinned, asked)} in place of {pinned} in `packages`" if asked.extras else None

@@ -1,6 +1,6 @@
-"""Suggests what a misspelt key probably means, when code failed or has no score because of the key.
+"""Suggests what a misspelt key probably means, if code failed or has no score because of that key.
 
-What the code reads is known from its facts, never from its text.
+The facts about the code tell what it reads; its text is not searched.
 """
 
 import re
@@ -48,7 +48,7 @@ def misspelt_key(error: EvaluationError, row: Row, loaded: Loaded, language: Lan
 
 
 def _reads(row: Row, loaded: Loaded) -> Iterator[tuple[str, Json, str]]:
-    """Yield what the code reads from the parts of a row: the name of the parameter, its value, and the key."""
+    """Yield what the code reads from the parts of a row: the parameter's name, its value, and the key."""
     for function in functions(loaded):
         places = dialect_of(loaded.contract).positions or tuple(one.name for one in function.parameters)
         for place, one in zip(places, function.parameters, strict=False):
@@ -81,7 +81,10 @@ def _deeper(key: str, row: Row) -> str | None:
 
 
 def _meant(place: str, read: str, meant: str, value: Json) -> str:
-    """Return the hint; it also lists an object's other keys, since the nearest key may not be the one meant."""
+    """Return the hint.
+
+    It also lists the object's other keys, because the nearest key may not be the one that was meant.
+    """
     others = [one for one in value if one != meant] if isinstance(value, dict) else []
     more = ", …" if len(others) > _SHOWN else ""
     listed = f" It also has {', '.join(map(str, others[:_SHOWN]))}{more}" if others else ""

@@ -67,7 +67,7 @@ class Meter:
         self.cost: float | None = 0.0
 
     def refusal(self, *, priced: bool) -> str | None:
-        """Return why one more request may not be made, or None; `priced` says whether its model has a price."""
+        """Return why one more request may not be made, or None; `priced` tells whether its model has a price."""
         budget, tokens = self.budget, self.input_tokens + self.output_tokens
         if budget.requests is not None and self.requests >= budget.requests:
             return self.too_many(budget.requests)
@@ -83,7 +83,7 @@ class Meter:
         return None
 
     def too_many(self, most: int) -> str:
-        """Return the refusal of a request beyond the allowed number `most`."""
+        """Return the refusal of a request, because at most `most` requests are allowed."""
         return f"{self.whose} may ask models at most {most} times"
 
     def begin(self) -> None:
@@ -95,7 +95,10 @@ class Meter:
         self.requests -= 1
 
     def add(self, used: Used) -> None:
-        """Count what a finished request used; a replayed one counts as `replayed`, and needs no `begin` before."""
+        """Count what a finished request used.
+
+        A replayed request counts as `replayed`, and needs no `begin` before.
+        """
         self.replayed += used.replayed
         self.input_tokens += used.input_tokens
         self.output_tokens += used.output_tokens
@@ -132,7 +135,8 @@ class RowGate(Gate, Protocol):
 
         Args:
           on_wait: Called with True when the row begins to wait, and with False when it goes on or has ended.
-          resume: Awaited before a waiting row gets its answer, since there may be no processor or memory for it yet.
+          resume: Awaited before a waiting row gets its answer, because there may be no processor or memory for the row
+            yet.
         """
         ...
 
@@ -147,7 +151,7 @@ class RowGate(Gate, Protocol):
 
     @property
     def problem(self) -> EvaluationError | None:
-        """Return why the row has no result even if its code returned one: a budget is spent, or no answer recorded."""
+        """Return why the row has no result even if its code returned one: no budget is left, or no recorded answer."""
         ...
 
 

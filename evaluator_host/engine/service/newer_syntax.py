@@ -1,4 +1,4 @@
-"""Recognises code for a newer Python: by imports from its standard library, or by syntax that does not parse here."""
+"""Recognises code for a newer Python: it imports new modules of the standard library, or does not parse here."""
 
 import re
 import sys
@@ -31,7 +31,7 @@ _MODULES: Final = {
 
 
 def newer_module(error: EvaluationError, evaluator: Evaluator) -> str | None:
-    """Return which Python has the module that is missing, and what to do; None if the error has another reason."""
+    """Return which Python has the missing module, and what to do; None if the error has another reason."""
     if error.type != "ModuleNotFoundError" or (match := _MODULE.search(error.message)) is None:
         return None
     minor = _MODULES.get(match[1])

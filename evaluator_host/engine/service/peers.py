@@ -6,7 +6,10 @@ from evaluator_host.types.outcome import EvaluationResult
 
 
 class Peers:
-    """The other processes of a host. This class is for a host without any; hosts with several processes override it."""
+    """The other processes of a host.
+
+    This class is for a host with one process; hosts with several processes override it.
+    """
 
     async def evaluate(
         self,

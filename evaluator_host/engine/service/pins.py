@@ -26,7 +26,7 @@ _Key = tuple[Language, str | None, ImportedModule]
 
 
 class ProvidersOf(Protocol):
-    """Interface for asking the index."""
+    """Interface for searching the index."""
 
     async def __call__(
         self, modules: Sequence[ImportedModule], language: Language, python: str | None, *, workspace: str
@@ -54,8 +54,8 @@ class PinLookup:
     ) -> tuple[MissingImport, ...]:
         """Return the imports, each with its pin, or with the path that it would have among the evaluator's files.
 
-        An import that may be a package or a file has both. If the index does not answer in time, the pin is the
-        package's name, until a later call.
+        An import that may be a package or a file has both. If the index does not answer in time, the pin is only the
+        package's name; a later call may find the version.
         """
         named = [replace(one, path=path_of_module(evaluator, one)) for one in missing]
         found = await self.providers(named, evaluator, workspace, patience_s=patience_s)

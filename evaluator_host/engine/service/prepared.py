@@ -55,7 +55,7 @@ class Prepared:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Return notes on what was done to the code and its packages before loading."""
+        """Return notes on how the code and its packages were changed before loading."""
         if not self.chosen:
             return self.source.notes
         message = f"the host chose packages for the imports of the code: {', '.join(self.chosen)}"
@@ -73,14 +73,20 @@ class Prepared:
         return dataclasses.replace(self, request=dataclasses.replace(self.request, load=load))
 
     def with_secrets(self, secrets: dict[str, str]) -> "Prepared":
-        """Return the evaluator with the values of its secrets; if they have changed, the evaluator is loaded again."""
+        """Return the evaluator with the values of its secrets.
+
+        If they have changed, the evaluator is loaded again.
+        """
         mark = hashlib.sha256(orjson.dumps(secrets, option=orjson.OPT_SORT_KEYS)).hexdigest()
         load = dataclasses.replace(self.request.load, secrets=secrets)
         request = dataclasses.replace(self.request, digest=f"{self.request.digest} {mark}", load=load)
         return dataclasses.replace(self, request=request)
 
     def with_network(self) -> "Prepared":
-        """Return the evaluator for sandboxes that have this machine's network, which no other calls share."""
+        """Return the evaluator for sandboxes that have this machine's network.
+
+        No other calls share these sandboxes.
+        """
         spec = dataclasses.replace(self.request.spec, network=True)
         request = dataclasses.replace(self.request, digest=f"network {self.request.digest}", spec=spec)
         return dataclasses.replace(self, request=request)
@@ -171,7 +177,7 @@ def sandbox_spec(environment: Environment, limits: Limits, stand_in: StandIn | N
 
 
 def evaluator_digest(evaluator: Evaluator) -> str:
-    """Return `sha256:…` of everything that can change an evaluator's results, including its threshold."""
+    """Return a digest `sha256:…` of everything that can change an evaluator's results, including its threshold."""
     content = dataclasses.asdict(evaluator)
     del content["name"], content["version"]
     # empty fields are left out, so that digests made before a field existed stay the same

@@ -1,8 +1,8 @@
 """Prepares evaluators for calls: installs their pins, and caches the prepared form of recently called ones.
 
-The SDK that an evaluator imports is found by a search for import lines, without parsing. Evaluators then get small
-stand-in modules for that SDK. A line that only looks like an import does no harm, because then nothing imports the
-stand-in modules.
+The host finds the SDK that an evaluator imports by searching for import lines, without parsing. Evaluators then get
+small stand-in modules for that SDK. A line that only looks like an import does no harm, because then nothing imports
+the stand-in modules.
 """
 
 import asyncio
@@ -86,7 +86,7 @@ def sdk_needs(evaluator: Evaluator) -> SdkNeeds | None:
 
 
 def _sdk_of(evaluator: Evaluator) -> Sdk | None:
-    """Return the SDK of the declared contract, else the first one that the code imports, else that of a decorator."""
+    """Return the SDK of the declared contract, else the first SDK that the code imports, else that of a decorator."""
     if evaluator.contract is not Contract.AUTO and (declared := dialect_of(evaluator.contract).sdk) is not None:
         return declared
     sdks = [dialect.sdk for dialect in all_dialects() if dialect.sdk is not None]
@@ -226,7 +226,7 @@ class Preparer:
         return known if needs is None else replace(known, packages=needs.without(known.packages))
 
     def _keep(self, key: _Key, prepared: Prepared, needs: SdkNeeds | None, python: str | None) -> None:
-        """Keep a prepared evaluator, and drop those that were called longest ago."""
+        """Cache a prepared evaluator, and drop the evaluators that were called longest ago."""
         texts = (*key[1:3], key[4] or "", prepared.source.code)
         kept = _Kept(prepared, needs, python, sum(sys.getsizeof(text) for text in texts))
         if (before := self._kept.pop(key, None)) is not None:
@@ -246,7 +246,7 @@ async def _run(evaluator: Evaluator, work: Callable[[], _T]) -> _T:
 
 
 def _key(evaluator: Evaluator, workspace: str, *, check: bool, lock: str | None) -> _Key | None:
-    """Return a key that differs between evaluator versions; None if the settings cannot be encoded.
+    """Return a key that differs between versions of an evaluator; None if the settings cannot be encoded.
 
     Everything except the code is compared as JSON, because 1, 1.0 and true are equal by `==`.
     """

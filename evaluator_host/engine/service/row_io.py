@@ -73,7 +73,7 @@ _SHAPING: Final = CallLimits(cpu_s=20, memory_mb=1024, argument_bytes=BODY_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The JSON body of a call, whole or in parts, or the error in its place; `notes` are added to the result."""
+    """The JSON body of a call, whole or in parts, or an error in place of the body; `notes` are added to the result."""
 
     body: Body | EvaluationError
     notes: tuple[Note, ...] = ()
@@ -284,7 +284,7 @@ def size_bytes(outcome: Outcome | Skipped) -> int:
 
 
 def _with_logs_of_load(outcome: Outcome | Skipped, loading: Logs) -> Outcome | Skipped:
-    """Put what the load printed before the output of the row for which the evaluator was loaded."""
+    """Put the output of the load before the output of the row for which the evaluator was loaded."""
     if isinstance(outcome, Skipped):
         return outcome
     own = outcome.logs
@@ -405,7 +405,7 @@ def normalise(
 
 
 def _gave_up(logs: Logs) -> tuple[Note, ...]:
-    """Return a warning if a library reports that it gave up at its own time limit, which also counts waiting."""
+    """Return a warning if a library reports that it reached its own time limit, which includes waiting."""
     if _GAVE_UP not in logs.stderr:
         return ()
     kind = WARNINGS["own_time_limit"]

@@ -75,8 +75,7 @@ _ROWS_WORTH_A_SANDBOX: Final = 16
 class Service:
     """The operations of one host: evaluate rows, check evaluators, install package sets.
 
-    A failure of the user's code is a result, never an exception. Every method that runs code may raise the errors
-    below.
+    A failure of the user's code is a result, never an exception. Every method that runs code may raise these errors:
 
     Raises:
       InvalidRequest: the evaluator is not valid.
@@ -163,7 +162,7 @@ class Service:
         return prepared if caller.load_timeout_s is None else prepared.loaded_within(caller.load_timeout_s)
 
     async def _granted(self, prepared: Prepared, caller: Caller) -> tuple[Prepared, ModelGrant | None]:
-        """Resolve what an evaluator was granted; the grant is None if the evaluator may not connect to anything."""
+        """Look up what an evaluator was granted; the grant is None if the evaluator may not connect to anything."""
         evaluator = prepared.evaluator
         if not (evaluator.connects or evaluator.secrets):
             return prepared, None
@@ -277,7 +276,7 @@ class Service:
         *,
         caller: Caller = DEFAULT_CALLER,
     ) -> EvaluationResult | None:
-        """Compute corpus scores over the rows of a batch that scored in `results`; None if the evaluator has none."""
+        """Compute corpus scores over those rows of a batch that scored in `results`; None if the evaluator has none."""
         scored = [replace(row, index=at) for at, row in enumerate(rows) if results[at].status is Status.SCORED]
         contract = results[0].evaluator.contract if scored else None
         if not has_corpus_scores(contract):
@@ -291,7 +290,7 @@ class Service:
         *,
         caller: Caller = DEFAULT_CALLER,
     ) -> EvaluationResult | None:
-        """Compute corpus scores over rows that were scored one by one before, in one call under the limits of a row.
+        """Compute corpus scores over rows that were scored before, in one call under the limits of a row.
 
         The result is None when the evaluator has no corpus scores, or there is no row. It is an error when the rows
         have over 64 MB as JSON, more than a sandbox accepts at once. Each row has its `index`; `rows` is read only for
@@ -323,7 +322,9 @@ class Service:
         return (await self._load_once(prepared))[1]
 
     async def outputs_read(self, evaluator: Evaluator, *, caller: Caller = DEFAULT_CALLER) -> OutputsRead | None:
-        """Load an evaluator in a sandbox, which stays for its rows, and return how it reads outputs.
+        """Load an evaluator and return how it reads outputs.
+
+        Its sandbox stays ready for its rows.
 
         Returns None for an evaluator that does not load.
         """
@@ -379,7 +380,7 @@ class Service:
         return host_info(self.settings, self.pool, self.environments)
 
     async def full_info(self) -> HostInfo:
-        """Return `info` with every Python version that evaluators may ask for; the first call takes a second."""
+        """Return `info` with every Python version that evaluators may request; the first call takes a second."""
         return replace(self.info(), pythons=await self.environments.queries.pythons())
 
     async def _expect(

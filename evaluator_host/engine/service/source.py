@@ -1,8 +1,8 @@
 """Cleans pasted code: removes what web pages, chats and editors add, and keeps line and column positions.
 
 Lines are never added or dropped (a removed line is left blank), and characters are removed only at the ends of a line.
-So adding one number to the column turns a position in the clean code into one in the user's. Nothing here parses the
-code. The rules look at whole lines, and each one applies only to text that could not be a program as it is.
+So a position in the clean code becomes a position in the user's code by adding a number to the column. Nothing here
+parses the code. The rules look at whole lines, and each rule applies only to text that could not be a program as it is.
 """
 
 import os.path
@@ -84,7 +84,7 @@ def clean(code: str, language: Language) -> CleanSource:
 
 
 def _is_clean(code: str) -> bool:
-    """Return whether no rule can apply, because nothing looks suspicious and the first line starts a program."""
+    """Return whether no rule applies, because nothing looks suspicious and the first line starts a program."""
     start = len(code) - len(code.lstrip())
     starts_odd = code[start : start + 1].isdigit() or code.startswith("#!", start) or code[:start].endswith((" ", "\t"))
     if starts_odd or "\r" in code or "```" in code or "~~~" in code:
@@ -93,7 +93,7 @@ def _is_clean(code: str) -> bool:
 
 
 def _removed(before: str, after: str) -> int:
-    """Return how many characters were removed from the start of a line, given that only its ends changed."""
+    """Return how many characters were removed at the start of a line, of which only the ends have changed."""
     if before == after or not after.strip(_BLANKS):
         return 0
     return len(before.rstrip(_BLANKS)) - len(after.rstrip(_BLANKS))
@@ -126,7 +126,10 @@ def _without_fence(lines: _Lines, notes: list[Note]) -> _Lines:
 
 
 def _fenced(lines: _Lines, fences: list[tuple[int, re.Match[str]]]) -> tuple[int, int] | None:
-    """Return the lines of the opening and the closing fence; None if the paste is not one fence, perhaps with prose."""
+    """Return the lines of the opening and the closing fence; None if the text is not a single fenced block.
+
+    There may be prose before and after the block.
+    """
     filled = [i for i, line in enumerate(lines) if line.strip()]
     start, opening = fences[0]
     if len(fences) == 1 and start == filled[-1] and not opening[3].strip() and start != filled[0]:
@@ -144,7 +147,10 @@ def _fenced(lines: _Lines, fences: list[tuple[int, re.Match[str]]]) -> tuple[int
 
 
 def _closes(match: re.Match[str], opening: re.Match[str]) -> bool:
-    """Return whether a fence closes another one; with another indentation it belongs to a string or comment inside."""
+    """Return whether a fence closes the other one.
+
+    A fence with another indentation is part of a string or comment in the code.
+    """
     return match[1] == opening[1] and match[2].startswith(opening[2]) and not match[3].strip()
 
 
@@ -167,7 +173,7 @@ def _without_gutter(lines: _Lines, notes: list[Note]) -> _Lines:
 
 
 def _numbered(lines: _Lines) -> dict[int, int] | None:
-    """Return where the number ends on each filled line if the numbers count 1, 2, 3 …; None if they do not."""
+    """Return where the number ends on each filled line if the lines are numbered 1, 2, 3, …; otherwise None."""
     ends: dict[int, int] = {}
     expected, skipped = 1, 0
     for i, line in enumerate(lines):

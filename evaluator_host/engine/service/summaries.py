@@ -31,7 +31,7 @@ from evaluator_host.types.warnings import RowWarnings, failed_together
 def summarise(
     results: Sequence[EvaluationResult], *, seconds: float, together: EvaluationResult | None = None
 ) -> BatchSummary:
-    """Return the summary of results that took `seconds` of wall-clock time, and of their score `together`."""
+    """Return the summary of results that took `seconds` of wall-clock time; `together` is the score over all rows."""
     statuses, told = Counter(result.status for result in results), RowWarnings.of(results)
     scores = [result.score for result in results if result.score is not None]
     verdicts = [result.passed for result in results if result.passed is not None]
@@ -76,7 +76,7 @@ def host_info(settings: Settings, pool: Pool, environments: Environments) -> Hos
 def check_report(prepared: Prepared, answer: Lease | Failed, missing: tuple[MissingImport, ...]) -> CheckReport:
     """Return the report on loading an evaluator; it is not `ok` if loading failed or an import is missing.
 
-    `missing` are the missing imports that the answer lists, with their pins.
+    `missing` are the missing imports to list, with their pins.
     """
     if isinstance(answer, Failed):
         return CheckReport(

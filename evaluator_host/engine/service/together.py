@@ -12,7 +12,7 @@ from evaluator_host.types.outcome import EvaluationError, EvaluationResult, Load
 
 
 class _NothingToScore(Exception):
-    """The evaluator has no scores for rows together, or there is no row."""
+    """The evaluator has no scores over several rows, or there is no row."""
 
 
 async def score_together(

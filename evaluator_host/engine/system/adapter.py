@@ -25,11 +25,11 @@ class Adapter(Generic[T]):
         return TypeAdapter(self._kind)
 
     def read(self, value: Any) -> T:
-        """Return the value of the type that dictionaries and lists describe."""
+        """Return a value of the type, built from dictionaries and lists."""
         return self._made.validate_python(value)
 
     def read_json(self, text: str | bytes) -> T:
-        """Return the value of the type that JSON describes."""
+        """Return a value of the type, parsed from JSON."""
         return self._made.validate_json(text)
 
     def json(self, value: T) -> str:

@@ -23,10 +23,10 @@ _log = logging.getLogger(__name__)
 
 
 async def watch_child(name: str, pid: Callable[[], int], ask: Callable[[], Awaitable[None]], silent: set[str]) -> None:
-    """Ask a child every few seconds until cancelled; add its name to `silent` while it does not answer.
+    """Check every few seconds whether a child answers, until cancelled; `silent` has its name while it does not.
 
-    This function counts periods and does not read the clock, so that a child does not seem to hang if the machine or
-    the whole host stood still.
+    This function counts periods and does not read the clock. So a child does not seem to hang if the machine or the
+    whole host stood still.
 
     Args:
       name: Name of the child, for the log and for `/readyz`.
@@ -62,7 +62,7 @@ async def _answered(name: str, pid: Callable[[], int], asked: asyncio.Future[Non
 
 
 async def until_it_moves(pid: int) -> None:
-    """Wait until a process has used processor time or wants some; for a child that computes, this is an answer."""
+    """Wait until a process uses the processor or wants to; for a child that computes, this counts as an answer."""
     _, before_s = _look(pid)
     while True:
         await asyncio.sleep(PERIOD_S)

@@ -8,7 +8,7 @@ from evaluator_host.types.errors import HostError, Misconfigured
 
 @contextmanager
 def extra(name: str, feature: str, error: type[HostError] = Misconfigured) -> Iterator[None]:
-    """Turn a missing module, imported in the block, into an error that says which extra to install.
+    """Turn the error about a missing module in the block into an error that says which extra to install.
 
     Args:
       name: The extra of the package `evaluator-host`, such as `docker`.

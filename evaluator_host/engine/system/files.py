@@ -82,9 +82,12 @@ def open_file(file: Path) -> BinaryIO:
 
 @contextmanager
 def written_anew(file: Path) -> Iterator[BinaryIO]:
-    """Open a file that a user named, to write it again; the old content stays until the block ends without an error.
+    """Open a file that a user named, to write it again.
 
-    If the block raises, what it wrote stays beside the file, as `<name>.part`. Pipes and devices are written directly.
+    The old content stays until the block ends without an error.
+
+    If the block raises an error, the text that it has written stays beside the file, as `<name>.part`. Pipes and
+    devices are written directly.
 
     Raises:
       InvalidRequest: the file cannot be written.
@@ -171,7 +174,10 @@ class FileLock:
 
 @asynccontextmanager
 async def hold_lock(path: Path, *, shared: bool = False) -> AsyncIterator[None]:
-    """Wait for a lock without blocking the event loop, and hold it during the block; several may hold a shared lock."""
+    """Wait for a lock without blocking the event loop, and hold it during the block.
+
+    Several holders may have a shared lock.
+    """
     lock = FileLock(path)
     while not lock.acquire(shared=shared):  # noqa: ASYNC110 - its holder may be another process, which sends no event
         await asyncio.sleep(_POLL_S)

@@ -1,9 +1,9 @@
 """Forks the worker processes of a host, and carries calls between them and the host.
 
-The process that forks them is itself forked from the host before the host has an event loop or threads, because after a
-fork, locks of such threads may stay locked for ever. A worker shares the memory of modules that the host has imported,
-and starts in milliseconds. All workers end with the host, however it ends, but not with the process that forked them.
-The processes trust each other.
+The process that forks the workers is itself forked from the host before the host has an event loop or threads, because
+locks of threads may stay locked for ever after a fork. A worker shares the memory of modules that the host has
+imported, and starts in milliseconds. All workers end when the host ends, in whatever way, but not when the process that
+forked them ends. The processes trust each other.
 """
 
 import asyncio
@@ -42,9 +42,11 @@ class ForkerEnded(Exception):
 
 
 class Forker:
-    """Starts worker processes, which end when this object is closed or the host ends. Create it before any thread.
+    """Starts worker processes, which end when this object is closed or the host ends.
 
-    If the process that forks them ends, the workers stay, and a new interpreter takes its place.
+    Create this object before any thread.
+
+    If the process that forks the workers ends, the workers stay, and a new interpreter takes its place.
 
     Attributes:
       pid: Id of the process that forks the workers.
@@ -95,12 +97,15 @@ class Forker:
             raise
 
     async def rest(self) -> None:
-        """End the process that forks workers; the next one starts when it is needed, in about a second."""
+        """End the process that forks workers.
+
+        Another one starts when it is needed, which takes about a second.
+        """
         async with self._turn:
             self._end_lost()
 
     async def ping(self) -> None:
-        """Return when the process that forks workers has answered, or has ended."""
+        """Wait until the process that forks workers has answered or ended."""
         with suppress(ForkerEnded):
             await asyncio.shield(self._in_turn(_PING))
 
@@ -143,7 +148,10 @@ class Forker:
                 raise ForkerEnded from error
 
     async def _start_again(self, module: str, lost: int) -> None:
-        """Start another process that forks workers, with a module that workers need, unless `lost` has a successor."""
+        """Start another process that forks workers, unless `lost` has a successor already.
+
+        The new process imports `module`, which workers need.
+        """
         async with self._turn:
             if self.pid != lost:
                 return
@@ -233,7 +241,7 @@ def _work(request: bytes, channel: int) -> NoReturn:
 
 
 def _end_with_host(host_lives: int) -> None:
-    """Have the kernel kill this process when the host ends, because then nobody can write to the pipe `host_lives`."""
+    """Make the kernel kill this process when the host ends and the other end of the pipe `host_lives` is closed."""
     # opened again, because only one process gets the signals of an open file
     own = os.open(f"/proc/self/fd/{host_lives}", os.O_RDONLY | os.O_NONBLOCK)
     fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
@@ -273,7 +281,9 @@ class Channel(asyncio.Protocol):
         return self
 
     async def call(self, name: str, *args: Any) -> Any:
-        """Call the other process and return its answer; if this call is cancelled, it is cancelled there too.
+        """Call the other process and return its answer.
+
+        If this call is cancelled, it is cancelled in the other process too.
 
         Raises:
           ChannelClosed: the other process has ended, perhaps while it answered.
@@ -283,7 +293,7 @@ class Channel(asyncio.Protocol):
         return await self._asked(_CALL, (name, args))
 
     async def ping(self) -> None:
-        """Return when the event loop of the other process has answered, or that process has ended."""
+        """Wait until the event loop of the other process has answered, or that process has ended."""
         with suppress(ChannelClosed):
             await self._asked(_ASK, None)
 
@@ -293,7 +303,7 @@ class Channel(asyncio.Protocol):
         self._send(self._last, _TELL, (name, args))
 
     def close(self) -> None:
-        """Close the channel; calls under way raise `ChannelClosed` here, and are cancelled there."""
+        """Close the channel; calls under way raise `ChannelClosed` here, and are cancelled in the other process."""
         if self._transport is not None:
             self._transport.close()
 

@@ -104,7 +104,8 @@ class LimitedProcesses:
         Args:
           workspace: The workspace whose data the function reads.
           function: A function at the top level of a module. It returns bytes, or a value that arrives as decoded JSON.
-            Its `InvalidRequest`, `TooLarge` and `MachineExhausted` arrive too; any other exception is the host's fault.
+            If the function raises `InvalidRequest`, `TooLarge` or `MachineExhausted`, this method raises it too; any
+            other exception is a fault of the host.
           args: Values that can be pickled; pass large ones as bytes, because pickling keeps the event loop busy.
           limits: The limits of this call.
 

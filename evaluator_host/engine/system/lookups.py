@@ -1,8 +1,8 @@
 """Looks up names that callers chose, for a limited time, in separate threads; each workspace gets only a few of these.
 
-A look-up by the system cannot be stopped: if a name server does not answer, it goes on for as long as the system's
-resolver tries. So a thread counts towards its workspace until it is free again, not until the caller has given up. The
-event loop's own look-ups (uvloop has two threads for them) only serve names that the operator chose.
+A look-up by the system cannot be stopped: if a name server does not answer, the look-up goes on as long as the system's
+resolver tries. So a thread counts towards its workspace until the thread is free again, even if the caller has given up
+earlier. The event loop's own look-ups (uvloop has two threads for them) only serve names that the operator chose.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ Dial: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class LookupFailed(Exception):
-    """A name has no address that may be used; `slow`: no name server answered in time."""
+    """A name has no address that may be used; `slow` means that no name server answered in time."""
 
     def __init__(self, message: str, *, slow: bool = False) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ def resolve(host: str, port: int) -> list[str]:
 
 
 def written_address(host: str) -> str | None:
-    """Return the address if a host is written as one, even as `127.1` or `0x7f000001`; None if it is a name."""
+    """Return the address if a host is given as an address, even as `127.1` or `0x7f000001`; None if it is a name."""
     with suppress(ValueError):
         return str(ipaddress.ip_address(host))
     with suppress(OSError, UnicodeError):
@@ -58,7 +58,9 @@ class _Lookup:
 
 
 class Lookups:
-    """16 threads that look names up. A workspace gets at most 4 of them, and at most as many as it leaves free.
+    """16 threads that look up names.
+
+    A workspace gets at most 4 threads, and never more than it leaves free.
 
     Any event loop of the process may use it. Threads end when there is nothing to look up.
 
@@ -75,7 +77,7 @@ class Lookups:
         self._waiting: OrderedDict[str, deque[_Lookup]] = OrderedDict()
 
     async def look_up(self, host: str, port: int, *, workspace: str) -> list[str]:
-        """Return the addresses of a name: at least one, and none twice.
+        """Return the addresses of a name: at least one, and each only once.
 
         Raises:
           LookupFailed: the name has no address, or none was found in time.

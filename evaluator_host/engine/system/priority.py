@@ -12,7 +12,7 @@ def give_way(nice: int) -> None:
     """Raise the nice value of this process, and of its session.
 
     If Linux groups processes by session (autogroup, sched(7)), the nice value of a process only counts within its
-    session. Against the host, which is in another session, only the nice value of the session counts.
+    session. Compared with the host, which is in another session, only the nice value of the session counts.
 
     Args:
       nice: Value to add, 1 to 19: 5 leaves a process a third of the usual processor weight, 10 a ninth.

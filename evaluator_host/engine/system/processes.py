@@ -55,7 +55,7 @@ class LimitReached(Exception):
 async def start_process(*argv: str, **options: Any) -> asyncio.subprocess.Process:
     """Start a process as `asyncio.create_subprocess_exec` does, after checking that enough descriptors are free.
 
-    With too few, uvloop would leak those that it has opened, and report "Unknown error -1".
+    If too few descriptors are free, uvloop would leak those that it has opened, and report "Unknown error -1".
 
     Raises:
       OSError: the process cannot be started, or there are too few descriptors.
@@ -128,7 +128,7 @@ async def _read(stream: asyncio.StreamReader) -> bytes:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill the whole process group even if its leader has ended, because a child of the leader may live on."""
+    """Kill the whole process group, even if its leader has ended, because a child of the leader may still run."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     # Close before `wait`, which only returns once the pipes are closed too; a pipe that is not read to its end never

@@ -18,7 +18,7 @@ class Recorder(Protocol):
         Args:
           name: Name of the span, which is the same for all spans of a kind.
           attributes: Attributes that are known at the start.
-          carrier: Headers of the caller, such as `traceparent`; None to continue the span that is open here.
+          carrier: Headers of the caller, such as `traceparent`; None to continue the span that is open in this process.
         """
         ...
 
@@ -51,5 +51,8 @@ def recorder() -> Recorder | None:
 def span(
     name: str, attributes: Attributes, carrier: Mapping[str, str] | None = None
 ) -> AbstractContextManager[Attributes]:
-    """Record the block as a span and yield a dict for more attributes; without a recorder only yield the dict."""
+    """Record the block as a span, and yield a dict for more attributes.
+
+    Without a recorder, only yield the dict.
+    """
     return nullcontext({}) if _SPANS.recorder is None else _SPANS.recorder.span(name, attributes, carrier)

@@ -33,7 +33,7 @@ class Supervisor:
         self.restarts += 1
 
     def stop_within(self, grace_s: float) -> float:
-        """Record that the host is stopping, unless that is recorded; return the seconds left of the grace period."""
+        """Record that the host is stopping, unless that is recorded; return how many seconds of grace are left."""
         if self._stop_by is None:
             self._stop_by = time.monotonic() + grace_s
         return max(0.0, self._stop_by - time.monotonic())
@@ -56,7 +56,9 @@ class Supervisor:
 
     @asynccontextmanager
     async def running(self, name: str, work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-        """Run a task during the `with` block, restarted when it raises. At the end, cancel the task and wait for it.
+        """Run a task during the `with` block, and restart it if it raises.
+
+        At the end of the block, cancel the task and wait for it.
 
         Args:
           name: Purpose of the task, for the log and for `/readyz`.
@@ -79,7 +81,7 @@ class Supervisor:
             yield
 
     async def repeat(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Run `work`, again after each exception, until it returns or is cancelled; `running` does this in a block."""
+        """Run `work` until it returns or is cancelled, and run it again after each exception."""
         loop, pause_s = asyncio.get_running_loop(), PAUSE_S
         while True:
             began = loop.time()

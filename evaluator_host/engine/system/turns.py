@@ -9,7 +9,7 @@ from evaluator_host.types.errors import Busy
 
 
 def most_places(places: int, known: int) -> int:
-    """Return how many of `places` one workspace may have at a time if there are `known` workspaces."""
+    """Return how many of `places` one workspace may have at a time, if there are `known` workspaces."""
     return places if known <= 1 else max(1, places - 1)
 
 
@@ -26,7 +26,8 @@ class Shares:
     Args:
       places: Number of places.
       what: Plural noun for the message to a workspace that has used up its share: `uploads`.
-      per_free: How many places a workspace may have for each place that stays free, once another workspace has asked.
+      per_free: How many places a workspace may have for each place that stays free, once another workspace has
+        requested a place.
     """
 
     def __init__(self, places: int, what: str, *, per_free: int = 3) -> None:
@@ -40,7 +41,7 @@ class Shares:
         """Hold a place during the block.
 
         Raises:
-          Busy: the workspace holds as many places as it may.
+          Busy: the workspace holds all the places that it may have.
         """
         own = self._taken.setdefault(workspace, 0)
         free = self._places - sum(self._taken.values())
@@ -56,12 +57,12 @@ class Shares:
 class Turns:
     """Limits work under way: workspaces take turns, and one workspace cannot occupy every place.
 
-    As long as only one workspace has asked, it may take every place. Bound to one event loop.
+    As long as only one workspace has requested a place, it may take every place. Bound to one event loop.
 
     Args:
       places: Maximum number of calls that work at the same time.
-      each: Maximum number of places of one workspace, even if no other has asked; None for all places, or all but one
-        once another workspace has asked.
+      each: Maximum number of places of one workspace, even if no other workspace has requested a place. None for all
+        places, or all but one once another workspace has requested a place.
       per_free: How many places a workspace may have for each place that stays free, instead of `each`.
       queue_limit: Maximum number of waiting calls of one workspace; None for any number.
     """

@@ -127,7 +127,7 @@ def _installed(entries: Mapping[str, dict[str, Any]], target: LockTarget) -> set
     Dependencies of optional packages for other platforms are left out, though the lock does not mark them.
 
     Raises:
-      PackagesFailed: a package that has to be there does not run on the target.
+      PackagesFailed: a required package does not run on the target.
     """
     reached: set[str] = set()
     waiting = [""]
@@ -149,7 +149,7 @@ def _installed(entries: Mapping[str, dict[str, Any]], target: LockTarget) -> set
 
 
 def _nearest(path: str, name: str, entries: Mapping[str, dict[str, Any]]) -> str | None:
-    """Return where Node finds a package from a path: in the path's own `node_modules`, else in the nearest above."""
+    """Return where Node finds a package from a path: in its own `node_modules`, else in the nearest folder above."""
     while True:
         found = f"{path}/node_modules/{name}".removeprefix("/")
         if found in entries:

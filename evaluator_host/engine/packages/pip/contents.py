@@ -1,9 +1,10 @@
-"""Finds the newest version of a pip package that a runtime can load, and whether its wheel has what code imports.
+"""Finds the newest version of a package that a runtime can load, and whether its wheel has what code imports.
 
-A separate program, so that a slow index or a large file does not block a host; nothing in a wheel is run. Its argument
-is a JSON file, as for `versions`, with also `range` (`<82`) and `wanted`, the names that code reads from each module:
-`{"schema": ["Schema"]}`. It prints `{"found", "version", "has"}`: whether the index knows the package, its newest
-version (null without a wheel), and the names of each module that the wheel has, null for a module that it lacks.
+This is a separate program, so that a slow index or a large file does not block a host. It runs nothing in a wheel. Its
+argument is a JSON file like that of `versions`, with two more keys: `range` (`<82`), and `wanted`, the names that code
+reads from each module: `{"schema": ["Schema"]}`. It prints `{"found", "version", "has"}`: whether the index has the
+package; the newest version, or null if no version has a wheel; and for each module the names that the wheel has, or
+null if the wheel lacks the module.
 """
 
 import ast
@@ -35,7 +36,7 @@ _MODULE: Final = re.compile(r"(.+?)(?:/__init__)?(?:\.py|(?:\.[\w-]+)*\.(?:so|py
 
 
 def main(given: Path) -> None:
-    """Read the question from a JSON file; print the answer as JSON."""
+    """Read the query from a JSON file; print the answer as JSON."""
     limit_memory()
     asked = json.loads(given.read_text("utf-8"))
     name = canonicalize_name(asked["name"])
@@ -141,8 +142,8 @@ class Contents:
 def _bound(tree: ast.Module, path: str, *, is_package: bool) -> tuple[set[str], list[str]]:
     """Return the names that a module binds, and the paths of modules from which it imports all names.
 
-    For a module that replaces itself in `sys.modules`, the names include `sys.modules`; for one that writes into its
-    `globals()`, `globals`.
+    If a module replaces itself in `sys.modules`, the names include `sys.modules`. If a module writes into its
+    `globals()`, the names include `globals`.
     """
     names, stars = set[str](), list[str]()
     left: list[ast.AST] = [*reversed(tree.body)]  # reversed, so that star imports keep their order
@@ -181,7 +182,7 @@ def _from(node: ast.ImportFrom, path: str, *, is_package: bool) -> str:
 class _Remote(io.RawIOBase):
     """A file of the index.
 
-    Only the parts that are read are fetched, or the whole file if the index does not serve parts.
+    Only the parts that are read are downloaded, or the whole file if the index does not serve parts of files.
     """
 
     def __init__(self, url: str, asked: dict[str, Any]) -> None:

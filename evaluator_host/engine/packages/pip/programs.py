@@ -1,4 +1,4 @@
-"""Asks a Python index, by running the host's own small programs in separate processes."""
+"""Queries a Python package index by running the host's own small programs in separate processes."""
 
 import asyncio
 import json
@@ -21,13 +21,13 @@ def _write(file: Path, asked: dict[str, Any]) -> None:
 
 
 class PipPrograms:
-    """Runs `versions` and `contents`, and remembers which index uv asks if the operator has not named one."""
+    """Runs `versions` and `contents`, and remembers which index uv uses if the operator has not named one."""
 
     def __init__(self) -> None:
         self._default: str | None = None
 
     async def ask(self, program: str, question: dict[str, Any], resolver: Resolver) -> dict[str, Any]:
-        """Ask a program in this folder a question, with index and runtime added, and return its answer.
+        """Send a query to a program in this folder, with index and runtime added, and return the answer.
 
         Raises:
           IndexUnavailable: the index does not answer.
@@ -56,7 +56,7 @@ class PipPrograms:
         return answer
 
     async def _default_index(self, resolver: Resolver) -> str:
-        """Return the index that uv asks if the operator has not named one."""
+        """Return the index that uv uses if the operator has not named one."""
         tools = resolver.tools
         if self._default is None:
             async with uv_workspace(resolver.index) as workspace:

@@ -40,7 +40,7 @@ async def resolve_pip(
 
     Args:
       pins: Canonical pins.
-      resolver: Runs uv; with `sources` in a sandbox, since uv then runs build scripts of packages.
+      resolver: Runs uv; if `sources` is true, in a sandbox, because uv then runs build scripts of packages.
       sources: Whether packages without a wheel may be built to learn their dependencies.
 
     Raises:
@@ -71,9 +71,9 @@ async def newest_version(requirement: str, resolver: Resolver, *, lowest: bool =
 
 
 async def newest_together(pins: Sequence[str], newest: Mapping[str, str], resolver: Resolver) -> dict[str, str] | None:
-    """Return the newest version of each package that fits the others and the pins; None if no versions fit.
+    """Return for each package the newest version that fits the other packages and the pins; None if no versions fit.
 
-    No version is newer than the one that `newest` has for its package.
+    No version is newer than the version in `newest` for the same package.
 
     Raises:
       IndexUnavailable: the index does not answer.
@@ -201,7 +201,10 @@ class NoWheel(PackagesFailed):
 
     @classmethod
     def for_pin(cls, pin: Pin, target: LockTarget, near: Sequence[str]) -> "NoWheel":
-        """Return the error for a pin. It offers two ways out: a pin in `near`, which has a wheel, or source builds."""
+        """Return the error for a pin.
+
+        It offers two solutions: a pin in `near`, which has a wheel, or source builds.
+        """
         where = f"Python {target.runtime} on linux {target.machine}"
         instead = f"Pin {' or '.join(near)}, which has one, or let" if near else "Let"
         detail = (
@@ -229,7 +232,7 @@ def _explanation(said: str) -> str:
 
 
 def last_cause(said: str) -> str:
-    """Return the innermost cause in uv's error output."""
+    """Return the innermost cause that uv's error output gives."""
     causes = [line.split(":", maxsplit=1)[1].strip() for line in said.splitlines() if line.startswith("  cause:")]
     return causes[-1] if causes else said
 

@@ -69,7 +69,10 @@ def _loosely(text: str) -> Requirement | None:
 
 
 def canonical_version(version: Version) -> str:
-    """Return the same spelling for equal PEP 440 versions: 2.1.0 for 2.1 and 2.1.0.0. Dates such as 2024.1 stay."""
+    """Return the same spelling for equal PEP 440 versions: 2.1.0 for 2.1 and 2.1.0.0.
+
+    Versions that are dates, such as 2024.1, stay unchanged.
+    """
     shortest = canonicalize_version(str(version))
     release = ".".join(str(part) for part in Version(shortest).release)
     missing = 0 if version.release[0] >= _FIRST_YEAR else 2 - release.count(".")

@@ -1,7 +1,7 @@
 """Lists the versions of a pip package that a runtime can load.
 
-A separate program, so that a slow index or a large page does not block a host. Its argument is a JSON file; it prints
-`{"name", "versions": [newest, …]}`. `versions` is null for an unknown package.
+This is a separate program, so that a slow index or a large page does not block a host. Its argument is a JSON file; it
+prints `{"name", "versions": [newest, …]}`. `versions` is null for an unknown package.
 """
 
 import base64

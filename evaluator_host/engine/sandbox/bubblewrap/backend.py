@@ -104,7 +104,7 @@ class BubblewrapBackend(LocalBackend):
 
         Raises:
           SandboxUnavailable: bubblewrap is missing, too old or refused; the detail says what to do.
-          SandboxLost: something killed it while it started.
+          SandboxLost: something killed the sandbox while it started.
           IndexUnavailable: the first sandbox for JavaScript needs esbuild, and npm's registry does not answer.
         """
         await self._ensure_tools(spec.language)
@@ -227,7 +227,7 @@ class BubblewrapBackend(LocalBackend):
         return _Ready(bwrap, host, seccomp, find_cgroups(self.instance))
 
     def _with_python(self, ready: _Ready, spec: SandboxSpec) -> _Ready:
-        """Return the same facts with the interpreter that a spec asks for."""
+        """Return the same facts with the interpreter that a spec requests."""
         minor = spec.environment.python
         facts = self._pythons.find_version(minor) if minor is not None else None
         if facts is None:

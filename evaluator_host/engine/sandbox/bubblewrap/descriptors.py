@@ -60,7 +60,7 @@ class InheritedFds:
         return self._filled(bubblewrap_words(arguments))
 
     def hand_over(self) -> None:
-        """Close our copies of the child's descriptors after its start, to notice when the child closes its own."""
+        """Close our copies of the child's descriptors after its start, to notice when the child closes its copies."""
         while self._child:
             os.close(self._child.pop())
 
@@ -85,7 +85,7 @@ class InheritedFds:
         return None if match is None else int(match[1])
 
     def go(self) -> None:
-        """Tell bubblewrap, which waits after setting up the sandbox, to start the runner."""
+        """Make bubblewrap, which has set up the sandbox and waits, start the runner."""
         with contextlib.suppress(BrokenPipeError):  # bubblewrap has failed meanwhile, which the link reports
             os.write(self._go, b"\n")
 

@@ -92,13 +92,15 @@ def version_of(output: str) -> tuple[int, ...]:
 
 
 def advice(stderr: str) -> str:
-    """Return a sentence with bubblewrap's error message and advice; `stderr` is what it wrote when it failed."""
+    """Return a sentence with bubblewrap's error message and advice; `stderr` is the error output of bubblewrap."""
     said = stderr.strip() or "it ended without a message"
     return f"bubblewrap could not start a sandbox: {said}. {remedy(said)}"
 
 
 def require_program(path: Path) -> None:
-    """Check that a file begins like a program; bubblewrap and Node would give anything else to a shell to run.
+    """Check that a file begins like a program.
+
+    bubblewrap and Node would make a shell run any other file.
 
     Raises:
       SandboxUnavailable: the file is not a program.
@@ -154,9 +156,9 @@ def remedy(said: str, *, proc_sys: Path = _PROC_SYS, euid: int | None = None) ->
     """Return advice on how to make bubblewrap work, for the error message with which it failed.
 
     Args:
-      said: bubblewrap's error message.
+      said: The error message of bubblewrap.
       proc_sys: Folder of the kernel's settings.
-      euid: Effective user id under which it ran; None for that of this process.
+      euid: Effective user id with which bubblewrap ran; None for the user id of this process.
     """
     if "execvp" in said:
         return _DAMAGED

@@ -137,8 +137,8 @@ def _third_party(source: Path) -> list[Path]:
 def compile_runner(folder: Path) -> None:
     """Write byte code beside the Python runner, if permitted, because a sandbox then starts 5 ms sooner.
 
-    The byte code names the files by their paths in the sandbox, so that it reveals no path of the host. It replaces
-    byte code from imports on the host, which has the host's paths.
+    The byte code names the files by their paths in the sandbox, so that it reveals no path of the host. It replaces the
+    byte code that imports on the host have written, because that contains the host's paths.
     """
     here = f"{folder}/".encode()
     for compiled in folder.glob("**/__pycache__/*.pyc"):
@@ -153,7 +153,8 @@ def compile_runner(folder: Path) -> None:
 def network_files(etc: Path = Path("/etc")) -> dict[str, bytes]:
     """Return the files under /etc of a sandbox with network, by name: name resolution and certificates.
 
-    `nsswitch.conf` is not that of the machine, which may name modules that need services outside the sandbox.
+    `nsswitch.conf` is not copied from the machine, because the machine's file may name modules that need services
+    outside the sandbox.
     """
     bundles = (system_ca_file(), *(etc / name for name in _BUNDLES))
     bundle = next((file for file in bundles if file is not None and file.is_file()), None)

@@ -258,6 +258,9 @@ def _devices() -> Iterator[str]:
 
 @lru_cache(64)
 def _parents(targets: tuple[str, ...]) -> tuple[str, ...]:
-    """Create the folders above each target, since bubblewrap would create them without access for the guest's user."""
+    """Create the folders above each target.
+
+    If bubblewrap created them, the guest's user would not have access to them.
+    """
     folders = {parent for target in targets for parent in PurePosixPath(target).parents if parent != PurePosixPath("/")}
     return tuple(word for folder in sorted(folders) for word in ("--perms", "0755", "--dir", str(folder)))

@@ -40,7 +40,7 @@ class BubblewrapProcesses:
         self._watch: Watch | None = None
 
     def hold(self, init_pid: int, pidfd: int | None = None) -> None:
-        """Store the namespace's first process, for `kill`; `pidfd` is its pidfd if that is open already.
+        """Store the namespace's first process, for `kill`; `pidfd` is a pidfd of the process, if one is open already.
 
         Raises:
           OSError: the process has ended already.

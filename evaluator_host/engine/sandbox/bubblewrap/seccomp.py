@@ -1,8 +1,8 @@
 """Compiles the system call policy (sandbox_images/seccomp.json) to the BPF program that the kernel runs.
 
 Both backends enforce the same file, a seccomp profile in Docker's format. Docker reads the file itself; bubblewrap
-reads the program that `compile_policy` returns. The compiler knows only the part of the format that the policy uses,
-and raises an error for anything else, so that every rule has an effect.
+reads the program that `compile_policy` returns. The compiler supports only the part of the format that the policy uses.
+It raises an error for anything else, so that no rule is ignored.
 """
 
 import json
@@ -68,9 +68,11 @@ class UnknownPolicy(ValueError):
 
 
 def without_unix_sockets(policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the policy without Unix sockets, for sandboxes in the host's network, which has abstract sockets.
+    """Return the policy without Unix sockets.
 
-    Socket pairs of streams stay allowed; they connect to nothing else.
+    Sandboxes in the host's network need this, because that network has abstract sockets.
+
+    Socket pairs of streams stay allowed, because they connect to nothing else.
     """
     return {**policy, "syscalls": [*policy["syscalls"], *_NO_UNIX_SOCKETS]}
 
@@ -96,8 +98,8 @@ def read_policy() -> dict[str, Any]:
 def compile_policy(policy: Mapping[str, Any], machine: str) -> bytes:
     """Return the BPF program (struct sock_filter[]) of a policy, for `--seccomp` of bubblewrap.
 
-    A call of another architecture kills the process; x32 calls and calls newer than this module fail with "no such
-    call".
+    A system call of another architecture kills the process; x32 calls and calls newer than this module fail with "no
+    such call".
 
     Args:
       policy: Decoded JSON in the shape of Docker's profiles; `defaultAction` allows, the rules forbid.
@@ -157,7 +159,7 @@ def _number(name: str, processor: _Processor) -> int | None:
 
 
 def _comparison(argument: Mapping[str, Any]) -> list[_Instruction]:
-    """Return instructions that continue with the next one if the argument matches, and skip it if not."""
+    """Return instructions that go on with the instruction after them if the argument matches, and otherwise skip it."""
     operation = str(argument["op"])
     if operation not in _COMPARISONS:
         raise UnknownPolicy(f"unknown comparison {operation!r}")

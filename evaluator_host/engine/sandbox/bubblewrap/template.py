@@ -32,7 +32,10 @@ _PID: Final = re.compile(r"^Pid:\s*(\d+)", re.MULTILINE)
 
 
 class TemplateLost(Exception):
-    """A template made no sandbox; bubblewrap without a template may still make one."""
+    """A template made no sandbox.
+
+    bubblewrap may still be able to make one without a template.
+    """
 
 
 class Template:
@@ -41,13 +44,15 @@ class Template:
     Args:
       bwrap: Path of bubblewrap.
       arguments: bubblewrap's arguments.
-      command: Command line of the template, without the number of its socket, which is added.
-      setup: JSON with the paths to mask in every sandbox, after its length in four bytes, and then the seccomp filter.
+      command: Command line of the template; the number of its socket is appended.
+      setup: Four bytes with the length of the JSON, then the JSON with the paths to mask in every sandbox, then the
+        seccomp filter.
 
     Attributes:
       lost: Whether the template has ended.
       works: Whether it has made a sandbox.
-      silent: Whether it did not answer a request and has sent nothing since: it is stopped, or gets no processor time.
+      silent: Whether it left a request unanswered and has sent nothing since then: it is stopped, or gets no processor
+        time.
     """
 
     def __init__(self, bwrap: Path, arguments: Sequence[str], command: Sequence[str], *, setup: bytes) -> None:
@@ -75,10 +80,10 @@ class Template:
         Args:
           order: The request: `disk_bytes`, the files of `/etc`, `rlimits`, the `own_user` of a user namespace or null,
             the places for the folders as `mounts`, and the `arguments` of the runner.
-          folders: The folders to mount at these places.
+          folders: The folders to mount at the places in `mounts`.
 
         Raises:
-          TemplateLost: the template made no sandbox; bubblewrap without a template may still make one.
+          TemplateLost: the template made no sandbox; bubblewrap may still be able to make one without a template.
           OSError: this process has no descriptor left, or may not open a folder.
         """
         if self.silent:
@@ -111,7 +116,7 @@ class Template:
         return child
 
     async def close(self) -> None:
-        """End the template, and with it all sandboxes that it made. Call it once."""
+        """End the template and all sandboxes that it made. Call this only once."""
         self._lose()
         await self._process.exited.wait()
         self._process.close()
@@ -122,7 +127,10 @@ class Template:
         return ""
 
     def _drop(self, child: ForkedChild, number: bytes) -> None:
-        """Kill a sandbox that nobody takes; if its process is not known yet, kill it as soon as it is."""
+        """Kill a sandbox that nobody takes.
+
+        If its process is not known yet, kill the process as soon as it is known.
+        """
         if child.pidfd >= 0:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)

@@ -43,7 +43,7 @@ class Endpoint:
 
 
 class Demultiplexer:
-    """Splits the attach stream into its parts: 8 bytes (stream number, 0, 0, 0, big-endian length), then the payload.
+    """Splits the attach stream into its parts: an 8-byte header (stream number, three zeros, length), then the payload.
 
     Payloads are passed on as they arrive, and not collected, so that a long frame costs no memory here.
     """
@@ -154,7 +154,10 @@ class Attachment(asyncio.Protocol):
         self._closed: asyncio.Future[None] = loop.create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport. With uvloop it has asyncio's methods but is not a subclass of its class."""
+        """Keep the transport.
+
+        uvloop's transport has the methods of asyncio's, but is not a subclass of asyncio's class.
+        """
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES)
 
@@ -186,7 +189,7 @@ class Attachment(asyncio.Protocol):
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """Let `drain` return, since the send buffer is short again."""
+        """Let `drain` return, because the send buffer is short again."""
         self._writable.set()
 
     def write(self, data: Octets) -> None:

@@ -278,7 +278,7 @@ class DockerBackend:
         return end
 
     async def look(self, container: str) -> Look | None:
-        """Ask the engine for a container's state and CPU time; None when it does not answer soon."""
+        """Query the engine for a container's state and CPU time; None if the engine does not answer soon."""
         try:
             async with asyncio.timeout(_LOOK_S):
                 return await self._engine.run(_look, container)
@@ -288,8 +288,9 @@ class DockerBackend:
     def ran_out_of_memory(self, end: ContainerExit) -> bool:
         """Return whether a container ended at its memory limit, according to the engine.
 
-        Under gVisor, an end by SIGKILL is proof enough: a guest cannot kill gVisor's kernel, but the host's kernel
-        kills that kernel at the limit, and the cgroup with its count is often gone before anybody can read it.
+        Under gVisor, an end by SIGKILL is proof enough. A guest cannot kill gVisor's kernel, but the host's kernel
+        kills gVisor's kernel at the memory limit. The cgroup with the count of kills is often gone before anybody can
+        read it.
         """
         return end.oom_killed or (end.was_killed and is_gvisor(self._runtime))
 
@@ -354,7 +355,6 @@ class DockerBackend:
             _ = self.run_to_end(starting.result().destroy())
 
     def _retry_removals(self) -> None:
-        """Remove the containers that could not be removed while the engine was absent."""
         for container in self._unremoved:
             _ = self.run_to_end(self._force_remove(container))
 
@@ -374,7 +374,7 @@ def _create(client: docker.APIClient, body: dict[str, Any], name: str) -> str:
 
 
 def _look(client: docker.APIClient, container: str) -> Look:
-    """Return the states of a container's threads, by `ps` on the engine's machine, and the time that they have used."""
+    """Return the states and the CPU time of a container's threads, from `ps` on the engine's machine."""
     used_ns = client.stats(container, stream=False, one_shot=True)["cpu_stats"]["cpu_usage"]["total_usage"]
     listed = client.top(container, ps_args="-eLo pid,stat")
     states = {line[listed["Titles"].index("STAT")][0] for line in listed["Processes"]}
@@ -382,7 +382,7 @@ def _look(client: docker.APIClient, container: str) -> Look:
 
 
 def _was_removed(error: BaseException) -> bool:
-    """Return whether a request failed because a container that was created is gone, or is being removed."""
+    """Return whether a request failed because the container, which had been created, is gone or is being removed."""
     if isinstance(error, AttachFailed):
         return error.status in _REMOVED
     return isinstance(error, docker.errors.APIError) and error.status_code in _REMOVED

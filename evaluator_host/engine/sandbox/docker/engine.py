@@ -82,7 +82,10 @@ class Engine:
         return await loop.run_in_executor(self._threads, lambda: function(self.client(), *args, **kwargs))
 
     def _require_listener(self) -> None:
-        """Raise OSError if nothing listens; docker-py would turn that into a string and leave its socket open."""
+        """Raise OSError if nothing listens.
+
+        docker-py would turn this error into a string, and leave its socket open.
+        """
         if self.address.startswith("unix://"):
             with socket.socket(socket.AF_UNIX) as probe:
                 probe.settimeout(self._timeout_s)
@@ -110,7 +113,10 @@ class Engine:
         return client
 
     async def facts(self, *, fresh: bool = False) -> EngineFacts:
-        """Return the engine's abilities; ask the engine once, and again if `fresh`."""
+        """Return the engine's abilities.
+
+        The engine is queried once, and again if `fresh`.
+        """
         if self._facts is None or fresh:
             info, version = await self.run(lambda client: (client.info(), client.version()))
             self._facts = engine_facts(self.address, info=info, version=version)
@@ -118,7 +124,7 @@ class Engine:
 
     @property
     def machine(self) -> str:
-        """Return the processor type of the engine's machine; this machine's until the engine has answered once."""
+        """Return the processor type of the engine's machine, or of this machine until the engine has answered once."""
         return self._facts.arch if self._facts else platform.machine()
 
     async def endpoint(self) -> tuple[Endpoint, str]:
@@ -260,7 +266,7 @@ def _words(error: BaseException) -> str:
 
 
 def _causes(error: BaseException, depth: int = 0) -> Iterator[BaseException]:
-    """Yield the errors that requests, urllib3 and docker-py wrapped, down to the system's own."""
+    """Yield the errors that requests, urllib3 and docker-py wrapped, down to the operating system's error."""
     if depth > 8:
         return
     yield error
@@ -277,7 +283,7 @@ def _is_socket(place: Path) -> bool:
 
 
 def _tls_context(client: docker.APIClient) -> ssl.SSLContext:
-    """Return the TLS settings of docker-py's client: its CA (or no check), its client certificate."""
+    """Return docker-py's TLS settings: its CA (or none, if it does not verify), and its client certificate."""
     authority = client.verify if isinstance(client.verify, str) else None
     context = ssl.create_default_context(cafile=authority)
     if client.verify is False:

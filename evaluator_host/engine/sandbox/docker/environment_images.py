@@ -49,7 +49,7 @@ class _Layer:
     """A layer of an image.
 
     Attributes:
-      digest: Digest of the package set, or of all that is in the image.
+      digest: Digest of the package set, or of everything in the image.
       name: Content of the layer, `packages` or `data`.
       folder: The folder on this machine.
       place: Path of the layer's content in the image.
@@ -66,11 +66,12 @@ class _Layer:
 class EnvironmentImages:
     """Builds, finds and removes the images of environments on one engine.
 
-    An image is current while its labels name the environment's whole digest and the present runtime image. After
-    `images build` has made another runtime image, each of these images is built again when a sandbox next needs it.
+    An image is current while its labels contain the whole digest of the environment and the present runtime image.
+    After `images build` has made another runtime image, each image of an environment is built again when a sandbox
+    needs it.
 
     Args:
-      engine: The engine; each start of a sandbox asks it whether the image exists, which takes milliseconds.
+      engine: The engine; each start of a sandbox checks there whether the image exists, which takes milliseconds.
       image: Tag of the runtime image.
       owner: Label of the images made here; `prune` removes only images with this label.
     """
@@ -86,7 +87,7 @@ class EnvironmentImages:
     async def image_for(self, environment: Environment, data: DataFolder | None = None) -> str:
         """Return the tag of an environment's image, with data files in a further layer; build it if it is not current.
 
-        Concurrent calls share one build, which goes on when a caller is cancelled.
+        Concurrent calls share one build, which continues if a caller is cancelled.
 
         Raises:
           SandboxUnavailable: there is no runtime image, or the build failed.
@@ -236,7 +237,7 @@ def _prune(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: 
 
 
 def _unwanted(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: frozenset[str]) -> set[str]:
-    """Return the names of the owner's images to remove, and the ids of those without a name."""
+    """Return the names of the owner's images to remove, and the ids of images that have no name."""
     found: set[str] = set()
     for image in client.images(filters={"label": [LABEL_ENVIRONMENT]}):
         labels = image.get("Labels") or {}

@@ -31,8 +31,8 @@ def find_cgroup(pid: int, container: str) -> Cgroup | None:
     """Return the cgroup of a container, with the controllers that can be read here; None if there is none.
 
     Args:
-      pid: Process id of the container's process 1, as the engine reports it. With a remote engine it may be that of any
-        process here, so a cgroup is used only if `container` is in its path.
+      pid: Process id of the container's process 1, as the engine reports it. With a remote engine, an unrelated process
+        on this machine may have the same id, so a cgroup is used only if `container` is in its path.
       container: Id of the container.
     """
     try:
@@ -60,8 +60,8 @@ class OomEvents:
       supervisor: Starts listening again after a failure; None for a new supervisor.
 
     Attributes:
-      epoch: How often an established stream has broken. A change means that the engine has restarted and lost its
-        containers.
+      epoch: How many times an established stream has broken. If the number changes, the engine has restarted and lost
+        its containers.
     """
 
     def __init__(self, label: str, supervisor: Supervisor | None = None) -> None:
@@ -72,7 +72,7 @@ class OomEvents:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, endpoint: Endpoint, api_version: str) -> None:
-        """Start listening, unless it is listening already."""
+        """Start listening, unless this object is listening already."""
         if self._task is None:
             work = partial(self._listen, endpoint, api_version)
             self._task = asyncio.create_task(self._supervisor.repeat("the watch of containers", work))

@@ -105,7 +105,7 @@ def create_body(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFac
     """Return the body of `POST /containers/create` for one sandbox.
 
     `OpenStdin` with `StdinOnce` makes the engine close the runner's standard input when the attached client goes away,
-    and that ends the runner. So a host that dies takes its containers with it.
+    and the runner then ends. So when a host dies, its containers end too.
     """
     return {
         "Image": policy.image,
@@ -187,7 +187,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
 
 
 def security_options(policy: ContainerPolicy) -> list[str]:
-    """Return the engine's security options: exec gains no privileges, and our seccomp profile applies."""
+    """Return the engine's security options: exec cannot gain privileges, and our seccomp profile applies."""
     options = ["no-new-privileges"]
     if policy.seccomp is not None:
         options.append(f"seccomp={policy.seccomp}")
@@ -202,7 +202,7 @@ def _tmpfs(size_mb: int, engine: EngineFacts) -> str:
 
 
 def _seccomp(facts: EngineFacts) -> str | None:
-    """Return the seccomp profile itself for Docker, or the path of a file on its own machine for Podman."""
+    """Return the seccomp profile as text for Docker, or for Podman the path of a file on Podman's machine."""
     if not facts.seccomp:
         return None
     profile = _profile()

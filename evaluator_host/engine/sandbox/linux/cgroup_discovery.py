@@ -123,7 +123,10 @@ def _delegate(parent: Path, home: Path, *, own: bool) -> list[str]:
 
 
 def _make_home(folder: Path, instance: str) -> bool:
-    """Create the folder of a host's cgroups, with an empty group whose name tells `cgroups.sweep` which host it is."""
+    """Create the folder of a host's cgroups, with an empty group.
+
+    The group's name tells `cgroups.sweep` which host the folder belongs to.
+    """
     if not _make_group(folder):
         return False
     try:

@@ -5,8 +5,8 @@ sandboxes. The folders of several hosts lie beside each other, so that each host
 folder, the hosts that are busy would share one weight. `cgroup_discovery` finds the place; on a machine that grants no
 cgroup, the watchdog takes over.
 
-Names are random, because a guest can read its path in `/proc/self/cgroup`. For `sweep`, an empty group in the host's
-folder is named after the instance.
+Names are random, because a guest can read the path of its cgroup in `/proc/self/cgroup`. For `sweep`, an empty group in
+the host's folder is named after the instance.
 """
 
 import contextlib
@@ -78,7 +78,10 @@ class Cgroups:
         return group
 
     def weigh(self, weight: float | None = None) -> "Cgroups":
-        """Set the CPU weight of all sandboxes together (1 is one process, None is `host_weight`); return self."""
+        """Set the CPU weight of all sandboxes together; return self.
+
+        1 is the weight of a process; None stands for `host_weight`.
+        """
         if CPU in self.homes:
             _write_weight(self.version, self.homes[CPU], host_weight() if weight is None else weight)
         return self
@@ -149,7 +152,7 @@ class Cgroup:
         return controller in self._by_controller
 
     def oom_kills(self) -> int:
-        """Return how many processes the kernel killed at the memory limit; once the cgroup is gone, the last count."""
+        """Return how many processes the kernel killed at the memory limit; if the cgroup is gone, the last count."""
         name = "memory.oom_control" if self._version == 1 else "memory.events"
         return self._count(MEMORY, name, key="oom_kill")
 
@@ -211,20 +214,20 @@ class Cgroup:
 
 
 def home_name(instance: str) -> str:
-    """Return the name of the folder of a host's cgroups; it tells a guest nothing."""
+    """Return the name of the folder of a host's cgroups; a guest learns nothing from it."""
     return f"{PREFIX}{hashlib.blake2b(instance.encode(), key=_KEY, digest_size=6).hexdigest()}"
 
 
 def instance_of(home: Path) -> str | None:
-    """Return the instance whose cgroups a folder holds; None if that cannot be known."""
+    """Return the instance that a folder's cgroups belong to; None if that cannot be known."""
     return next((folder.name for folder in _subfolders(home) if is_instance(folder.name)), None)
 
 
 def host_weight() -> float:
     """Return the CPU weight of all sandboxes of a host together; 1 is the weight of an ordinary process.
 
-    The weight is half a process for each processor, at least 1, so that the sandboxes give way to their host. The
-    weight is lower if this process has a nice value, as jobs do; other hosts do not change the weight.
+    The weight is half that of a process for each processor, and at least 1, so that sandboxes give way to their host.
+    The weight is lower if this process has a nice value, as jobs do. Other hosts do not change the weight.
     """
     return max(1.0, _PER_PROCESSOR * len(os.sched_getaffinity(0))) * _NICER ** max(0, os.nice(0))
 

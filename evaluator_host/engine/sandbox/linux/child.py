@@ -17,7 +17,8 @@ class Pipes:
     """Three pipes to a process: the descriptors of our ends and, until `hand_over`, of the process's ends.
 
     Attributes:
-      stdin: Writing end of the process's standard input; `stdout` and `stderr` are the reading ends of the others.
+      stdin: Writing end of the process's standard input. `stdout` and `stderr` are the reading ends of the other two
+        pipes.
       given: The process's ends of the three pipes.
     """
 
@@ -140,12 +141,12 @@ class ForkedChild(Pipes):
         """Do nothing: `BubblewrapProcesses.kill` kills this process, and there is no wrapper to kill."""
 
     def ended(self, code: int) -> None:
-        """Store how the process ended: its exit code, or minus the signal."""
+        """Record how the process ended: its exit code, or minus the signal."""
         self.returncode = code if code >= 0 else 128 - code
         self.exited.set()
 
     def lost(self) -> None:
-        """Store that the process ended with its template."""
+        """Record that the process ended with its template."""
         self.returncode = -signal.SIGKILL
         self.exited.set()
 

@@ -1,8 +1,8 @@
-"""Names this host process, so that a later host can tell whether it has ended and remove its leftovers.
+"""Names this host process, so that a later host can tell whether this process has ended, and remove its leftovers.
 
-Hosts of several machines may share a database and a data directory. A process number only means something to the kernel
-that gave it, and every kernel gives its first pid namespace the same number. That is why the name contains the id of
-the boot.
+Hosts on several machines may share a database and a data directory. A process id is only valid for the kernel that
+assigned it, and every kernel gives its first pid namespace the same number. That is why the name contains the id of the
+boot.
 """
 
 import functools
@@ -33,12 +33,15 @@ def this_instance() -> str:
 
 @functools.cache
 def _named(pid: int) -> str:
-    """Return the name of this process; cached, since a process without free descriptors cannot ask when it started."""
+    """Return the name of this process.
+
+    The name is cached, because a process that has no free descriptors cannot find out when it started.
+    """
     return f"host-{_boot()}-{_namespace()}-{pid}-{_started(pid)}"
 
 
 def is_instance(name: str) -> bool:
-    """Return whether a string is a name that `this_instance` gives."""
+    """Return whether a string is a name in the form of `this_instance`."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -55,10 +58,12 @@ def is_dead(instance: str) -> bool:
 
 
 def has_abandoned(instance: str, folder: Path) -> bool:
-    """Return whether the process with that name will never again write to its `folder`, which machines may share.
+    """Return whether the process with that name will never write to its `folder` again.
 
-    That is so if the process has ended, or if this cannot be known and nothing directly in the folder changed for a
-    day.
+    Several machines may share the folder.
+
+    The answer is True if the process has ended. It is also True if this host cannot tell whether the process has ended,
+    and nothing directly in the folder has changed for a day.
     """
     match = _NAME.fullmatch(instance)
     with suppress(OSError):  # the file is gone already, or this process may open no more descriptors
@@ -82,13 +87,16 @@ def remove_abandoned(prefix: str, parent: Path | None = None) -> int:
 
 @contextmanager
 def instance_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
-    """Yield a new folder for temporary files of this process; if it is killed, `remove_abandoned` clears up."""
+    """Yield a new folder for temporary files of this process.
+
+    If the process is killed, `remove_abandoned` removes the folder later.
+    """
     with temporary_folder(parent, f"{prefix}{this_instance()}_") as folder:
         yield folder
 
 
 def _is_of_here(name: re.Match[str]) -> bool:
-    """Return whether the process number in a host's name belongs to this pid namespace."""
+    """Return whether the process id in a host's name belongs to this pid namespace."""
     return (name["boot"], name["namespace"]) == (_boot(), _namespace())
 
 
@@ -104,7 +112,7 @@ def boot_id() -> str:
 
 @functools.cache
 def _boot() -> str:
-    """Return the first twelve digits of the boot's id; without one, of a digest of the machine's name."""
+    """Return the first twelve digits of the boot's id; if there is no id, of a digest of the machine's name."""
     found = boot_id().replace("-", "").lower()[:12]
     return found or hashlib.sha256(os.uname().nodename.encode()).hexdigest()[:12]
 

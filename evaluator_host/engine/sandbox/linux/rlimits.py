@@ -36,7 +36,10 @@ NOFILE: Final = 1024
 
 
 def is_gvisor(runtime: str | None) -> bool:
-    """Return whether an OCI runtime with this name is gVisor; operators name variants `runsc-kvm`, `runsc-rootless`."""
+    """Return whether an OCI runtime with this name is gVisor.
+
+    Operators name variants of it `runsc-kvm` or `runsc-rootless`.
+    """
     return runtime is not None and runtime.startswith("runsc")
 
 
@@ -51,8 +54,8 @@ def sandbox_rlimits(spec: SandboxSpec, *, memory: bool, own_user: bool, node: bo
 
     Args:
       spec: Spec of the sandbox.
-      memory: Whether to limit memory too, because no cgroup does.
-      own_user: Whether the guest's user has no processes outside the sandbox.
+      memory: Whether to limit memory too, because no cgroup limits it.
+      own_user: Whether all processes of the guest's user are in the sandbox.
       node: Whether a sandbox for Python has Node too.
     """
     limits = {

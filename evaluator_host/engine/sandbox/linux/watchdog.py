@@ -1,7 +1,7 @@
 """Enforces memory and process limits where no cgroup does: polls sandboxes and kills those over a limit.
 
 The watchdog measures 20 times a second, so a guest may exceed its limit for a moment; RLIMIT_DATA stops faster
-allocation. It measures in a separate thread, so that it neither waits for the host's other work nor delays it.
+allocation. It measures in a separate thread, so that measurements and the host's other work do not wait for each other.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ class Watch:
         self.kill()
 
     def used_bytes(self) -> int:
-        """Return the bytes that counted towards the limit a moment ago: of processes, files in memory and sockets."""
+        """Return how many bytes counted towards the limit a moment ago, for processes, files in memory and sockets."""
         if self._used is None or time.monotonic() - self._used[0] > _USED_FOR_S:
             return self._used_now()
         return self._used[1]
@@ -196,7 +196,10 @@ def _tmpfs_bytes(pid: int) -> int:
 
 
 def _socket_bytes(pid: int) -> int:
-    """Return how many bytes the sockets of a network namespace can hold at most; how many they do hold is unknown."""
+    """Return how many bytes the sockets of a network namespace can hold at most.
+
+    How many bytes they do hold cannot be known.
+    """
     for line in read_text(f"/proc/{pid}/net/sockstat").splitlines():
         name, _, value = line.partition(": used ")
         if name == "sockets":

@@ -1,16 +1,16 @@
 """Counts the time in which a sandbox could run, so that slow code is not blamed for a busy or frozen machine.
 
-A time limit counts seconds in which the sandbox computes, sleeps or waits, and not those in which it wanted the
-processor and did not get it. Every few moments `look_at` reads from /proc the state and the processor time of each
+A time limit counts the seconds in which the sandbox computes, sleeps or waits, but not the seconds in which it needed
+the processor and did not get it. Every few moments `look_at` reads from /proc the state and the processor time of each
 process of the sandbox:
 
 - All sleep: the guest itself is waiting for something. The time counts.
 - One is runnable, or waits for a page or a disk; or the sandbox is frozen, or its first process is stopped, which no
   guest can do. Only the processor time that the sandbox used counts.
-- Every process but the first is stopped, by the machine or by the guest. The time does not count, up to ten times the
-  limit; after that it does.
+- Every process but the first is stopped, by the machine or by the guest. Such time does not count until it adds up to
+  ten times the limit; after that it counts.
 
-An engine on another machine reports this about its containers once a second. Without such a report, wall-clock time
+An engine on another machine reports the states of its containers once a second. Without such a report, wall-clock time
 counts.
 """
 
@@ -66,11 +66,13 @@ class Look:
 
 
 class WorkClock:
-    """Counts the seconds in which a sandbox could run during one step, such as a load or a row, from now on.
+    """Counts the seconds in which a sandbox could run during one step, such as a load or a row.
+
+    The step begins when this object is created.
 
     Args:
       limit_s: Maximum number of such seconds that the step may take.
-      far: Whether the sandbox runs on another machine; if so, the clock looks at it less often.
+      far: Whether the sandbox runs on another machine; if so, the clock checks its state less often.
       forgiving: Whether to leave out time in which all processes of the sandbox but the first are stopped.
     """
 
@@ -116,7 +118,7 @@ class WorkClock:
 
         Args:
           found: The state of the sandbox now, from `look_at`; None if unknown.
-          waited_s: Seconds since the last look in which the sandbox waited for a model's answer; in these, only
+          waited_s: Seconds since the last look in which the sandbox waited for a model's answer; of these seconds, only
             processor time counts.
         """
         most_s = 2 * self.next_look_s  # a longer gap means that the host itself slept or was stopped
@@ -209,7 +211,7 @@ def _stat(path: str) -> list[str]:
 
 
 def _frozen(pid: int) -> bool:
-    """Return whether a process is in a frozen cgroup of version 2, in which processes look asleep."""
+    """Return whether a process is in a frozen cgroup of version 2, where processes seem to sleep."""
     mount = _unified_mount()
     for line in read_text(f"/proc/{pid}/cgroup").splitlines() if mount else ():
         if line.startswith("0::"):

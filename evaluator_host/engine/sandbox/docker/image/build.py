@@ -1,4 +1,4 @@
-"""Builds the runtime image of the Docker backend from base, tools and runners; labels it with a digest of them."""
+"""Builds the runtime image of the Docker backend from base, tools and runners, and labels it with their digest."""
 
 import asyncio
 import contextlib

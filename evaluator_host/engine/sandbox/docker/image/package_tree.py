@@ -1,4 +1,4 @@
-"""An installed package set as a tree of files: its digest, and tars of it for and from a container engine.
+"""An installed package set as a tree of files: its digest, and tars of it, to and from a container engine.
 
 Digest and tar use the same walk, so that the tar holds exactly the hashed files. Files are read in pieces, since sets
 of several hundred megabytes are common. To copy files out of an image, a container is created but never started, so
@@ -100,7 +100,7 @@ def tar_stream(files: dict[str, bytes], *, trees: dict[str, Path]) -> Iterator[b
     """Yield a tar of a few small files and whole trees, piece by piece, without a copy on disk or in memory.
 
     Root owns all entries, only root may write them, and every user may read them. Modification times are kept, because
-    compiled Python files record that of their source.
+    compiled Python files record the modification time of their source.
 
     Args:
       files: Contents by name in the tar.
@@ -125,7 +125,10 @@ def as_file(pieces: Iterator[bytes]) -> IO[bytes]:
 
 
 class BoundedHeaders(tarfile.TarInfo):
-    """An entry in a tar from an untrusted image; refuses long names and attributes, which `tarfile` reads whole."""
+    """An entry in a tar from an untrusted image.
+
+    Long names and attributes are refused, because `tarfile` would read them whole.
+    """
 
     def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
         if self.type in _HEADERS and self.size > _HEADER_BYTES:

@@ -40,7 +40,7 @@ class Pins:
 
     @property
     def base_reference(self) -> str:
-        """Return the reference of the base image to pull, by digest if that is known."""
+        """Return the reference of the base image to pull; it contains the digest if that is known."""
         return f"{self.base_image}@{self.base_digest}" if self.base_digest else self.base_image
 
 
@@ -105,7 +105,7 @@ def write_base_context(target: IO[bytes]) -> None:
 
 
 def _tree(root: Path, name: str) -> Iterator[tuple[str, Path]]:
-    """Yield every file below `root`, in the same order on every machine, but not hidden ones (a linter's cache)."""
+    """Yield every file below `root`, in the same order on every machine; leave out hidden files (a linter's cache)."""
     for path in sorted(root.rglob("*")):
         relative = path.relative_to(root)
         hidden = any(part.startswith(".") for part in relative.parts)
