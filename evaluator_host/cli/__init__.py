@@ -1,1 +1,1 @@
-"""The command line: reads options, calls a service or a running host, prints tables or JSON, sets the exit code."""
+"""The command line: reads options, calls a service or a running host, prints tables or JSON, and sets the exit code."""

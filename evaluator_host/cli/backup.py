@@ -106,7 +106,7 @@ def _pack(file: Path, made: Path, data_dir: Path) -> None:
 
 
 def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
-    """Add a file, or a folder with its contents, to an archive; skip files that are deleted meanwhile."""
+    """Add a file, or a folder with its contents, to an archive. Skip files that are deleted meanwhile."""
     archive.add(path, name, recursive=False)
     if path.is_dir():
         with closing(walk(path)) as entries:
@@ -116,7 +116,7 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
 
 
 def _file_or_folder(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
-    """Return the entry with safe permissions; refuse all but files and folders, as a link could lead to host files."""
+    """Return the entry with safe permissions. Refuse links and the like, since a link could lead to any other file."""
     if not (member.isfile() or member.isdir()):
         raise tarfile.SpecialFileError(member)
     accepted = tarfile.data_filter(member, folder)

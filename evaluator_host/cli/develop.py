@@ -1,4 +1,4 @@
-"""`test` runs the cases beside evaluators and compares results; `watch` repeats a run at each save."""
+"""`test` runs the cases beside evaluators, and compares the results. `watch` repeats a run at each save of a file."""
 
 import subprocess
 import sys

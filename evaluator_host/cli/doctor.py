@@ -77,7 +77,7 @@ def doctor(*, data_dir: options.DataDirOption = None, as_json: options.JsonOptio
 
 
 async def examine(settings: Settings) -> dict[str, list[Finding]]:
-    """Return the findings of the machine (`host`), of each backend, and of how packages are installed."""
+    """Return the findings on the machine (`host`), on each backend, and on how packages are installed."""
     found = {"host": [*await _tools(settings), _data_dir(settings.data_dir)]}
     found["host"].append(_checked("open files", lambda: f"up to {require_descriptors()} at once"))
     found["host"].append(_checked("CA file", lambda: _authorities(settings)))
@@ -86,13 +86,13 @@ async def examine(settings: Settings) -> dict[str, list[Finding]]:
 
 
 def is_working(findings: Iterable[Finding]) -> bool:
-    """Return whether a backend started a sandbox of each kind. Its other findings do not make it useless."""
+    """Return whether a backend started a sandbox of each kind. Other findings do not count, since it still works."""
     tried = [finding.ok for finding in findings if finding.name.endswith(TRIED)]
     return bool(tried) and all(tried)
 
 
 def _checked(name: str, check: Callable[[], str]) -> Finding:
-    """Run a check, and return a finding with the text that it returned, or with the error that it raised."""
+    """Run a check. Return a finding with the text that the check returned, or with the error that it raised."""
     try:
         return Finding(name, ok=True, detail=check())
     except Misconfigured as error:
@@ -113,7 +113,7 @@ async def _tools(settings: Settings) -> list[Finding]:
 
 
 async def _prepare_tools(settings: Settings) -> dict[str, str]:
-    """Install the tools of sandboxes that are missing; return the path of each tool."""
+    """Install those tools of sandboxes that are missing. Return the path of each tool."""
     node, runner = toolchain.node_path(), await toolchain.ensure_javascript_runner(settings.data_dir)
     return {
         "node": str(node),
@@ -165,7 +165,7 @@ def _port(settings: Settings) -> Finding:
 
 
 def _running_host(settings: Settings, name: str) -> Finding | None:
-    """Return a finding on the host that listens on the port; None if there is none."""
+    """Return a finding on the host that listens on this port. None if no host listens."""
     from evaluator_host.platform.terminal.remote_host import host  # noqa: PLC0415 - httpx, which few commands need
 
     address = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -183,7 +183,10 @@ def _running_host(settings: Settings, name: str) -> Finding | None:
 
 
 def _table(found: dict[str, list[Finding]], *, serving: str | None) -> Text:
-    """Return a table of all findings; a backend that does not work is not a fault if no host here needs it."""
+    """Return a table of all findings.
+
+    A backend that does not work is not a fault if no host on this machine needs it.
+    """
     made = Text()
     width = max(len(finding.name) for findings in found.values() for finding in findings)
     for name, findings in found.items():
@@ -200,7 +203,7 @@ def _table(found: dict[str, list[Finding]], *, serving: str | None) -> Text:
 
 @app.callback()
 def _images() -> None:
-    """Make typer treat `images` as a group although it has only one command."""
+    """Make typer treat `images` as a group, although it has only one command."""
 
 
 @app.command()

@@ -1,7 +1,7 @@
 """The `evaluator-host` command: its subcommands, each imported only when it is used, and the options before them.
 
-The help and the shell completion take the list of commands from `help.toml`, here and in the folders of resources, and
-import no command.
+The help and the shell completion read the list of commands from the files `help.toml`, here and in the folders of
+resources. They import no command.
 """
 
 import gc
@@ -63,7 +63,7 @@ _GROUPS: Final = {"images": "evaluator_host.cli.doctor"}  # command groups that 
 
 
 class _Commands(Mapping[str, Any]):
-    """The commands by name; each is imported and built when it is looked up."""
+    """The commands, by name. A command is imported and built when it is looked up."""
 
     def __init__(self) -> None:
         self._built: dict[str, Any] = {}
@@ -94,7 +94,7 @@ class _Group(TyperGroup):
     aliases: Mapping[str, tuple[str, ...]] = _VERBS
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command with a name or an alias; None if there is none."""
+        """Return the command with this name or alias. None if there is none."""
         group, name = _ELSEWHERE.get(f"{self.name} {cmd_name}", ("", ""))
         if group in _groups():
             return _built(group).commands[name]
@@ -102,7 +102,7 @@ class _Group(TyperGroup):
         return super().get_command(ctx, next((one for one in meant if one in self.commands), cmd_name))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the first word names, as typer does; if none exists, suggest the nearest command."""
+        """Return the command that the first word names, as typer does. If there is none, suggest the nearest one."""
         word = args[0] if args else ""
         if args and self.get_command(ctx, word) is None and not word.startswith("-"):
             known = [*self.commands, *(one for one in self.aliases if self.get_command(ctx, one) is not None)]
@@ -124,14 +124,14 @@ class _CommandLine(_Group):
         return [*self.commands]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer's signature
-        """Write the commands, by section."""
+        """Write the list of commands, by section."""
         summaries = help_texts()["summaries"]
         for title, names in help_texts()["sections"].items():
             with formatter.section(title):
                 formatter.write_dl([(name, summaries[name]) for name in names])
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Return the commands and the options that begin with a string."""
+        """Return the commands and the options that begin with this string."""
         found = [
             _Completion(name, said) for name, said in help_texts()["summaries"].items() if name.startswith(incomplete)
         ]
@@ -160,7 +160,7 @@ def _resources() -> dict[str, dict[str, Any]]:
 
 @cache
 def _groups() -> dict[str, str]:
-    """Return the modules of the groups of commands, by name."""
+    """Return the modules with groups of commands, by the names of the groups."""
     from evaluator_host.platform.folders import resource_folders  # noqa: PLC0415 - as above
 
     found = {one.name: one.package for one in resource_folders() if one.name in _resources()}

@@ -144,7 +144,7 @@ def _require_all(parts: list[_Part]) -> None:
 
 
 def _require_same_evaluator(digests: dict[str, int], digest: str, parts: list[_Part], index: int) -> None:
-    """Check that a row has the same evaluator as the rows before; remember the digest of its evaluator.
+    """Check that a row has the same evaluator as the rows before. Remember the digest of its evaluator.
 
     Raises:
       InvalidRequest: the row has another evaluator.
@@ -162,7 +162,7 @@ def _require_same_evaluator(digests: dict[str, int], digest: str, parts: list[_P
 
 
 def _lines(parts: list[_Part], opened: dict[int, BinaryIO]) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Yield the line of each row, decoded and in its original form, in the rows' order."""
+    """Yield the line of each row, decoded and in its original form. Rows are in their order in the data."""
     shards = len(parts)
     places = array("Q", [_NONE]) * parts[0].rows
     for part in parts:

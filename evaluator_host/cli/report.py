@@ -25,7 +25,7 @@ Figure: TypeAlias = Callable[["Report"], float | None]
 
 @dataclass(frozen=True, slots=True)
 class ReportedRow:
-    """One row of a report: its index (from 0) and line in the data, status, score, verdict, error, seconds and id."""
+    """One row of a report: its index (from 0), its line in the data, status, score, verdict, error, seconds and id."""
 
     index: int
     line: int
@@ -68,7 +68,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class SameRows:
-    """The rows that have a value in both of two reports; only means over the same rows can be compared."""
+    """The rows that have a value in both reports. Means can be compared only over the same rows."""
 
     now: Report
     before: Report
@@ -89,16 +89,16 @@ class SameRows:
 
     @property
     def every(self) -> bool:
-        """Return whether each row that has the value in one report has it in the other, too."""
+        """Return whether the same rows have the value in both reports."""
         return not (self.only_now or self.only_before)
 
     @property
     def drop(self) -> float:
-        """Return by how much the mean score is lower in the later report; 0 if no row has a score in both."""
+        """Return by how much the mean score is lower in the later report. 0 if no row has a score in both."""
         return 0.0 if self.now.mean is None or self.before.mean is None else self.before.mean - self.now.mean
 
     def told(self, file: Path) -> str:
-        """Return a sentence on how the mean has changed."""
+        """Return a sentence that says how the mean has changed."""
         if not self.now.rows:
             return f"the mean is not compared: no row has a score both here and in {file}"
         change = f"{abs(self.drop):.4g} {'lower' if self.drop > 0 else 'higher'} than" if self.drop else "the same as"
@@ -108,7 +108,7 @@ class SameRows:
 
 
 def _keyed(*reports: Report) -> list[dict[str | int, ReportedRow]]:
-    """Return the rows of each report by their ids, or by their places in the data if not all rows have ids."""
+    """Return the rows of each report by id, or by their place in the data if not all rows have ids."""
     by_id = all(report.has_ids for report in reports)
     return [{row.index if row.id is None or not by_id else row.id: row for row in one.rows} for one in reports]
 
@@ -131,11 +131,13 @@ class ReportFiles:
 
     @property
     def wanted(self) -> bool:
-        """Return whether a report, or a comparison with a baseline, was asked for."""
+        """Return whether the options ask for a report, or for a comparison with a baseline."""
         return any((self.junit, self.markdown, self.baseline))
 
     def write(self, results: Path, name: str) -> int:
-        """Write reports on a `run --out` file, titled `name`; return 1 if the mean fell more than `max_drop`, else 0.
+        """Write the reports on a file of `run --out`.
+
+        `name` is their title. Return 1 if the mean fell by more than `max_drop`, else 0.
 
         Raises:
           InvalidRequest: a file cannot be read or written.
@@ -157,7 +159,7 @@ class ReportFiles:
 
 
 def read_report(file: Path, name: str) -> Report:
-    """Return the report on a file of results that `run --out` wrote; `name` is the report's title.
+    """Return the report on a file of results that `run --out` wrote. `name` becomes its title.
 
     Raises:
       InvalidRequest: the file cannot be read, or is not such a file.
@@ -186,7 +188,7 @@ def _rows(lines: Any, file: Path) -> Iterator[ReportedRow]:
 
 
 def junit(report: Report) -> bytes:
-    """Return a report as JUnit XML: a row that did not pass is a failure, and a row that failed is an error."""
+    """Return a report as JUnit XML. A row that did not pass is a failure there, and a row that failed is an error."""
     suite = ET.Element("testsuite", name=report.name, tests=str(len(report.rows)))
     suite.set("failures", str(sum(row.passed is False for row in report.rows)))
     suite.set("errors", str(report.count(Status.FAILED)))
@@ -208,7 +210,7 @@ def junit(report: Report) -> bytes:
 
 
 def markdown(report: Report, baseline: Report | None = None) -> str:
-    """Return a report as Markdown, with changes since an earlier one: results, new failures, and the lowest scores."""
+    """Return a report as Markdown: results, new failures, the lowest scores, and changes since an earlier report."""
     lines = [f"### {_cell(report.name)}", ""]
     head = ["", "now"] if baseline is None else ["", "now", "baseline", "change"]
     lines += [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
@@ -241,7 +243,7 @@ def _first(rows: list[ReportedRow]) -> str:
 
 
 def _lines(name: str, form: str, figure: Figure, report: Report, baseline: Report | None) -> list[str]:
-    """Return the lines for one result; if some rows are in only one report, a second line compares the others."""
+    """Return the lines for one result. If some rows are in only one report, a second line compares the other rows."""
     if baseline is None:
         now = figure(report)
         return [] if now is None else [f"| {name} | {_number(now, form)} |"]

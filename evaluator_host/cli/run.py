@@ -202,7 +202,7 @@ def run(
 
 
 class OrderedLines:
-    """Writes lines in the order of their numbers, from 0 on; at most 64 MB wait for an earlier line."""
+    """Writes lines in the order of their numbers, from 0. At most 64 MB of lines wait for an earlier line."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -211,7 +211,7 @@ class OrderedLines:
         self._waiting_bytes = 0
 
     def write(self, number: int, line: bytes) -> None:
-        """Write a line, now or after the lines before it."""
+        """Write a line: now, or after the lines before it."""
         if number < self._next:
             self._file.write(line)
             return
@@ -234,7 +234,7 @@ class OrderedLines:
 
 
 class ScoredRows:
-    """Remembers which rows scored, one byte each, so that corpus scores can be computed over them."""
+    """Remembers which rows scored, with one byte for each, so that corpus scores can be computed over them."""
 
     def __init__(self) -> None:
         self._scored = bytearray()
@@ -250,7 +250,7 @@ class ScoredRows:
     async def score_corpus(
         self, target: EvaluationService, evaluator: Evaluator, rows: Iterable[FileRow]
     ) -> EvaluationResult | None:
-        """Return the corpus scores over all rows that scored; None for an evaluator without corpus scores.
+        """Return the corpus scores over all rows that scored. None if the evaluator has no corpus scores.
 
         Raises:
           InvalidRequest: the rows went to a host in several requests, so that the host cannot compute these scores.
@@ -340,7 +340,7 @@ class Run:
         return self._exit_code()
 
     async def _require_first_rows(self, target: EvaluationService) -> None:
-        """Refuse a mapping to columns that the file lacks, and code that reads outputs if the rows have none."""
+        """Refuse a mapping that names columns which the file lacks, and code that reads outputs if no row has any."""
         bytes_ = self.settings.body_mb << 20
         first = first_rows_of_file(self.data, self.mapping, max_row_bytes=bytes_, format_=self.format_)
         if first is not None:

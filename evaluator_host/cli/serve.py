@@ -57,7 +57,7 @@ def serve(
     atexit.register(_only_free_memory)  # what is registered first is called last
 
     def end_in_time() -> None:
-        """End the process after its grace period, even if a thread still computes or a system call does not return."""
+        """End the process after its grace period, even if a thread still computes or a system call is still waiting."""
         faulthandler.dump_traceback_later(settings.stop_grace_s + _STOP_S, exit=True)
 
     with (
@@ -68,13 +68,13 @@ def serve(
 
 
 def _only_free_memory() -> None:
-    """Lift the time limit while the interpreter ends: everything is stored by now, and only memory is left to free."""
+    """Remove the time limit while the interpreter ends: everything is stored, and only memory is still to be freed."""
     faulthandler.cancel_dump_traceback_later()
     gc.freeze()
 
 
 def require_descriptors() -> str:
-    """Check the limit of open files, which includes connections; return it as a string for a message.
+    """Check the limit of open files, which includes connections. Return the limit as a string for a message.
 
     Raises:
       Misconfigured: the limit is too low for a host.
@@ -89,7 +89,7 @@ def require_descriptors() -> str:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on a host and port.
+    """Return a socket that listens on this host and port.
 
     Raises:
       Misconfigured: the port is taken, or the address is not this machine's.
@@ -115,7 +115,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches an address."""
+    """Return whether an address can be reached only from this machine."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

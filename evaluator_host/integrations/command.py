@@ -22,7 +22,7 @@ def mcp(
 
 
 async def _serve(run: Callable[[], Awaitable[None]]) -> None:
-    """Run the server; raise the first error of its tasks, without the exception groups that the SDK puts around it."""
+    """Run the server. If tasks fail, raise the first error, without the exception groups that the SDK adds."""
     try:
         await run()
     except BaseExceptionGroup as group:

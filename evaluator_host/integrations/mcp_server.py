@@ -1,8 +1,8 @@
 """`evaluator-host mcp`: tools for coding agents over the Model Context Protocol, by its official SDK.
 
-Without `--url` code runs in sandboxes of this process. With `--url`, code runs on that host, and its evaluators, data
-sets and jobs have tools, too. Answers are short, because an agent reads them: long texts are cut, and only the first of
-many failures are shown.
+Without `--url`, code runs in sandboxes that this process starts. With `--url`, code runs on that host, and there are
+also tools for its evaluators, data sets and jobs. Answers are short, because an agent reads them: long texts are cut,
+and only the first of many failures are shown.
 """
 
 from collections import Counter
@@ -71,7 +71,7 @@ Named = Annotated[str, Field(description="Name of a stored evaluator, with or wi
 
 @dataclass(frozen=True, slots=True)
 class _Hosts:
-    """The services of the tools: one that evaluates, and the running host, if there is one."""
+    """The services that the tools use: one that evaluates, and the running host, if there is one."""
 
     service: EvaluationService
     client: AsyncClient | None
@@ -79,7 +79,7 @@ class _Hosts:
 
 
 class _Server(MCPServer[_Hosts]):
-    """A server that explains wrong arguments in words on which an agent can act."""
+    """A server that explains wrong arguments so that an agent can correct them."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[_Hosts, Any] | None = None
@@ -277,7 +277,7 @@ async def explain_failures(
 
 
 def _require_file(path: Path) -> None:
-    """Refuse a path that is not a file, because reading a pipe would block all other tools."""
+    """Refuse a path that is not a file. Reading a pipe would block all other tools."""
     if path.exists() and not path.is_file():
         raise InvalidRequest(f"{path} is a folder, a pipe or a device; give the path of a file with rows")
 
@@ -315,7 +315,7 @@ def _figures(results: list[EvaluationResult]) -> dict[str, Any]:
 
 
 def _brief(value: Any) -> dict[str, Any]:
-    """Return an answer as JSON, with long strings, lists and objects cut."""
+    """Return an answer as JSON. Long strings, lists and objects are cut."""
     found = decode_json(encode_json(value))
     cut: dict[str, Any] = {}
     for characters, items in _CUTS:
@@ -344,7 +344,7 @@ def _without_code(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def _told(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn the host's errors into errors of the tool that say what to do next."""
+    """Convert errors of the host to errors of the tool that say what to do next."""
 
     @wraps(tool)
     async def told(*args: Any, **kwargs: Any) -> Any:

@@ -1,7 +1,7 @@
 """A pytest plugin: evaluators as fixtures, assertions on their scores, and a table of scores at the end of the run.
 
-Code runs in sandboxes of the test process, or on a running host with `--evaluator-host-url`. A run without
-evaluators costs nothing: the first use of an evaluator imports the host.
+Code runs in sandboxes that the test process starts, or on a running host with `--evaluator-host-url`. A run without
+evaluators costs nothing, because the host is imported only when an evaluator is used.
 """
 
 import json
@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ScoredEvaluator:
-    """An evaluator in a test, which scores rows and makes assertions on their scores."""
+    """An evaluator in a test. It scores rows and makes assertions about their scores."""
 
     name: str  # name of the evaluator's file, for the report
     evaluator: "Evaluator | str"  # the evaluator itself, or the name of a stored one
@@ -64,7 +64,7 @@ class ScoredEvaluator:
         """Evaluate one row and fail the test unless its score is as expected.
 
         Args:
-          at_least: Lowest score that passes; 0.5 if none of these arguments is given.
+          at_least: Lowest score that passes. It is 0.5 if none of these arguments is given.
           at_most: Highest score.
           equal: The score, to within a millionth.
           passed: Whether the row reaches the evaluator's threshold.
@@ -84,7 +84,7 @@ class ScoredEvaluator:
           at_least: Lowest mean of the rows that scored.
           failures: Maximum number of rows that may fail.
 
-        The test also fails when no score can be relied on, as when the code reads outputs and no row has any.
+        The test also fails if no score can be relied on, for example if the code reads outputs and no row has any.
         """
         from evaluator_host.client.calls import row_body  # noqa: PLC0415 - see the top
         from evaluator_host.types.bounds import exceeds  # noqa: PLC0415 - see the top
@@ -126,16 +126,16 @@ class ScoredEvaluator:
 
 
 def evaluator_fixture(source: Path | str, *, name: str | None = None, **fields: Any) -> Any:
-    """Return a pytest fixture whose value, a `ScoredEvaluator`, runs the evaluator of a file.
+    """Return a pytest fixture with the evaluator of a file. The value of the fixture is a `ScoredEvaluator`.
 
     Example:
       exact = evaluator_fixture("exact.py")
 
     Args:
-      source: Path of a file, from the test file's folder; modules that it imports from its project are sent too. With
-        `--evaluator-host-url` also the name of a stored evaluator (`exact-match@3`).
-      name: Name in the report; None for that of the file or the stored evaluator.
-      fields: As in the body of `POST /v1/evaluate`: `packages`, `threshold`, `contract`, `timeout_s`, ….
+      source: Path of a file, relative to the folder of the test file. Modules that it imports from its project are
+        sent, too. With `--evaluator-host-url`, this may also be the name of a stored evaluator (`exact-match@3`).
+      name: Name in the report. None for the name of the file or of the stored evaluator.
+      fields: Fields of the body of `POST /v1/evaluate`: `packages`, `threshold`, `contract`, `timeout_s`, ….
     """
 
     @pytest.fixture
@@ -164,7 +164,7 @@ def evaluation_engine(pytestconfig: pytest.Config) -> "Iterator[Client | Sandbox
 def make_evaluator(
     request: pytest.FixtureRequest, evaluation_engine: "Client | SandboxPool"
 ) -> Callable[..., ScoredEvaluator]:
-    """Return a function `make(source, *, name, **fields)` that returns a `ScoredEvaluator`; see `evaluator_fixture`."""
+    """Return a function `make(source, *, name, **fields)` that makes a `ScoredEvaluator`. See `evaluator_fixture`."""
 
     def note(name: str, value: object) -> None:
         request.node.user_properties.append((name, value))
@@ -221,7 +221,7 @@ def _read(file: Path, fields: dict[str, Any]) -> "Evaluator":
 
 
 def _doubt(results: "list[EvaluationResult]") -> str | None:
-    """Return why no score can be relied on, with the warnings; None if a score can."""
+    """Return why no score can be relied on, with the warnings, or None."""
     from evaluator_host.types.warnings import RowWarnings  # noqa: PLC0415 - see the top
 
     told = RowWarnings.of(results)
@@ -255,7 +255,7 @@ def _fault(
 
 
 def _shown(row: "dict[str, Any]", result: "EvaluationResult") -> str:
-    """Return lines that show the given parts of a row, and the hint and the warnings in its result."""
+    """Return lines that show these parts of a row, and the hint and the warnings in its result."""
     parts = {**row, "hint": None if result.error is None else result.error.hint}
     told = "".join(f"\n  warning {note.code}: {_cut(note.text)}" for note in result.warnings)
     shown = (f"\n  {name}: {_cut(value)}" for name, value in parts.items() if value is not None and value != {})

@@ -1,4 +1,4 @@
-"""Rewrites the program's own calls of the legacy function: in recursion, in wrappers, or in a test of the file."""
+"""Rewrites the calls of the legacy function in the program itself: in recursion, in wrappers, in a test in the file."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ def rewrite_calls(draft: Draft, legacy: Legacy, names: NewNames, *, uses: Iterab
     Args:
       draft: The rewrite in progress.
       legacy: The legacy function, whose parameters the old arguments match.
-      names: The new parameters, which calls inside the function pass on.
+      names: Names of the new parameters. Calls inside the function pass them on.
       uses: Uses of the function's names, all of which must be calls.
-      key: The ground truth's key, as it is written in a dict or object of this language.
+      key: The key of the ground truth, as it is written in source code of this language.
 
     Raises:
       Unreadable: the function is passed as a value, or called with arguments that cannot be matched to its parameters.
@@ -67,7 +67,7 @@ class _Argument:
 
 
 def _arguments(legacy: Legacy, listing: Node) -> list[_Argument] | None:
-    """Return the four arguments in the order of the parameters, then others; None if they cannot be matched."""
+    """Return the four arguments in the order of the parameters, then any others. None if they cannot be matched."""
     found: dict[int | str, _Argument] = {}
     places = {one.name: at for at, one in enumerate(legacy.parameters)}
     for at, node in enumerate(code_children(listing)):

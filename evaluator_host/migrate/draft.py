@@ -1,4 +1,4 @@
-"""A rewrite in progress: its edits, the changes to report, and the remarks for the user."""
+"""A rewrite in progress: its edits, the changes that it reports, and its remarks for the user."""
 
 import re
 from dataclasses import dataclass, field
@@ -48,8 +48,8 @@ class Rewritten:
     Attributes:
       code: The new code; None if nothing changed.
       current: Whether the code already has the new signature.
-      whole_row: Whether the old code uses its fourth argument as the whole row of test data.
-      parameters: The old parameter names, in the legacy order; generated rows have values for them.
+      whole_row: Whether the old code expects the whole row of test data as its fourth argument.
+      parameters: The old parameter names, in the legacy order. Generated rows have values for them.
       columns: Names of more inputs that the old function takes as parameters.
       source: The contract of the old code.
     """
@@ -86,7 +86,7 @@ class Draft:
         self.edits = Edits(self.source)
 
     def did(self, node: Node | None, message: str) -> None:
-        """Add a line to the list of changes made."""
+        """Add a line to the list of changes that were made."""
         self._note(self.changes, node, message)
 
     def left(self, node: Node | None, message: str) -> None:
@@ -94,7 +94,7 @@ class Draft:
         self._note(self.unresolved, node, message)
 
     def drop(self, start: int, end: int) -> None:
-        """Mark a range as deleted or moved in one piece: later steps ignore the syntax nodes inside it."""
+        """Mark a range as deleted, or as moved as a whole. Later steps ignore the syntax nodes in the range."""
         self.dropped.append((start, end))
 
     def is_gone(self, node: Node) -> bool:
@@ -114,7 +114,7 @@ class Draft:
             after = after.next_sibling
 
     def line_width(self, node: Node) -> int:
-        """Return the length, in characters, of the line on which a syntax node starts, with the edits so far."""
+        """Return the number of characters in the line on which a syntax node starts, including the edits so far."""
         start = self.source.rfind(b"\n", 0, node.start_byte) + 1
         end = self.source.find(b"\n", node.start_byte)
         end = end if end >= 0 else len(self.source)
@@ -140,7 +140,7 @@ class Draft:
 
 
 def guessed_parameters(code: str) -> tuple[str, ...]:
-    """Return the likely names of the four legacy arguments, for a program that does not declare them as parameters."""
+    """Return the likely names of the four legacy arguments, if a program does not declare them as parameters."""
     words = set(re.findall(r"\w+", code))
     return tuple(next((name for name in names if name in words), names[0]) for names in _USUAL)
 
@@ -154,7 +154,7 @@ _USUAL: Final = (
 
 
 def whole_row_remark(name: str, inputs: str, key: str) -> str:
-    """Return the remark on a fourth argument that the code reads as the whole row."""
+    """Return the remark for code that expects the whole row as its fourth argument."""
     return (
         f"{name} is read as the whole row, {inputs}, which early versions of Agenta passed; the legacy contract passes "
         f"inputs[{key!r}]. To read inputs[{key!r}] instead, prove the migration on rows in which that is an object"

@@ -1,4 +1,4 @@
-"""Edits a text by byte positions; bytes outside the edits stay the same."""
+"""Edits a text by byte positions. All bytes outside the edits stay unchanged."""
 
 from dataclasses import dataclass
 
@@ -18,22 +18,22 @@ class Edit:
 
 
 class Edits:
-    """All edits of one text. An edit inside another one applies only if the outer edit keeps that range."""
+    """All edits of one text. If an edit is inside another one, it applies only if the outer edit keeps that range."""
 
     def __init__(self, source: bytes) -> None:
         self.source = source
         self._edits: list[Edit] = []
 
     def replace(self, start: int, end: int, *parts: Part) -> None:
-        """Replace bytes `start` to `end` of the old text with `parts`: new text, and ranges of the old text to keep."""
+        """Replace bytes `start` to `end` of the old text. `parts` are new text, and ranges of the old text to keep."""
         self._edits.append(Edit(start, end, parts))
 
     def replace_node(self, node: Node, *parts: Part) -> None:
-        """Replace the text of a syntax node with `parts`: new text, and ranges of the old text to keep."""
+        """Replace the text of a syntax node. `parts` are new text, and ranges of the old text to keep."""
         self.replace(node.start_byte, node.end_byte, *parts)
 
     def wrap(self, node: Node, *parts: Part) -> None:
-        """Put text around a syntax node: `parts` has the node's own range, in which its edits apply."""
+        """Put text around a syntax node. `parts` contains the range of the node; edits inside the node still apply."""
         self._edits.insert(0, Edit(node.start_byte, node.end_byte, parts))
 
     def insert(self, at: int, text: str) -> None:
@@ -41,7 +41,7 @@ class Edits:
         self.replace(at, at, text)
 
     def growth(self, start: int, end: int) -> int:
-        """Return roughly how many characters the edits inside a range add; nested edits count twice."""
+        """Return roughly how many characters the edits inside a range add. Edits inside other edits count twice."""
         inside = [edit for edit in self._edits if start <= edit.start and edit.end <= end]
         return sum(_length(edit.parts) - (edit.end - edit.start) for edit in inside)
 

@@ -36,12 +36,12 @@ class Parameter:
 
     @property
     def is_named_first(self) -> bool:
-        """Return whether people give this name to the first legacy parameter, the application's parameters."""
+        """Return whether this name is usual for the first legacy parameter, the application's parameters."""
         return self._words in _FIRST
 
     @property
     def is_named_fourth(self) -> bool:
-        """Return whether people give this name to the fourth legacy parameter, the correct answer."""
+        """Return whether this name is usual for the fourth legacy parameter, the correct answer."""
         return self._words in _FOURTH
 
     @property
@@ -54,8 +54,8 @@ class Legacy:
     """A function with the legacy signature.
 
     Attributes:
-      parameters: The four legacy parameters, in order; for a `Spread`, those before the rest.
-      names: The names under which the module declares the function.
+      parameters: The four legacy parameters, in order. For a `Spread`, the parameters before the rest parameter.
+      names: The names that the function has in its module.
     """
 
     node: Node
@@ -75,11 +75,11 @@ class Current(Exception):
 
 
 class Spread(Exception):
-    """The function takes its last arguments as a list, `*args` or `...args`, so it has to be rewritten in another way.
+    """The function takes its last arguments as a list (`*args` or `...args`), so it must be rewritten in another way.
 
     Attributes:
-      function: The function, with the parameters before that list: fewer than four.
-      rest: The parameter with that list.
+      function: The function, with the parameters before the list. There are fewer than four.
+      rest: The parameter that is the list.
     """
 
     def __init__(self, function: Legacy, rest: Node) -> None:

@@ -1,4 +1,4 @@
-"""Tables that say how each language names things in its syntax tree, and how it writes them."""
+"""Tables for each language: the names in its syntax tree, and the forms in which the language writes things."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,26 +15,27 @@ class Grammar:
     """The table for one language: types of syntax nodes, names of fields, and pieces of new code.
 
     Attributes:
-      functions: Definitions of functions, named or not.
+      functions: Definitions of functions, with or without a name.
       classes: Definitions of classes.
       block: Body of a function that has statements.
       call: A call; its fields are `function` and `arguments`.
-      arguments: Its arguments in brackets.
-      null: The literal for no value.
+      arguments: The arguments of a call, with the brackets.
+      null: The literal for no value, such as `None`.
       table: Opening, spread and closing of a table: `{**inputs}`.
-      member: A member of a value by its name, and the field of that value: `value.name`.
-      entries: Reads of an entry of a value, each with the field of that value: `value[key]`.
+      member: Node for a member of a value, `value.name`, and the field with the value.
+      entries: Nodes that read an entry of a value, `value[key]`, each with the field with the value.
       conditional: An expression with a condition, and the places of its two branches.
       binary: An operator between two values.
       wrappers: Nodes whose value is that of their only child.
       descends: Wrappers inside which text is converted too.
-      texts: Literals of text.
-      numbers: Literals of numbers.
-      is_text: Whether the source of a literal is text that may be a number: not bytes, and not blank.
-      is_wrapped: Whether a function is async or decorated, so that a call returns another value than its body.
-      values: Statements that give a variable a value, each with the field of that value.
+      texts: Literals that are text.
+      numbers: Literals that are numbers.
+      is_text: Function that returns whether a literal is text that may be a number: not bytes, and not blank.
+      is_wrapped: Function that returns whether a function is async or decorated. A call then returns another value than
+        the body.
+      values: Statements that give a variable a value, each with the field that contains the value.
       declares: Statements of `values` that may leave the variable without a value.
-      tables: Statements that give a table its name, each with the field of the table.
+      tables: Statements that give a table its name, each with the field that contains the table.
       table_literals: Literals of tables.
       pairs: Entries of a table that have a field `value`.
       text_makers: Functions of the language that return text.
@@ -43,9 +44,10 @@ class Grammar:
       by_receiver: Whether `text_methods` return text only when called on text.
       used: Names that a conversion to a number needs.
       to_number: Text around a value that is converted to a number.
-      number_if_text: Parts of an expression that converts a value only if it is text.
-      number_types: Declared types of results, and those of the converted results.
-      sum_kind: Returns the kind of an operation's value, from its operator and the kinds of its sides.
+      number_if_text: Function that returns the parts of an expression that converts a value only if it is text.
+      number_types: Declared types of results, each with the type after the conversion.
+      sum_kind: Function that returns the kind of an operation's value. Its arguments are the operator and the kinds of
+        both sides.
     """
 
     functions: frozenset[str]

@@ -1,7 +1,8 @@
 """Imports evaluators and rows from files of another platform, or from a module with several evaluators.
 
-`read_import` finds them and runs in a limited process. `run_import` checks each evaluator in a sandbox and stores it.
-Rows are stored as the process sends them, because decoding them would keep the event loop busy.
+`read_import` finds the evaluators and rows; it runs in a limited process. `run_import` checks each evaluator in a
+sandbox and stores it. Rows are stored as the limited process sends them, because decoding them would keep the event
+loop busy.
 """
 
 import asyncio
@@ -54,10 +55,10 @@ class ImportWish:
 
     Attributes:
       path: The file to import, among those sent.
-      name: First part of the names; None for the file's own name.
-      platform: The platform that the file comes from; None to recognise it.
+      name: First part of the names of what is stored. None for the file's own name.
+      platform: The platform from which the file comes. None to find out from the file.
       contract: Contract of the evaluators in a module.
-      packages: Pins that every evaluator gets; `auto` adds the packages that each imports.
+      packages: Pins that every evaluator gets. `auto` adds the packages that an evaluator imports.
       models: Registered models for evaluators that call models: `judge-small`, `embedding=embed-small`.
       replace: Whether to add versions to existing evaluators, and to replace an existing data set.
       force: Whether to store evaluators that do not load.
@@ -108,13 +109,13 @@ _READ: Final = Adapter(_Read).read
 
 
 def read_import(texts: bytes, path: str, name: str | None, platform: str | None) -> dict[str, Any]:
-    """Return `{"found", "files", "missing"}`: a `Found`, the files of each of its evaluators, and paths not sent.
+    """Return `{"found", "files", "missing"}`: a `Found`, each evaluator's files, and the paths of missing files.
 
     Args:
       texts: JSON object with the contents of all files, by path.
       path: The file to import.
-      name: First part of the names; None for the file's own name.
-      platform: The platform that the file comes from; None to recognise it.
+      name: First part of the names of what is found. None for the file's own name.
+      platform: The platform from which the file comes. None to find out from the file.
 
     Raises:
       InvalidRequest: the file cannot be read, or comes from no known platform.
@@ -139,7 +140,7 @@ def read_import(texts: bytes, path: str, name: str | None, platform: str | None)
 
 
 def usual_name(path: str) -> str:
-    """Return the default name of an import: the file's name without suffix; for `…config.*` its folder's name."""
+    """Return the default name of an import: the file's name without suffix, or the folder's name for `…config.*`."""
     stem, folder = posixpath.splitext(posixpath.basename(path))[0], posixpath.basename(posixpath.dirname(path))
     return (folder or stem) if stem.lower().endswith("config") else stem
 
@@ -171,7 +172,7 @@ def _format_of(document: Any, platform: str | None, path: str) -> Any:
 
 
 def encoded_import(texts: bytes, path: str, name: str | None, platform: str | None) -> bytes:
-    """Return the result of `read_import` as a line of JSON, followed by the rows of each data set as lines of JSON.
+    """Return the result of `read_import` as a line of JSON, and then the rows of each data set as lines of JSON.
 
     Raises:
       InvalidRequest: as in `read_import`, or there are too many evaluators.
@@ -194,7 +195,10 @@ def encoded_import(texts: bytes, path: str, name: str | None, platform: str | No
 
 
 def _read_module(code: str, path: str, name: str) -> Found:
-    """Return the evaluators of a module: each function or class that no other one uses, with all that it names."""
+    """Return the evaluators of a module.
+
+    An evaluator is a function or class that no other one uses, with everything that it names.
+    """
     language = SUFFIXES[posixpath.splitext(path)[1].lower()]
     script = read_script(code, language, parse=parse)
     pins = tuple(pin.text for pin in script.pins)
@@ -215,7 +219,7 @@ def _read_module(code: str, path: str, name: str) -> Found:
 
 
 def _own_files(one: FoundEvaluator, files: Mapping[str, str], missing: set[str]) -> dict[str, str]:
-    """Return the sent files that an evaluator imports, directly or not."""
+    """Return the sent files that an evaluator imports, directly or through other files."""
     if one.file is None:
         return {}
     followed: dict[str, str] = {}
@@ -234,7 +238,7 @@ def _own_files(one: FoundEvaluator, files: Mapping[str, str], missing: set[str])
 
 
 def _modules(path: str, code: str) -> Iterable[list[str]]:
-    """Yield the files that each import of a Python program may mean, and those of the packages above it."""
+    """Yield, for each import in a Python program and for each package above it, the files that it may mean."""
     folder = posixpath.dirname(path)
     for name in imported_names(code, folder.replace("/", ".")):
         parts = name.split(".")
@@ -247,7 +251,7 @@ def _modules(path: str, code: str) -> Iterable[list[str]]:
 
 
 def _scripts(path: str, code: str) -> Iterable[list[str]]:
-    """Yield the files that each relative import of a JavaScript or TypeScript program may mean."""
+    """Yield, for each relative import in a JavaScript or TypeScript program, the files that it may mean."""
     for specifier in module_specifiers(code):
         if specifier.text.startswith("."):
             wanted = posixpath.normpath(posixpath.join(posixpath.dirname(path), specifier.text))
@@ -274,14 +278,14 @@ class ImportContext:
 async def missing_files(
     processes: LimitedProcesses, workspace: str, texts: Mapping[str, str], wish: ImportWish
 ) -> list[str]:
-    """Return the paths, or patterns of paths, of files that an import may need besides those that were sent."""
+    """Return the paths (or patterns) of further files that an import may need, besides those that were sent."""
     return (await _read(processes, workspace, texts, wish))[0].missing
 
 
 async def _read(
     processes: LimitedProcesses, workspace: str, texts: Mapping[str, str], wish: ImportWish
 ) -> tuple[_Read, memoryview]:
-    """Find evaluators and rows in a limited process; return them, and the rows as lines."""
+    """Find evaluators and rows in a limited process. Return both, the rows as lines."""
     given = await asyncio.to_thread(encode_json, texts)
     body: bytes = await processes.call(
         workspace, encoded_import, given, wish.path, wish.name, wish.platform, limits=_LIMITS
@@ -291,7 +295,7 @@ async def _read(
 
 
 async def run_import(context: ImportContext, texts: Mapping[str, str], wish: ImportWish) -> Import:
-    """Read files, and store the evaluators and rows in them; an evaluator that does not load is left out.
+    """Read files, and store the evaluators and rows in them. An evaluator that does not load is left out.
 
     Raises:
       InvalidRequest: the file cannot be read, comes from no known platform, or has nothing to import.
@@ -335,7 +339,7 @@ async def _taken(context: ImportContext, read: _Read) -> set[str]:
 
 
 def _granted(wish: ImportWish) -> dict[str, str]:
-    """Return the grant of each model that an evaluator may ask; an entry without `name=` is for `judge`."""
+    """Return the grant of each model that an evaluator may call. An entry without `NAME=` is for the name `judge`."""
     named = (one if "=" in one else f"judge={one}" for one in wish.models)
     return {one.partition("=")[0]: one for one in named}
 
@@ -364,7 +368,7 @@ def _evaluator(one: FoundEvaluator, files: dict[str, str], wish: ImportWish) -> 
 async def _store_evaluator(
     context: ImportContext, one: FoundEvaluator, evaluator: Evaluator, wish: ImportWish
 ) -> ImportedEvaluator | ImportRemark:
-    """Store an evaluator, or only check it; if it does not load, return why it is left out."""
+    """Store an evaluator, or only check it. If it does not load, return why it is left out."""
     try:
         evaluator = await context.service.pinned(evaluator, caller=Caller(context.workspace))
         if wish.dry_run:
@@ -420,7 +424,7 @@ async def _store_rows(context: ImportContext, rows: _Rows, lines: memoryview, wi
 
 
 def _without_criteria(lines: memoryview, omitted: AbstractSet[str]) -> memoryview:
-    """Return rows without the criteria of evaluators that were not imported, because nothing would read them."""
+    """Return rows without the criteria of evaluators that were not imported; nothing would read these criteria."""
     made = bytearray()
     for line in bytes(lines).splitlines():
         record = decode_json(line)

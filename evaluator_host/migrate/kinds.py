@@ -1,4 +1,4 @@
-"""Says whether an expression evaluates to text, as far as the program shows, for all languages."""
+"""Finds out whether an expression evaluates to text, if the program shows it, for all languages."""
 
 from enum import StrEnum
 from typing import Final
@@ -17,7 +17,7 @@ class Kind(StrEnum):
 
 
 def combined(kinds: list[Kind]) -> Kind:
-    """Return the kind of a value that has one of these kinds, such as that of a conditional expression."""
+    """Return the kind of a value that has one of these kinds, such as the value of a conditional expression."""
     found = set(kinds)
     if not found or found == {Kind.UNKNOWN}:
         return Kind.UNKNOWN

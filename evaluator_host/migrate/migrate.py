@@ -70,7 +70,7 @@ class MigrationContext:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A program without byte order mark and with plain line ends; remembers both to restore them.
+    """A program without byte order mark and with plain line ends. It remembers both, to restore them.
 
     Attributes:
       program: The program with line feeds, without code fences or line numbers; it has as many lines as the file.
@@ -104,7 +104,7 @@ def read_text(code: str, language: Language) -> SourceText:
 
 
 def _differs(plain: str, cleaned: str) -> bool:
-    """Return whether cleaning changed more than a shebang line, which every parser here reads as a comment."""
+    """Return whether cleaning changed more than a shebang line. Every parser here reads such a line as a comment."""
     first, _, rest = plain.partition("\n")
     return cleaned not in (plain, "\n" + rest if first.startswith("#!") else plain)
 
@@ -130,8 +130,8 @@ async def migrate(
       name: File name for the diff; None for a default.
       to: The contract of the new code: `evaluate`, or `main` for code that is `evaluate` now.
       as_run: Converts the code of a file to the code to run, if they differ (`npm:` specifiers).
-      adapt: Whether to keep code that cannot be rewritten, or that scores differently afterwards, and to add a
-        small `evaluate(inputs, outputs, trace)` that calls it.
+      adapt: Whether to keep the old code if it cannot be rewritten, or scores differently afterwards. A small
+        `evaluate(inputs, outputs, trace)` then calls it.
 
     Raises:
       HostError: the host cannot run it now, see `Service.evaluate_batch` and `LimitedProcesses.call`.
@@ -164,7 +164,7 @@ async def migrate(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """One migration: the evaluator, and all that its proofs need."""
+    """One migration: the evaluator, and what its proofs need."""
 
     evaluator: Evaluator
     rows: Sequence[Row] | None
@@ -175,10 +175,10 @@ class _Work:
     as_run: Callable[[str], str]
 
     async def other_contract(self) -> Contract | None:
-        """Return the code's contract if code of that contract needs no migration, else None.
+        """If code with this contract needs no migration, return the contract, else None.
 
-        A sandbox finds the contract. Code for `function` may still be legacy code, because its parameters may have any
-        names.
+        A sandbox finds the contract. Code with the contract `function` may still be legacy code, because its parameters
+        may have any names.
         """
         contract = self.evaluator.contract
         if contract is Contract.AUTO and not _LEGACY.search(self.evaluator.code):
@@ -187,7 +187,7 @@ class _Work:
         return None if contract in _MIGRATED else contract
 
     async def as_pasted(self, contract: Contract) -> Migration:
-        """Return the answer for code that runs as it is, with the number of the caller's rows that the code scores."""
+        """Return the result for code that runs unchanged, with the number of the caller's rows that it scores."""
         proof = scoring(await self.context.run(self._pasted(), self.rows)) if self.rows else None
         return replace(_unchanged(self.evaluator, MigrationStatus.AS_PASTED, ()), contract=contract, proof=proof)
 
@@ -204,7 +204,7 @@ class _Work:
         return rewritten
 
     async def proven(self, rewritten: Rewritten, status: MigrationStatus) -> Migration:
-        """Return a rewritten program, with its diff to the old program and the proof."""
+        """Return a rewritten program, with its difference to the old program and the proof."""
         code = self.source.restored(rewritten.code or "")
         new = replace(
             self.evaluator, code=self.as_run(code), contract=contract_after(self.evaluator, Contract(self.wish.to))
@@ -227,12 +227,12 @@ class _Work:
         )
 
     async def _scores_as_given(self, rewritten: Rewritten) -> bool:
-        """Return whether the old code, called as its contract says, scores one of the caller's rows."""
+        """Return whether the old code, called by its own contract, scores one of the caller's rows."""
         results = await self.context.run(self._old(rewritten), self.rows or ())
         return any(one.status is Status.SCORED for one in results)
 
     async def adapted(self, reason: str, line: int | None) -> Migration | None:
-        """Return the first program that keeps the old code and scores like it; None if there is none.
+        """Return the first program that keeps the old code and scores the same. None if there is no such program.
 
         Args:
           reason: Why the code was not rewritten.
@@ -284,7 +284,7 @@ def _unchanged(evaluator: Evaluator, status: MigrationStatus, unresolved: tuple[
 
 
 def _is_by_chance(proof: Proof) -> bool:
-    """Return whether the old code scores rows, but differently when it runs again."""
+    """Return whether the old code scores rows, but gives other scores when it runs again."""
     return proof.verdict is Verdict.NOT_COMPARABLE and proof.scored > 0
 
 

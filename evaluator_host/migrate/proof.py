@@ -22,7 +22,7 @@ class Pair:
     """The evaluator before and after the migration.
 
     Attributes:
-      whole_row: Whether the old code uses its fourth argument as the whole row.
+      whole_row: Whether the old code expects the whole row as its fourth argument.
     """
 
     old: Evaluator
@@ -35,16 +35,16 @@ Run = Callable[[Evaluator, Sequence[Row]], Awaitable[list[EvaluationResult]]]
 
 
 class Proving:
-    """Proves migrations, using a function that runs code in sandboxes."""
+    """Proves migrations with a function that runs code in sandboxes."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
 
     async def prove(self, pair: Pair, rows: Sequence[Row], *, generated: bool) -> Proof:
-        """Run two evaluators on the same rows and return whether they score the same, with the differences.
+        """Run two evaluators on the same rows. Return whether they score the same, and the differences.
 
-        The contract never passes the whole row. So if the old code reads its fourth argument as the whole row, nothing
-        is proven, and the answer says how the old and the new code compare when the old code does get the whole row.
+        The contract never passes the whole row. So if the old code expects the whole row as its fourth argument,
+        nothing is proven. Then the old code gets the whole row here, and the answer says how the two results compare.
         """
         if not rows:
             return Proof(Verdict.NOT_COMPARABLE, why="there are no rows")
@@ -106,7 +106,10 @@ class Proving:
     async def _unsteady(
         self, pair: Pair, rows: Sequence[Row], found: Sequence[tuple[int, EvaluationResult, EvaluationResult]]
     ) -> str | None:
-        """Return why a difference proves nothing: old or new code scores differently when it runs again."""
+        """Return why a difference proves nothing, or None.
+
+        It proves nothing if the old or the new code scores differently when it runs again.
+        """
         given = [rows[index] for index, _, _ in found]
         olds = await self._old(pair, given)
         news = await self._run(pair.new, given)
@@ -120,7 +123,7 @@ class Proving:
 
 
 def scoring(results: Sequence[EvaluationResult]) -> Proof:
-    """Return a proof that says whether code scores rows as it is."""
+    """Return a proof that says whether the unchanged code scores rows."""
     scored = sum(one.status is Status.SCORED for one in results)
     if scored:
         return Proof(Verdict.PROVEN, rows=len(results), scored=scored)
@@ -153,7 +156,7 @@ def _not_comparable(
 
 
 def differs(old: EvaluationResult, new: EvaluationResult) -> str | None:
-    """Return, in words, how two results of one row differ; None if they agree. Two failures agree."""
+    """Return the difference between two results of one row in words. None if they agree. Two failures agree."""
     if old.status is not new.status:
         return f"old {_said(old)}, new {_said(new)}"
     if old.status is Status.FAILED:
@@ -182,5 +185,5 @@ def _same(old: Json, new: Json) -> bool:
 
 
 def contract_after(old: Evaluator, to: Contract = Contract.EVALUATE) -> Contract:
-    """Return the contract to declare for the new code; if the old contract was inferred, so is the new one."""
+    """Return the contract to declare for the new code. If the old one was inferred, the new one will be, too."""
     return Contract.AUTO if old.contract is Contract.AUTO else to

@@ -1,4 +1,4 @@
-"""Converts text that an evaluator returns as its score to a number, as the legacy contract itself did."""
+"""Converts text to a number if an evaluator returns it as its score. The legacy contract did this itself."""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,7 +14,7 @@ from evaluator_host.migrate.syntax import child, code_children, returned_values,
 
 
 def convert_returned_text(draft: Draft, legacy: Legacy) -> None:
-    """Convert returned text that is used as the score to a number."""
+    """Convert text that is returned as the score to a number."""
     grammar = draft.grammar
     if any(draft.names.lookup(name, legacy.scope) is not None for name in grammar.used):
         return
@@ -63,7 +63,7 @@ def _returned(grammar: Grammar, function: Node) -> Iterator[Node]:
 
 
 class _Kinds:
-    """Says whether expressions evaluate to text, following variables and functions of the program."""
+    """Finds out whether expressions evaluate to text. Follows variables and functions of the program."""
 
     def __init__(self, draft: Draft) -> None:
         self._names = draft.names
@@ -115,7 +115,7 @@ class _Kinds:
         return Kind.TEXT if made else Kind.UNKNOWN
 
     def _result(self, name: str, owner: Scope, depth: int) -> Kind:
-        """Return the kind of the results of a function that the program defines once and wraps in nothing."""
+        """Return the kind of a function's results, if the program defines the function once and does not wrap it."""
         writes = [use.node.parent for use in self._names.writes(name, owner)]
         node = writes[0] if len(writes) == 1 else None
         if node is not None and node.type in self._grammar.declares:
@@ -126,7 +126,7 @@ class _Kinds:
         return combined([self.of(one, inner, depth - 1) for one in _returned(self._grammar, node)])
 
     def _variable(self, name: str, scope: Scope, depth: int) -> Kind:
-        """Return the kind of a variable that plain declarations and assignments set."""
+        """Return the kind of a variable that is set only by plain declarations and assignments."""
         owner = self._names.lookup(name, scope)
         if owner is None:
             return Kind.UNKNOWN
@@ -138,7 +138,7 @@ class _Kinds:
         return combined(kinds)
 
     def _entry(self, node: Node, scope: Scope) -> Kind:
-        """Return the kind of an entry of a dict or object that the program writes out."""
+        """Return the kind of an entry of a dict or object that is written out in the program."""
         grammar = self._grammar
         value = child(node, grammar.entries[node.type])
         owner = self._names.lookup(text(value), scope) if value is not None and value.type == "identifier" else None

@@ -1,4 +1,4 @@
-"""Resolves names to variables: scopes, uses and lookup, for all languages."""
+"""Finds the variable for each name in a program, for all languages: scopes, uses and look-up."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 
 class Access(StrEnum):
-    """The kind of access that one use of a name makes to its variable."""
+    """How one use of a name accesses its variable."""
 
     READ = "read"
     WRITE = "write"
@@ -22,7 +22,7 @@ class Scope:
     Attributes:
       kind: `module`, `function`, `class`, `comprehension` or `block`.
       bound: Names that this scope binds.
-      elsewhere: Names that are declared `global` or `nonlocal` here, with the word of the declaration.
+      elsewhere: Names that are declared `global` or `nonlocal` here, each with that word.
     """
 
     node: Node
@@ -39,7 +39,7 @@ class Scope:
             scope = scope.parent
 
     def is_within(self, other: "Scope") -> bool:
-        """Return whether this scope equals another one or lies inside it."""
+        """Return whether this scope is the other one, or lies inside it."""
         return any(scope is other for scope in self.outwards())
 
 
@@ -80,11 +80,11 @@ class Names:
         return scope
 
     def owner(self, use: Use) -> Scope | None:
-        """Return the scope that binds the variable of a use; None if the program never binds the name."""
+        """Return the scope that owns the variable of a use. None if the program never binds the name."""
         return self.lookup(use.name, use.scope)
 
     def lookup(self, name: str, start: Scope) -> Scope | None:
-        """Return the scope that binds the variable of a name used in a scope."""
+        """Return the scope that owns the variable with this name, for a use in this scope."""
         for scope in start.outwards():
             if scope.kind == "class" and scope is not start:
                 continue
@@ -105,7 +105,7 @@ class Names:
         return [use for use in written if self.owner(use) is scope]
 
     def within(self, scope: Scope) -> Iterator[Use]:
-        """Yield the uses of names in a scope and in its nested scopes."""
+        """Yield the uses of names in a scope and in the scopes inside it."""
         return (use for use in self.uses if use.scope.is_within(scope))
 
     def is_hidden(self, name: str, use: Use, function: Scope) -> bool:
@@ -118,7 +118,7 @@ class Names:
         return False
 
     def clash(self, renamed: list[Use], name: str, function: Scope, *, leaving: set[int]) -> Use | None:
-        """Return a use whose meaning would change if a variable of a function were renamed, or None.
+        """If the meaning of a use would change when a variable of a function is renamed, return this use, else None.
 
         Args:
           renamed: The uses of the variable.
@@ -136,7 +136,7 @@ class Names:
 
 
 class Reader:
-    """Walks a syntax tree once and records every use of a name; each language adds handlers for its node types."""
+    """Walks once through a syntax tree and records every use of a name. Each language adds handlers for its nodes."""
 
     def __init__(self, names: Names) -> None:
         self._names = names

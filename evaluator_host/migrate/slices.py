@@ -1,7 +1,7 @@
-"""Finds the entries of a file, each with everything that it names, so that an import stores them one by one.
+"""Finds the entries of a file, each with everything that it names, so that an import can store them one by one.
 
-A slice is one entry with the statements at the top level that it names, directly or through others, in their order. It
-is found by names alone; nothing is run.
+A slice is one entry, with all statements at the top level that it needs, in their order: those that it names, and those
+that these name. Only the names in the code decide this; nothing is run.
 """
 
 import ast
@@ -57,7 +57,7 @@ def find_slices(code: str, language: str, most: int) -> list[dict[str, str]]:
 
 
 def listed_elsewhere(code: str, language: str) -> list[str]:
-    """Return the source of each listed evaluator that comes from a package or has no name, and so has no slice."""
+    """Return the source of each listed evaluator without a slice: one from a package, or one without a name."""
     python = language == Language.PYTHON
     statements = _python(code) if python else _scripts(code)
     imported = {name for one in statements if one.imports for name in one.binds}
@@ -90,7 +90,7 @@ def _closure(first: int, statements: list[_Statement], binding: dict[str, set[in
 
 
 def _changes(statement: _Statement, found: set[int], binding: dict[str, set[int]]) -> bool:
-    """Return whether a statement only uses names of the slice and defines none, so that it may change their values."""
+    """Return whether a statement may change values of the slice: it uses names of the slice only and defines none."""
     if statement.binds or not statement.uses:
         return False
     needed = [binding[name] for name in statement.uses if name in binding]
@@ -109,7 +109,7 @@ def _text(statements: list[_Statement], chosen: set[int]) -> str:
 
 
 def _python_lists(code: str) -> list[tuple[str, str | None]]:
-    """Return each element of lists of evaluators: its source, and the name with which the source begins."""
+    """Return each evaluator in a list of evaluators: its source, and the name with which the source begins."""
     try:
         nodes = list(ast.walk(ast.parse(code)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -182,7 +182,7 @@ def _bound(node: ast.stmt) -> Iterator[str]:
 
 
 def _updated(node: ast.stmt) -> Iterator[str]:
-    """Yield names that an augmented assignment both reads and binds."""
+    """Yield the names that an augmented assignment reads and binds."""
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         yield node.target.id
 
@@ -210,7 +210,7 @@ def _scripts(code: str) -> list[_Statement]:
 
 
 def _script_lists(code: str) -> list[tuple[str, str | None]]:
-    """Return each element of lists of evaluators: its source, and the name with which the source begins."""
+    """Return each evaluator in a list of evaluators: its source, and the name with which the source begins."""
     found: list[tuple[str, str | None]] = []
     for pair in nodes_below(syntax_tree(code).root_node):
         key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")

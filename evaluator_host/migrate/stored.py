@@ -1,4 +1,4 @@
-"""Migrates stored evaluators: adds a new version, with the proof, to each legacy evaluator."""
+"""Migrates stored evaluators: adds a new version to each legacy evaluator, with the proof."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Parses a program into a syntax tree; refuses programs so large or deep that they could crash the parser."""
+"""Parses a program into a syntax tree. Refuses programs that are so large or deep that they could crash the parser."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -121,7 +121,7 @@ def returned_values(body: Node, inner: tuple[str, ...]) -> Iterator[Node]:
 
     Args:
       body: Syntax node of the function's body.
-      inner: Types of syntax nodes to skip, whose returns are not the function's: functions and classes.
+      inner: Types of syntax nodes to skip, because their returns do not belong to the function: functions and classes.
     """
     left = [body]
     while left:

@@ -12,19 +12,22 @@ _SHORTHANDS: Final = ("shorthand_property_identifier", "shorthand_property_ident
 
 
 def uses_of(draft: Draft, legacy: Legacy, parameter: Parameter) -> list[Use]:
-    """Return the uses of a parameter in the function, except in code already removed."""
+    """Return the uses of a parameter in the function, except in code that was removed already."""
     found = draft.names.of(parameter.name, legacy.scope) if parameter.is_plain else []
     return [use for use in found if use.node != parameter.pattern and not draft.is_gone(use.node)]
 
 
 def replace_use(draft: Draft, use: Use, *parts: Part) -> None:
-    """Replace one use of a name; a shorthand property keeps its key."""
+    """Replace one use of a name. In a shorthand property, keep the key."""
     key = (f"{use.name}: ",) if use.node.type in _SHORTHANDS else ()
     draft.edits.replace_node(use.node, *key, *parts)
 
 
 def rename_parameters(draft: Draft, legacy: Legacy, wanted: Mapping[str, str]) -> dict[str, str]:
-    """Rename parameters where they are used, unless the new name means something else there; return the names."""
+    """Rename parameters where they are used. Return the names that they have then.
+
+    A parameter keeps its name if the new name means something else in the function.
+    """
     names = dict(wanted)
     while (clashing := _clashing(draft, legacy, names)) is not None:
         names[clashing] = clashing
@@ -49,10 +52,10 @@ def _clashing(draft: Draft, legacy: Legacy, wanted: Mapping[str, str]) -> str | 
 
 
 def require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
-    """Refuse a use that cannot be replaced with a read of the inputs.
+    """Refuse a use that cannot be replaced by reading the inputs.
 
     Raises:
-      Unreadable: the name of the inputs means something else there, or the use is an assignment.
+      Unreadable: the name of the inputs means something else at this place, or the use is an assignment.
     """
     if draft.names.is_hidden(inputs, use, legacy.scope):
         raise refuse(use.node, f"{use.name} is used where {inputs} is another variable; rename that variable first")

@@ -1,4 +1,4 @@
-"""Reads untrusted programs; `migrate` calls these functions in a limited process, because the parser is native code."""
+"""Reads untrusted programs. `migrate` calls these functions in a limited process, because the parser is native code."""
 
 import difflib
 import sys
@@ -33,7 +33,7 @@ def adapt_program(code: str, language: Language, wish: Wish) -> list[dict[str, A
 
 
 def _read_deeply(read: Callable[[], T], otherwise: Callable[[Unreadable], T]) -> T:
-    """Call a function that reads a program, with as much recursion as the deepest accepted tree needs."""
+    """Call a function that reads a program. It may recurse as deeply as the deepest accepted tree needs."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(_RECURSION)
     try:

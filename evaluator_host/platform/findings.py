@@ -51,7 +51,7 @@ async def database_findings(settings: Settings) -> list[Finding]:
 
 
 async def _secrets_finding(settings: Settings, store: "Store | None") -> Finding:
-    """Return the finding about the keys for secrets: whether they can be read, and open all stored secrets."""
+    """Return the finding about the keys for secrets: whether they can be read, and decrypt all stored secrets."""
     from evaluator_host.platform.store.secrets import SecretBox  # noqa: PLC0415 - as above
 
     try:

@@ -15,5 +15,5 @@ def resource_folders() -> tuple[PluginFolder, ...]:
 
 
 def modules(name: str) -> Iterator[str]:
-    """Yield the full names of the modules of all resources that have this last part, such as `table`."""
+    """Yield the full names of those modules of all resources that have this name, such as `table`."""
     return (f"{one.package}.{name}" for one in resource_folders() if one.has(name))

@@ -1,4 +1,4 @@
-"""The class `Host`: the parts that a host's resources share; it opens the resources and runs their tasks."""
+"""The class `Host`: what the resources of a host share. It opens the resources and runs their tasks."""
 
 import asyncio
 import logging
@@ -50,7 +50,7 @@ class Host:
             self.resources[name] = self.resource(kind)
 
     def resource(self, kind: type[_R]) -> _R:
-        """Return the resource of a class that every host has; the first call opens it."""
+        """Return the resource with this class, which every host must have. The first call opens it."""
         if kind not in self._opened:
             self._opened[kind] = kind(self)
         found = self._opened[kind]
@@ -59,9 +59,9 @@ class Host:
         return found
 
     def find(self, kind: type[_T]) -> _T | None:
-        """Return the part that implements a runtime-checkable protocol; None on a host without such a part.
+        """Return the part of the host that implements this runtime-checkable protocol; None if there is no such part.
 
-        Call it when all resources are open, unless the part was given to this host.
+        Call this method only when all resources are open, unless the part was one of the arguments of this host.
         """
         parts = (*self._given, *self.resources.values())
         return next((one for one in parts if isinstance(one, kind)), None)
@@ -69,7 +69,7 @@ class Host:
 
 @asynccontextmanager
 async def open_host(service: Service, store: Store, *given: object) -> AsyncIterator[Host]:
-    """Open the resources and run their tasks until the block ends; then running jobs go to the next host.
+    """Open the resources, and run their tasks until the block ends. Running jobs then go back to the queue.
 
     Raises:
       StoreUnavailable: the database does not answer.

@@ -15,7 +15,7 @@ MISSING: Final = describe_error(404, "There is no such object in the workspace."
 
 
 class Named(NamedTuple):
-    """A kind of object with names, by workspace. The strings describe the routes in the API documentation."""
+    """A kind of object with names, in a workspace. The strings describe its routes in the API documentation."""
 
     report: Any
     get: Callable[[str, str], Awaitable[object]]
@@ -34,7 +34,7 @@ def list_route(router: APIRouter, report: Any, every: Callable[[str], Awaitable[
 
 
 def named_routes(router: APIRouter, things: Named, access: Access, missing: Any = MISSING) -> None:
-    """Add the routes that show and delete an object of a kind that nothing else uses."""
+    """Add the routes that show and delete objects of a kind that no other objects use."""
     _show_route(router, things, missing)
 
     @router.delete("/{name}", status_code=204, response_class=Response, responses=missing, description=things.deletes)
@@ -46,7 +46,7 @@ def named_routes(router: APIRouter, things: Named, access: Access, missing: Any 
 def used_routes(
     router: APIRouter, things: Named, access: Access, users: Users, kind: str, missing: Any = MISSING
 ) -> None:
-    """Add the routes that show an object, and delete it unless something uses it."""
+    """Add the routes that show an object, and that delete it if nothing else uses it."""
     _show_route(router, things, missing)
 
     @router.delete(

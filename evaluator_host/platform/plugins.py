@@ -1,4 +1,4 @@
-"""`Plugin`: the parts that a vendor adds, which others look up. See docs/dialects/adding.md."""
+"""`Plugin`: parts that a vendor's package adds, and that other modules look up. See docs/dialects/adding.md."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,13 +21,13 @@ class Plugin:
     Routes, tasks, tables and commands are in other modules of the package, see `Resource`.
 
     Attributes:
-      wires: `Wire` objects by the names that `EVALUATOR_HOST_WIRES` takes.
+      wires: `Wire` objects by their names in `EVALUATOR_HOST_WIRES`.
       imports: Reads the platform's own files: a configuration, an export.
-      row_document: Reads rows from a JSON document of the platform's own.
-      find_project: Takes the path of a Python file. Returns the `Project` that its own modules come from; None for
-        a file outside the platform's projects.
-      find_model: Returns the `ModelPlace` of a model that callers registered, or None; called as
-        `find_model(database, workspace_id, namespace, name)`.
+      row_document: Reads rows from a JSON document in the platform's own format.
+      find_project: Takes the path of a Python file. Returns the `Project` that its own modules come from; None for a
+        file outside the platform's projects.
+      find_model: Returns the `ModelPlace` of a model that callers registered, or None; called as `find_model(database,
+        workspace_id, namespace, name)`.
       stored_files: Returns the ids of stored files to which the plugin's objects in a database refer.
     """
 
@@ -51,6 +51,6 @@ def plugins() -> Mapping[str, Plugin]:
 
 
 def row_document(document: dict[str, Any]) -> RowDocument | None:
-    """Return the reader for a JSON document that holds rows in a platform's format; None when no plugin can read it."""
+    """Return the reader for a JSON document with rows in a platform's format. None if no plugin can read it."""
     readers = (one.row_document.load() for one in plugins().values() if one.row_document is not None)
     return next((reader for reader in readers if reader.recognises(document)), None)

@@ -1,4 +1,4 @@
-"""`Resource`: a kind of object that a host stores for callers, in a folder of its own; see docs/resources/adding.md."""
+"""`Resource`: a kind of object that a host stores for callers. Each has a folder; see docs/resources/adding.md."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Task(NamedTuple):
-    """A task that runs as long as the host; `name` is its name in messages: "the alerts"."""
+    """A task that runs as long as the host. Messages call it by its `name`: "the alerts"."""
 
     name: str
     run: Callable[[], Awaitable[None]]
 
 
 class Kept(NamedTuple):
-    """Objects that a host deletes after `days` (0: never); `delete_before` returns how many it deleted."""
+    """Objects that a host deletes after `days` (0 means never). `delete_before` deletes them and returns how many."""
 
     name: str
     days: int
@@ -58,16 +58,16 @@ class Resource:
         return ()
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:  # noqa: ARG002 - for subclasses
-        """Return an object with all its names; None for an object with only one name, or of another resource."""
+        """Return an object with all its names. None if it has only one name, or belongs to another resource."""
         return None
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:  # noqa: ARG002 - for subclasses
-        """Return the objects of this resource that use a stored object: `["alert low"]`."""
+        """Return the objects of this resource that use a stored object, such as `["alert low"]`."""
         return []
 
 
 def resource_classes() -> Iterator[tuple[str, type[Resource]]]:
-    """Yield the resources that have a `resource.py`, by the names of their folders."""
+    """Yield the resources, by name. Each folder with a module `resource.py` is a resource."""
     for folder in resource_folders():
         if folder.has("resource"):
             yield folder.name, import_module(f"{folder.package}.resource").RESOURCE

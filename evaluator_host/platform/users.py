@@ -1,4 +1,4 @@
-"""Finds what uses a stored object, so that nobody deletes it by mistake."""
+"""Finds the users of a stored object, so that nobody deletes the object by mistake."""
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
@@ -27,10 +27,10 @@ class Used:
 
 
 class Asked(Protocol):
-    """A part of the host that stores objects, which may use objects of other parts."""
+    """A part of the host that stores objects. These may use objects of other parts."""
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
-        """Return an object with all its names; None for an object with only one name, or of another part."""
+        """Return an object with all its names. None if it has only one name, or belongs to another part."""
         ...
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
@@ -40,14 +40,16 @@ class Asked(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """Asks the resources of one host what they use."""
+    """Finds the users of an object by calling all resources of a host."""
 
     resources: Collection[Asked]
 
     async def require_unused(
         self, workspace_id: str, kind: str, name: str, get: Callable[[str, str], Awaitable[object]], *, force: bool
     ) -> None:
-        """Check that nothing uses the object of this kind with this name (of a job: its id), unless `force`.
+        """Check that nothing uses this object, unless `force` is set.
+
+        A job's `name` is its id.
 
         `get(workspace_id, name)` is called if the object has users; it raises an error if there is no such object.
 
@@ -66,7 +68,7 @@ class Users:
             raise InUse(f"{name} is used by {users}; delete {those} first, or delete it anyway with force")
 
     async def list_users(self, workspace_id: str, kind: str, name: str) -> list[str]:
-        """Return what uses an object of a workspace: `["schedule weekly", "alert low"]`."""
+        """Return the objects that use an object of a workspace: `["schedule weekly", "alert low"]`."""
         used = Used(kind, name, frozenset((name,)))
         for one in self.resources:
             used = await one.used(workspace_id, kind, name) or used

@@ -1,8 +1,9 @@
 """Runs evaluators on a Ray cluster (`pip install 'evaluator-host[ray]'`): over Ray Data, or as reward functions.
 
-Each node has one worker with one pool of sandboxes: warm sandboxes, installed packages and the memory limit belong to a
-node. Workers reserve no processors in Ray, because Ray Data's own tasks need them. Each takes one `sandbox_pool` of its
-node's resources, so Ray places workers only on nodes that were started with `--resources='{"sandbox_pool": 1}'`.
+Each node has one worker with one pool of sandboxes, because warm sandboxes, installed packages and the memory limit are
+shared on a node. Workers reserve no processors in Ray, because Ray Data's own tasks need the processors. Each takes one
+`sandbox_pool` of its node's resources, so Ray places workers only on nodes that were started with
+`--resources='{"sandbox_pool": 1}'`.
 """
 
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ _REWARDS: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.ray.rewards:Reward
 
 
 def __getattr__(name: str) -> Any:
-    """Return `RewardPool` on first use, because its samples have the names of a vendor's trainer."""
+    """Import `RewardPool` when it is first used."""
     if name == "RewardPool":
         return _REWARDS.load()
     raise AttributeError(name)
@@ -44,7 +45,7 @@ class EvaluateBatches:
 
     Args:
       evaluator: The code and its settings.
-      mapping: Row fields by column or template, as jobs take it.
+      mapping: The column or template for each field of a row, as in jobs.
       isolation: `BATCH` lets rows share a process, for speed.
       pool: Options of `SandboxPool` on each node.
     """
@@ -93,9 +94,9 @@ class EvaluateBatches:
         """Return the arguments of `map_batches` that place one worker on each node.
 
         Args:
-          concurrency: Number of workers, at most one for each node; or the lowest and the highest number.
+          concurrency: Number of workers, at most one for each node, or a pair of the lowest and the highest number.
           batch_size: Rows of one call; 250 take a quarter of a second in isolation `row`.
-          resource: Ray resource that nodes with sandboxes have, see `ray start --resources`; None for any node.
+          resource: Ray resource of the nodes with sandboxes, see `ray start --resources`. None for any node.
         """
         from ray.data import ActorPoolStrategy  # noqa: PLC0415 - an extra
 

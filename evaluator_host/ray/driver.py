@@ -1,9 +1,10 @@
 """The driver of a Ray cluster for the jobs of one host; `jobs.nodes` starts it as a separate process.
 
-Standard input has chunks of rows, standard output their results (`jobs.nodes` describes both). Each node that was
-started with the resource `sandbox_pool` gets one worker with one pool of sandboxes, and is tested first, as `doctor`
-does. A node that cannot evaluate is left out, with the reason. If a node is lost, its chunk goes to another node. The
-driver ends when its standard input ends; Ray then ends the workers, and the workers end their sandboxes.
+The driver reads chunks of rows from standard input, and writes their results to standard output (`jobs.nodes` describes
+both). Each node that was started with the resource `sandbox_pool` gets one worker with one pool of sandboxes, and is
+tested first, as by `doctor`. A node that cannot evaluate is left out, with the reason. If a node is lost, its chunk
+goes to another node. The driver ends when its standard input ends; Ray then ends the workers, and the workers end their
+sandboxes.
 """
 
 import asyncio
@@ -78,7 +79,7 @@ class _Node:
 
 
 class Driver:
-    """Hands the host's chunks of rows to workers on the nodes, and writes the results to `out`."""
+    """Passes the host's chunks of rows to workers on the nodes, and writes the results to `out`."""
 
     def __init__(self, ray: Any, out: BinaryIO) -> None:
         self._ray = ray
@@ -90,7 +91,7 @@ class Driver:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, source: asyncio.StreamReader) -> None:
-        """Read chunks from the host and have them evaluated, until the input ends or the message `end` comes."""
+        """Read chunks from the host and send them to nodes, until the input ends or the message `end` comes."""
         watching = asyncio.create_task(self._watch())
         try:
             while True:
@@ -110,7 +111,7 @@ class Driver:
             watching.cancel()
 
     async def _watch(self) -> None:
-        """Every few seconds, look for nodes that have come or gone."""
+        """Every few seconds, look for nodes that have joined or left the cluster."""
         missed = 0
         while True:
             try:
@@ -125,14 +126,14 @@ class Driver:
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _alive(self) -> dict[str, str]:
-        """Return the addresses of the nodes with the resource, by their ids."""
+        """Return the addresses of the nodes that have the resource, by the ids of the nodes."""
         found = await asyncio.to_thread(self._ray.nodes)
         return {
             one["NodeID"]: one["NodeManagerAddress"] for one in found if one["Alive"] and one["Resources"].get(RESOURCE)
         }
 
     def _compare(self, alive: dict[str, str]) -> None:
-        """Serve new nodes and those due for another try; fail waiting chunks if all nodes have left."""
+        """Serve new nodes, and those that are due for another attempt. If all nodes have left, fail waiting chunks."""
         for node_id, name in alive.items():
             known = self._nodes.get(node_id)
             if known is not None and (known.again is None or time.monotonic() < known.again):
@@ -186,14 +187,17 @@ class Driver:
             await self._give_back(chunk)
 
     def _leave(self, node: _Node, state: str, reason: str) -> None:
-        """End a worker that does not answer, perhaps because its machine is busy; its node is tried once more."""
+        """End a worker that does not answer. Its node is tried once more, because its machine may only be busy."""
         if node.again is None:
             node.again = time.monotonic() + _AGAIN_S
             self._change(node, state, reason)
             self._ray.kill(node.worker)
 
     def _note_refusal(self, node: _Node, found: tuple[str, str]) -> None:
-        """Leave out a node that can no longer start sandboxes; a node that lacks a package may evaluate other code."""
+        """Leave out a node that can no longer start sandboxes.
+
+        A node that only lacks a package stays: it may be able to evaluate other code.
+        """
         if found[0] != PackagesFailed.code:
             self._change(node, "excluded", f"{found[0]}: {found[1]}")
         else:
@@ -213,7 +217,7 @@ class Driver:
                 await self._more.wait()
 
     async def _give_back(self, chunk: _Chunk) -> None:
-        """Queue a chunk again, before others; if every node has refused it, tell the host."""
+        """Put a chunk back, before the others. If every node has refused it, tell the host."""
         ready = [node for node in self._nodes.values() if node.state in ("starting", "ready")]
         if chunk.refused and all(node.name in chunk.refused for node in ready):
             code = next(iter(chunk.refused.values()))[0]

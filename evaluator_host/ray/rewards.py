@@ -1,4 +1,4 @@
-"""Runs reward functions in sandboxes on the nodes of a Ray cluster; samples have verl's names."""
+"""Runs reward functions in sandboxes on the nodes of a Ray cluster. The fields of samples have verl's names."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -15,18 +15,18 @@ _START_S: Final = 60.0
 
 
 class _RewardWorker:
-    """An actor with a node's pool. Rows of several calls share its sandboxes."""
+    """An actor with the pool of its node. Rows of several calls share the sandboxes of the pool."""
 
     def __init__(self, evaluator: Evaluator, pool: Mapping[str, Any]) -> None:
         self._evaluator = evaluator
         self._pool = dict(pool)
 
     def placed(self) -> bool:
-        """Return True, which shows that Ray has started this worker."""
+        """Return True. The answer shows that Ray has started this worker."""
         return True
 
     def probe(self) -> str | None:
-        """Load the evaluator without running a row; return why this node cannot evaluate, or None."""
+        """Load the evaluator without running a row. Return why this node cannot evaluate, or None."""
         try:
             report = shared_pool(self._pool).check(self._evaluator)
         except HostError as error:
@@ -54,8 +54,8 @@ class RewardPool:
       start_timeout_s: Seconds for Ray to place all workers; allow more in a cluster that adds nodes on demand.
 
     Raises:
-      SandboxUnavailable: Ray did not find nodes for all workers, or no worker can evaluate; the message has the number
-        of nodes, or the reason of each.
+      SandboxUnavailable: Ray did not find nodes for all workers, or no worker can evaluate. The message has the number
+        of nodes, or the reason for each node.
 
     Attributes:
       excluded: Reasons why nodes were left out, one string per node.
@@ -111,7 +111,7 @@ class RewardPool:
         extra_infos: Sequence[Json],
         **_: Any,
     ) -> list[dict[str, Json]]:
-        """Return the rewards of a batch, as verl's batch reward manager calls a `custom_reward_function`. Blocking."""
+        """Return the rewards of a batch. Works as `custom_reward_function` of verl's batch reward manager. Blocking."""
         names = ("data_source", "solution_str", "ground_truth", "extra_info")
         samples = zip(data_sources, solution_strs, ground_truths, extra_infos, strict=True)
         parts = self._ray.get(self._send([dict(zip(names, sample, strict=True)) for sample in samples]))
@@ -149,7 +149,7 @@ class RewardPool:
             self._ray.kill(worker)
 
     def _send(self, batch: Sequence[Mapping[str, Json]]) -> list[Any]:
-        """Divide a batch among the workers; return the pending rewards of the parts, in order."""
+        """Divide a batch among the workers. Return the pending rewards of its parts, in order."""
         rows = [_row(sample) for sample in batch]
         size = max(1, min(_REWARDS_AT_ONCE, -(-len(rows) // len(self._workers))))
         sent = []
@@ -169,7 +169,7 @@ class RewardPool:
 
 
 def _row(sample: Mapping[str, Json]) -> Row:
-    """Return a sample as a row, both for reward functions (`variables`) and for any other evaluator."""
+    """Return a sample as a row: as `variables` for reward functions, and in the usual fields for other evaluators."""
     named = {name: sample.get(name) for name in ("data_source", "solution_str", "ground_truth", "extra_info")}
     inputs = {**named, "correct_answer": named["ground_truth"]}
     return Row(inputs=inputs, outputs=named["solution_str"], variables=named)

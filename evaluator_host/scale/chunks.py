@@ -1,8 +1,8 @@
 """The contract between an engine that moves rows between machines and the pool that evaluates them.
 
-Chunks in, keyed rows out: a chunk is a list of `(key, record)`, and comes back as a list of `(key, columns)`, one for
-each record, in its order. An engine may deliver a chunk twice, when a worker was lost: store only the first
-result of each key. Workers need no credentials, and reach no database.
+A chunk is a list of `(key, record)`. The result of a chunk is a list of `(key, columns)`, one for each record, in the
+same order. If a worker is lost, an engine may deliver a chunk twice: store only the first result of each key. Workers
+need no credentials, and use no database.
 
 Dask searches arguments and results of type list for its own objects, and sends each item of a result as a separate
 frame, which costs more processor time than evaluating a row. So a chunk may be a `Chunk`, and results are
@@ -34,7 +34,7 @@ _opening: Final = threading.Lock()
 
 
 class Chunk:
-    """Records with their keys in one `bytes` object; iterating yields `(key, record)`.
+    """Records with their keys, in one `bytes` object. Iterating yields `(key, record)`.
 
     Args:
       rows: Pairs `(key, record)`, all of which can be pickled.
@@ -53,16 +53,16 @@ class ScoredChunk(list[tuple[Key, dict[str, Json]]]):
 
 @dataclass(frozen=True)
 class ChunkScorer:
-    """A function of chunks that can be pickled: give it to an engine that maps functions over chunks on other machines.
+    """A function of a chunk. It can be pickled, for engines that map functions over chunks on other machines.
 
     Example:
       futures = client.map(ChunkScorer(evaluator), [Chunk(rows) for rows in parts], pure=False)  # Dask
 
     Args:
       evaluator: The code and its settings.
-      mapping: Row fields by column or template, as jobs take it: `{"outputs": "answer"}`.
+      mapping: The column or template for each field of a row, as in jobs: `{"outputs": "answer"}`.
       isolation: `BATCH` lets rows share a process, for speed.
-      pool: Options of `SandboxPool`; a process has one pool for each set of options.
+      pool: Options of `SandboxPool`. A process has one pool for each set of options.
     """
 
     evaluator: Evaluator
@@ -107,7 +107,7 @@ class ChunkScorer:
 
 
 def shared_pool(options: Mapping[str, Any]) -> SandboxPool:
-    """Return this process's open pool with these options; it is closed when the process ends.
+    """Return this process's open pool with these options. The pool is closed when the process ends.
 
     Raises:
       SandboxUnavailable: no backend works on this machine.

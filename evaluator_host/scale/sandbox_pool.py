@@ -1,6 +1,6 @@
 """`SandboxPool` and `AsyncSandboxPool`: evaluate rows in sandboxes of this process, without a host.
 
-The methods are those of `Client` and `AsyncClient`, so that one can take the place of the other.
+They have the methods of `Client` and `AsyncClient`, so that a program can use either without changes.
 """
 
 import asyncio
@@ -52,10 +52,10 @@ class AsyncSandboxPool:
           result = await pool.evaluate(Evaluator(code), inputs={"question": "…"}, outputs="Paris")
 
     Args:
-      max_sandboxes: Maximum number of sandboxes at once, also for one evaluator; None for one on each processor of this
-        process.
-      memory_mb: Maximum sum of the memory limits of these sandboxes; None for half of what this process may use.
-        Several pools on one machine each need a share of it.
+      max_sandboxes: Maximum number of sandboxes at once, also for a single evaluator; None for one on each processor
+        that this process may use.
+      memory_mb: Maximum sum of the memory limits of these sandboxes; None for half of the memory that this process may
+        use. If several pools run on one machine, divide the memory between them.
       data_dir: Folder for tools and installed packages, which several processes of one machine may share.
       sandbox: `auto`, `bubblewrap`, `docker` or `none`.
       settings: Settings of a host, instead of those in the environment (`EVALUATOR_HOST_…`); arguments override them.
@@ -89,7 +89,7 @@ class AsyncSandboxPool:
         self._service: Service | None = None
 
     async def open(self) -> None:
-        """Choose the sandbox backend, and try it; `async with` does this.
+        """Choose the sandbox backend, and test it. `async with` calls this method.
 
         Raises:
           SandboxUnavailable: no backend works on this machine.
@@ -97,7 +97,7 @@ class AsyncSandboxPool:
         self._service = await self._stack.enter_async_context(open_engine(self.settings))
 
     async def close(self) -> None:
-        """End all sandboxes; calls that are still running fail."""
+        """End all sandboxes. Calls that are still running fail."""
         self._service = None
         await self._stack.aclose()
 
@@ -127,7 +127,7 @@ class AsyncSandboxPool:
           outputs: The output to score, any JSON value.
           trace: The application's trace, `{"spans": {id: {"name", "attributes", "children"}}}`.
           variables: Arguments by name, for code that defines `main` instead of `evaluate`.
-          criteria: Evaluation criteria of the test case, which evaluators of some platforms take.
+          criteria: Evaluation criteria of the test case, for evaluators of platforms that have such criteria.
           messages: A conversation, `[{"role": …, "content": …}]`.
 
         Raises:
@@ -147,11 +147,11 @@ class AsyncSandboxPool:
         isolation: Isolation = Isolation.ROW,
         outputs: Outputs = None,
     ) -> Batch:
-        """Evaluate rows; results keep their order and are in memory together, at most 256 MB.
+        """Evaluate rows. The results keep the order of the rows, and are in memory together: at most 256 MB.
 
         Args:
           evaluator: The code and its settings.
-          rows: Any number of rows; for more than memory holds, see `evaluate_stream`.
+          rows: Any number of rows. If they do not fit into memory, use `evaluate_stream`.
           isolation: `BATCH` lets rows share a process, for speed.
           outputs: `"none"` says that the rows intentionally have no outputs.
 
@@ -178,16 +178,16 @@ class AsyncSandboxPool:
         parallelism: int | None = None,
         lock: str | None = None,
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
-        """Evaluate rows as they come; yield `(number of the row from 0, result)` as rows finish, in no fixed order.
+        """Evaluate rows as they come. Yield `(number of the row from 0, result)` as rows finish, in no fixed order.
 
-        The stream may be open-ended. At most a few hundred rows are drawn ahead of the results that were read. A row
-        with NaN or an infinity fails.
+        The stream may be endless. At most a few hundred rows are read ahead of the results that the caller has read. A
+        row with NaN or an infinity fails.
 
         Args:
           evaluator: The code and its settings.
           rows: An iterable that does not block, or an asynchronous one.
           isolation: `BATCH` lets rows share a process, for speed.
-          parallelism: Sandboxes at once; None for as many as the pool has.
+          parallelism: Number of sandboxes to use at once; None for all of the pool.
           lock: Lock of the evaluator's packages, as a host exports it; None to resolve their pins here.
 
         Raises:
@@ -223,7 +223,7 @@ def _require_finite(given: dict[str, Any]) -> None:
 
 
 def _finite(rows: AsyncIterable[Given] | Iterable[Given]) -> AsyncIterable[Given] | Iterable[Given]:
-    """Yield the rows; an error takes the place of a row with NaN or an infinity, which would become null."""
+    """Yield the rows. If a row has NaN or an infinity, which would become null, yield an error in its place."""
     if isinstance(rows, AsyncIterable):
         return (_or_error(row) async for row in rows)
     return map(_or_error, rows)
@@ -241,7 +241,7 @@ def _or_error(row: Given) -> Given:
 def _blocking(
     method: Callable[Concatenate[AsyncSandboxPool, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate["SandboxPool", P], T]:
-    """Return a method of `SandboxPool` that calls the method of its `AsyncSandboxPool`, and waits."""
+    """Return a method of `SandboxPool` that calls the same method of its `AsyncSandboxPool` and waits for it."""
 
     @wraps(method)
     def wait(self: "SandboxPool", *args: P.args, **kwargs: P.kwargs) -> T:
@@ -251,7 +251,9 @@ def _blocking(
 
 
 class SandboxPool:
-    """Evaluates rows in sandboxes of this process: the methods of `AsyncSandboxPool`, blocking, from any thread.
+    """Evaluates rows in sandboxes of this process.
+
+    It has the methods of `AsyncSandboxPool`, but they block, and any thread may call them.
 
     Example:
       with SandboxPool(max_sandboxes=4) as pool:
@@ -272,7 +274,7 @@ class SandboxPool:
         return self._pool.settings
 
     def open(self) -> None:
-        """Choose the sandbox backend, and try it; `with` does this.
+        """Choose the sandbox backend, and test it. `with` calls this method.
 
         Raises:
           SandboxUnavailable: no backend works on this machine.
@@ -286,7 +288,7 @@ class SandboxPool:
             raise
 
     def close(self) -> None:
-        """End all sandboxes; calls from other threads that are still running fail."""
+        """End all sandboxes. Calls from other threads that are still running fail."""
         if self._thread is not None:
             try:
                 self._await(self._pool.close())
@@ -311,7 +313,7 @@ class SandboxPool:
         isolation: Isolation = Isolation.ROW,
         outputs: Outputs = None,
     ) -> Batch:
-        """Evaluate rows as `AsyncSandboxPool.evaluate_batch` does; `rows` may block."""
+        """Evaluate rows as `AsyncSandboxPool.evaluate_batch` does. Reading `rows` may block."""
         return self._await(self._pool.evaluate_batch(evaluator, list(rows), isolation=isolation, outputs=outputs))
 
     def evaluate_stream(
@@ -323,16 +325,16 @@ class SandboxPool:
         parallelism: int | None = None,
         lock: str | None = None,
     ) -> Iterator[tuple[int, EvaluationResult]]:
-        """Evaluate rows as they come; yields `(number of the row from 0, result)` as rows finish, in no fixed order.
+        """Evaluate rows as they come. Yields `(number of the row from 0, result)` as rows finish, in no fixed order.
 
-        The stream may be open-ended, and `rows` may block: a thread draws them, at most a few hundred ahead of the
-        results that were read.
+        The stream may be endless, and reading `rows` may block. A thread reads them, at most a few hundred ahead of the
+        results that the caller has read.
 
         Args:
           evaluator: The code and its settings.
           rows: Any iterable.
           isolation: `BATCH` lets rows share a process, for speed.
-          parallelism: Sandboxes at once; None for as many as the pool has.
+          parallelism: Number of sandboxes to use at once; None for all of the pool.
           lock: As in `AsyncSandboxPool.evaluate_stream`.
 
         Raises:
@@ -369,7 +371,7 @@ class SandboxPool:
 
 
 class _RowsOfThread:
-    """An asynchronous iterable of the rows of an iterable that may block, which a separate thread reads."""
+    """An asynchronous iterable of rows. A separate thread reads them from an iterable that may block."""
 
     def __init__(self, rows: Iterable[Given], loop: asyncio.AbstractEventLoop) -> None:
         self._rows = rows
@@ -379,7 +381,7 @@ class _RowsOfThread:
         self._stopped = False
 
     def stop(self) -> None:
-        """Draw no more rows; a row that the thread waits for is thrown away."""
+        """Read no more rows. A row that the thread is waiting for is thrown away."""
         self._stopped = True
         self._room.release()
 
@@ -408,7 +410,7 @@ class _RowsOfThread:
 
 
 class _ResultsForThread:
-    """The results of a stream, which another thread reads in parts; the stream waits for a slow reader."""
+    """The results of a stream, for another thread to read in parts. The stream waits if this thread is slow."""
 
     def __init__(self, stream: AsyncGenerator[tuple[int, EvaluationResult], None]) -> None:
         self._stream = stream
@@ -418,7 +420,7 @@ class _ResultsForThread:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self) -> None:
-        """Hand results over until the stream ends."""
+        """Pass results to the other thread until the stream ends."""
         self._loop, self._room = asyncio.get_running_loop(), asyncio.Event()
         try:
             async with aclosing(self._stream) as results:

@@ -1,8 +1,8 @@
 """Attacks a deployment with a catalogue of hostile evaluators.
 
-An *attack* is a short user program, the exact outcome that it must have, and the guards that give it that outcome. One
-catalogue serves `evaluator-host selftest` (an operator's settings and backend) and `tests/attacks/` (every backend, and
-backends without one guard, where the report must say that the attack got through).
+An *attack* is a short user program, with the exact outcome that it must have, and the guards that cause this outcome.
+One catalogue is used by `evaluator-host selftest`, with an operator's settings and backend, and by `tests/attacks/`,
+with every backend. These tests also switch off single guards; then the report must say that the attack got through.
 
     attacks/        the catalogue: programs and one TOML file per group; its README.md says how to write an attack
     attack.py       Attack, Expected, Guard, Group: the format

@@ -35,7 +35,7 @@ class Group(StrEnum):
 
 
 class Guard(StrEnum):
-    """One protection of the sandbox, the runner or the host; `tests/attacks/weakened.py` can switch each off."""
+    """One protection of the sandbox, the runner or the host. `tests/attacks/weakened.py` can switch off each one."""
 
     NETWORK = "network"  # a network namespace with nothing in it
     ROOT = "root"  # a root folder that has only the runtime, and no files of the host
@@ -68,15 +68,15 @@ class Guard(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One outcome that counts as stopped. An attack lists several if the outcome depends on the machine.
+    """One outcome that means that the attack was stopped. Several are listed if the outcome depends on the machine.
 
     Attributes:
-      status: Status of the result; None when the host refuses the evaluator (InvalidRequest, before any sandbox).
+      status: Status of the result. None if the host refuses the evaluator with InvalidRequest, before a sandbox starts.
       score: Exact score of a result with status `scored`; ignored for others.
-      codes: Error codes, any of which a failed result may have; empty allows every code.
+      codes: Error codes. A failed result must have one of them; if there are none, it may have any code.
       mentions: Text that the error's message contains. `{load_timeout_s}` stands for the host's setting.
-      truncated: Whether the logs were cut; None for either.
-      log: Exact standard output; None for any.
+      truncated: Whether the logs were cut. None if this does not matter.
+      log: Exact standard output. None if it does not matter.
     """
 
     status: Status | None
@@ -96,19 +96,19 @@ class Attack:
     """A hostile evaluator. `attacks/README.md` says how to write one.
 
     Attributes:
-      name: Unique; lower-case words joined by hyphens. Begins with `javascript-` for languages other than Python.
-      group: The part of the system that it targets.
+      name: Unique name: lower-case words joined by hyphens. It begins with `javascript-` if the language is not Python.
+      group: The part of the system that the attack targets.
       code: The whole program.
-      why: A sentence on the guard that stops it.
+      why: A sentence about the guard that stops the attack.
       expected: Outcomes, each of which means that the attack was stopped.
-      without: Guards without which the attack gets through. Empty if no guard can be switched off alone; `seen` then
-        says how somebody saw the attack get through.
+      without: Guards that stop the attack: it gets through if all of them are switched off. Empty if no guard can be
+        switched off alone; then `seen` says how somebody saw the attack get through.
       seen: How somebody saw the attack get through, if `without` is empty.
-      like: Numbers of public flaws in other sandboxes (`CVE-…`) that the attack tries here.
+      like: Numbers of known flaws in other sandboxes (`CVE-…`). The attack tries whether this host has them.
       witness: A program of another workspace that runs while this attack's sandbox still lives. It looks for what the
         attack left or holds, and must find nothing.
-      calm: Whether the program scores `CALM_SCORE` for a harmless row, which it gets after the attack. False
-        for code that fails to load: the hostile row then runs a second time and must have the same outcome.
+      calm: Whether the program scores `CALM_SCORE` for a harmless row, which it gets after the attack. False for code
+        that fails to load: the hostile row then runs a second time and must have the same outcome.
       data: Paths of data files of the attack and its witness; each file has `inputs["mark"]`.
       isolation: `batch` sends the hostile row and then a harmless one to the same process.
       safe: Whether `selftest` runs it. False for an attack that is costly and proves nothing about a deployment.

@@ -41,10 +41,10 @@ class Canaries:
     """The listeners and the secret file of one selftest.
 
     Attributes:
-      inputs: The part of an attack's `inputs` that says where they are.
-      secret: Content of the file, which must never be in a result.
+      inputs: The part of an attack's `inputs` that says where the listeners and the file are.
+      secret: Content of the secret file. It must never appear in a result.
       visits: Names of the listeners that got a connection, one name for each connection.
-      model_url: Base URL of a model whose key is the secret; its answers have this key, and a count of requests.
+      model_url: Base URL of a model. Its key is the secret; its answers contain this key and a count of requests.
     """
 
     inputs: dict[str, Json]
@@ -53,13 +53,13 @@ class Canaries:
     model_url: str = ""
 
     def granting(self, settings: Settings) -> Settings:
-        """Return the settings, with the model at `model_url` (named `canary`) and one listener open to evaluators."""
+        """Return the settings. Evaluators may also use the model at `model_url` (named `canary`), and one listener."""
         model = ModelEndpoint(base_url=self.model_url, key=SecretStr(self.secret))
         hosts = {"network_hosts": (self.inputs["granted"], SLOW), "network_private": ("127.0.0.1/32",)}
         return settings.model_copy(update={"models": {MODEL: model}, **hosts})
 
     def resolve(self, host: str, port: int) -> list[str]:
-        """Look up a name; a name below `slow.invalid` behaves as if its name server were silent."""
+        """Look up a name. A name below `slow.invalid` behaves as if its name server did not answer."""
         if host.endswith(SLOW.removeprefix("*").partition(":")[0]):
             time.sleep(_SILENT_S)
             raise OSError("its name server did not answer")
@@ -73,7 +73,7 @@ def new_mark() -> str:
 
 @asynccontextmanager
 async def placed_canaries(data_dir: Path, *, engine: str | None) -> AsyncIterator[Canaries]:
-    """Start the listeners and write the secret file on this machine; remove them at the end of the block.
+    """Start the listeners and write the secret file on this machine. Remove them when the block ends.
 
     Args:
       data_dir: Data directory of the host; the file and the socket lie in a folder below it.
@@ -103,7 +103,7 @@ async def placed_canaries(data_dir: Path, *, engine: str | None) -> AsyncIterato
 
 @contextmanager
 def _folder(data_dir: Path) -> Iterator[Path]:
-    """Make a folder that every user may read, so that only the sandbox keeps a guest out."""
+    """Create a folder that every user may read, so that only the sandbox keeps the attack's code out."""
     data_dir.mkdir(parents=True, exist_ok=True)
     remove_abandoned(_PREFIX, data_dir)
     with instance_folder(_PREFIX, data_dir) as folder:
@@ -153,7 +153,10 @@ async def _unix_server(canaries: Canaries, path: Path) -> list[asyncio.Server]:
 
 
 def _model(canaries: Canaries) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]:
-    """Play a provider of models. `count X` asks how often X was asked; `wait X` gets its answer after 1.5 seconds."""
+    """Act as a provider of models.
+
+    Answer `count X` with the number of requests for X. Answer `wait X` after 1.5 seconds.
+    """
     questions: Counter[str] = Counter()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -62,7 +62,10 @@ class _Outcome(BaseModel):
     log: str | None = None
 
     def expected(self) -> Expected:
-        """Return the outcome in the form that attacks have; a refused evaluator has no result, and so no status."""
+        """Return the outcome in the form that attacks have.
+
+        If the evaluator is refused, there is no result, and so no status.
+        """
         status = None if self.status == "refused" else self.status
         return Expected(**{**dict(self), "status": status})
 
@@ -102,7 +105,7 @@ def load_attacks(folder: Path = ATTACKS_DIR) -> tuple[Attack, ...]:
 
 
 def program_of(language: Language, body: str) -> str:
-    """Return a complete evaluator made from a program that defines `attack(inputs)`."""
+    """Return a complete evaluator for a program that defines `attack(inputs)`."""
     tail = _PYTHON_TAIL if language is Language.PYTHON else _JAVASCRIPT_TAIL
     return body.strip("\n") + "\n" + tail
 
@@ -188,7 +191,7 @@ def _program_file(folder: Path, name: str) -> tuple[Path, Language]:
 
 
 def _text(program: Path) -> str:
-    """Return a program with the files that it includes."""
+    """Return a program, with the files that it includes."""
 
     def included(match: re.Match[str]) -> str:
         file = program.parents[1] / _INCLUDES / match[1]

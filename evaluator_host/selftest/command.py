@@ -106,12 +106,15 @@ async def _attacked(settings: Settings, attacks: Sequence[Attack]) -> Report:
 
 
 def _at_once() -> int:
-    """Return how many attacks run at a time: most of them only wait, but a host that serves needs the machine too."""
+    """Return how many attacks run at a time.
+
+    Most of them only wait, but a host that is in use needs the machine, too.
+    """
     return max(2, min(8, 2 * (os.cpu_count() or 1)))
 
 
 def _advice(attack: Attack) -> str:
-    """Return what the operator should do if this attack got through, by the guard that should have stopped it."""
+    """Return what the operator should do if this attack got through. The guard that should stop it decides this."""
     known = [_ADVICE[guard] for guard in sorted(attack.without) if guard in _ADVICE]
     return "; ".join([known[0] if known else _RENEW_RUNNER, _ALWAYS])
 

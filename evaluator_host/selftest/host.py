@@ -1,4 +1,4 @@
-"""Attacks the host's own API: no caller's requests may stop the host or change another caller's answers.
+"""Attacks the API of a host. No caller's requests may stop the host, or change another caller's answers.
 
 A second host with the settings of the deployment runs in separate processes, as many as `serve` starts, with its own
 database, data folder and port. While an attack's requests run, another workspace asks `/healthz` and evaluates rows.
@@ -52,12 +52,12 @@ class Request(BaseModel):
     """One request of an attack.
 
     Attributes:
-      path: Path of the route; `{job}` stands for the job that an earlier request made.
+      path: Path of the route. `{job}` stands for the job that an earlier request created.
       body: The body; `{{'x' * 100}}` in it stands for `x` a hundred times.
       file: Name of a body in `hostile_files.FILES`, in place of `body`.
       times: How often the request is sent.
       streams: Number of event streams to open at once and hold for a second, in place of `times` requests.
-      follow: Whether to wait for the job that the request makes.
+      follow: Whether to wait for the job that the request creates.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -73,7 +73,7 @@ class Request(BaseModel):
     follow: bool = False
 
     def encoded(self) -> tuple[bytes, dict[str, str]]:
-        """Return the body of the request in the form in which it is sent, and its headers."""
+        """Return the body of the request as it is sent, and its headers."""
         content = FILES[self.file]() if self.file else expand(self.body).encode()
         headers = {"Content-Type": self.type}
         return (gzip.compress(content), {**headers, "Content-Encoding": "gzip"}) if self.gzip else (content, headers)
@@ -88,7 +88,7 @@ class _Table(BaseModel):
 
 
 def load_host_attacks() -> tuple[Attack, ...]:
-    """Return the attacks of `attacks/host/attacks.toml`; their code is empty, because they are requests."""
+    """Return the attacks in `attacks/host/attacks.toml`. They have no code, because they are requests."""
     return tuple(
         Attack(name=name, group=Group.HOST, code="", why=table.why, seen=table.seen)
         for name, table in _tables().items()
@@ -96,7 +96,7 @@ def load_host_attacks() -> tuple[Attack, ...]:
 
 
 def load_requests() -> dict[str, tuple[Request, ...]]:
-    """Return the requests of each attack on the host, by its name."""
+    """Return the requests of each attack on the host, by the name of the attack."""
     return {name: table.requests for name, table in _tables().items()}
 
 
@@ -150,7 +150,7 @@ class _Host:
             await asyncio.sleep(_PAUSE_S)
 
     async def attacked(self, attack: Attack, table: _Table) -> AttackResult:
-        """Send an attack's requests, watch the other workspace meanwhile, and ask it once more afterwards."""
+        """Send an attack's requests. Watch the answers to the other workspace meanwhile, and once more afterwards."""
         started = time.monotonic()
         sending = asyncio.create_task(self._send(table.requests))
         problems: list[str] = []
@@ -177,7 +177,7 @@ class _Host:
             yield f"another workspace had no answer: {error!r}"
 
     async def _ask_health(self, patience_s: float) -> None:
-        """Ask `/healthz`; raise if the host, not the machine, takes longer than `patience_s`."""
+        """Ask `/healthz`. Raise if it takes longer than `patience_s`, unless the machine is the reason."""
         began, before_s = time.monotonic(), self._used_s()
         while True:
             try:
@@ -193,7 +193,7 @@ class _Host:
         return sum(map(_used_s, self._processes()))
 
     def _processes(self) -> list[int]:
-        """Return the first process of the host, and the processes for calls and jobs that its forker has started."""
+        """Return the first process of the host, and the processes for calls and jobs that its forker started."""
         first = self._process.pid
         forked = [pid for forker in child_pids(first) for pid in child_pids(forker)]
         return [first, *(pid for pid in forked if _command(pid) == _command(first))]
@@ -277,14 +277,14 @@ async def _host(settings: Settings) -> AsyncIterator[_Host]:
 
 
 def _prepared_folder(folder: Path, settings: Settings) -> Path:
-    """Return a data folder with the tools that the deployment has prepared already."""
+    """Return a data folder with the tools that are already in the deployment's data folder."""
     folder.chmod(0o755)
     (folder / "toolchain").symlink_to(settings.data_dir.resolve() / "toolchain")
     return folder
 
 
 def _client(address: str, token: str) -> httpx.AsyncClient:
-    """Return a client that opens a connection for each request, since an idle one may close as a request is sent."""
+    """Return a client that opens a connection for each request, since the host may close an idle one."""
     limits = httpx.Limits(max_keepalive_connections=0)
     headers = {"Authorization": f"Bearer {token}"}
     return httpx.AsyncClient(base_url=address, headers=headers, trust_env=False, limits=limits)

@@ -1,4 +1,4 @@
-"""Makes files that unpack or nest, for attacks on the host: a Parquet file, and a package on its own index."""
+"""Makes files for attacks on the host: a Parquet file that unpacks to much more, and a package with nested folders."""
 
 import io
 import zipfile
@@ -46,7 +46,7 @@ def nested_wheel() -> bytes:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers as a package index that has the wheel for every name."""
+    """Answers as a package index that has the wheel under every name."""
 
     def do_GET(self) -> None:
         content = nested_wheel() if self.path.endswith(".whl") else f'<a href="/{_WHEEL}">{_WHEEL}</a>'.encode()

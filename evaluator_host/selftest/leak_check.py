@@ -22,7 +22,7 @@ _SPARE_DESCRIPTORS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The resources that this process holds on its machine."""
+    """The resources of the machine that this process holds."""
 
     children: frozenset[int]
     descriptors: int
@@ -61,7 +61,7 @@ def leaks(before: Snapshot, after: Snapshot) -> list[str]:
 
 
 def marked_processes(marks: Iterable[str]) -> dict[str, list[int]]:
-    """Return the ids of this machine's processes that have a mark in their name or command line, by mark."""
+    """Return the ids of processes on this machine with a mark in their name or command line, by mark."""
     wanted = [(mark, mark.encode()) for mark in marks]
     found: dict[str, list[int]] = {}
     for entry in os.listdir(_PROC):  # noqa: PTH208 - many times a second
@@ -74,7 +74,7 @@ def marked_processes(marks: Iterable[str]) -> dict[str, list[int]]:
 
 
 def marked_files(mark: str, data_dir: Path) -> list[str]:
-    """Return the host's files with a mark in their names, in the folders where a program could write one."""
+    """Return the files of the host with a mark in their names. Search the folders in which a program could write."""
     folders = {Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), data_dir}  # noqa: S108
     found: list[str] = []
     for folder in folders:
@@ -89,7 +89,7 @@ def _children(pid: int) -> Iterator[int]:
 
 
 def _mounts() -> Iterator[str]:
-    """Yield the mount points of this namespace that a sandbox could have made."""
+    """Yield those mount points of this namespace that a sandbox could have made."""
     for line in _read(_PROC / "self" / "mountinfo").decode(errors="replace").splitlines():
         point = line.split(" ")[4]
         if any(word in point for word in ("/newroot", "/oldroot", "/bwrap")):
@@ -126,7 +126,10 @@ def _memory_mb(pid: int) -> float:
 
 
 def _read_quickly(path: str) -> bytes:
-    """Return the start of a file, quickly: for each attack, two files of every process on the machine are read."""
+    """Return the start of a file.
+
+    This must be quick: for each attack, two files of every process on the machine are read.
+    """
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""Runs attacks against one deployment, several at a time, and reports on each and on leaks afterwards."""
+"""Runs attacks against one deployment, several at a time. Reports on each attack, and on leaks afterwards."""
 
 import asyncio
 import time
@@ -38,7 +38,7 @@ class Report:
     Attributes:
       backend: Name of the sandbox backend.
       results: The results, in the catalogue's order.
-      host: Each problem that the host has after all attacks.
+      host: The problems that the host has after all attacks.
     """
 
     backend: str
@@ -67,7 +67,7 @@ async def attack_deployment(
       attacks: Attacks to run.
       at_once: Number of attacks that run at the same time.
       progress: Called with each result as it comes.
-      again: How often an attack that only ran out of time is run once more, alone.
+      again: How often an attack runs again, alone, if its only problem was a time-out.
 
     Raises:
       SandboxUnavailable: no sandbox can be started.
@@ -95,7 +95,7 @@ async def attack_deployment(
 
 
 async def _settled_on_a_backend(settings: Settings) -> Settings:
-    """Return the settings with `auto` replaced by the backend that it chooses."""
+    """Return the settings, with the backend that `auto` chooses instead of `auto`."""
     if settings.sandbox is SandboxChoice.NONE:
         raise Misconfigured(
             "sandbox=none has no sandbox to attack: evaluators run as the host's own user; "
@@ -117,7 +117,7 @@ async def run_attacks(
     progress: Callable[[AttackResult], None],
     again: int,
 ) -> tuple[AttackResult, ...]:
-    """Run attacks on a service; arguments and exceptions are those of `attack_deployment`."""
+    """Run attacks on a service. Arguments and exceptions are the same as for `attack_deployment`."""
     turn = asyncio.Semaphore(at_once)
 
     async def one(attack: Attack) -> AttackResult:
@@ -145,7 +145,7 @@ async def run_attacks(
 
 
 async def _host_problems(service: Service, canaries: Canaries, before: Snapshot) -> AsyncIterator[str]:
-    """Yield each problem that the host has while it still runs."""
+    """Yield each problem that the host has while it is still running."""
     for name in sorted(set(canaries.visits)):
         yield f"{canaries.visits.count(name)} connections reached the host's listener {name!r}"
     if service.pool.waiting:
@@ -156,7 +156,7 @@ async def _host_problems(service: Service, canaries: Canaries, before: Snapshot)
 
 
 async def _left_behind(before: Snapshot, engine: str | None) -> list[str]:
-    """Return what is left after the host has ended; wait first for resources that are being removed."""
+    """Return what is left after the host has ended. First wait for resources that are just being removed."""
     deadline = time.monotonic() + _SETTLED_S
     while True:
         found = leaks(before, await asyncio.to_thread(take_snapshot, engine))

@@ -1,7 +1,7 @@
-"""Runs one attack on a deployment, and checks its result, leaks and the next evaluator.
+"""Runs one attack on a deployment. Checks its result, what it left behind, and whether evaluators still work.
 
-The outcome must be an expected one, the same evaluator and one of another workspace must still answer correctly, and no
-process or file may be left.
+The outcome must be one of the expected outcomes. The same evaluator, and one of another workspace, must still answer
+correctly. No process or file may be left.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class Verdict(StrEnum):
 
 
 class TimedOut(str):
-    """A problem that may be the machine's fault, not the attack's: an unexpected time-out, or a busy host."""
+    """A problem that may come from the machine, not from the attack: an unexpected time-out, or a busy host."""
 
     __slots__ = ()
 
@@ -68,12 +68,12 @@ class AttackResult:
 
     @property
     def only_timed_out(self) -> bool:
-        """Return whether a time-out was the only problem; if so, the attack is tried again alone."""
+        """Return whether a time-out was the only problem. If so, the attack runs again, alone."""
         return bool(self.problems) and all(isinstance(problem, TimedOut) for problem in self.problems)
 
 
 async def run_attack(attack: Attack, service: Service, canaries: Canaries) -> AttackResult:
-    """Run an attack and check the host after it. Never raises because of what the attack did."""
+    """Run an attack, and check the host after it. Nothing that the attack does can make this raise an error."""
     started = time.monotonic()
     trial = _Trial(attack, service, canaries)
     try:
@@ -85,7 +85,7 @@ async def run_attack(attack: Attack, service: Service, canaries: Canaries) -> At
 
 
 def differences(result: EvaluationResult, allowed: tuple[Expected, ...]) -> list[str]:
-    """Return how a result differs from every allowed outcome; empty if it equals one of them."""
+    """Return how a result differs from each allowed outcome. Empty if it is one of them."""
     if any(not list(_against(result, expected)) for expected in allowed):
         return []
     found = "; ".join(next(_against(result, expected)) for expected in allowed)
@@ -173,7 +173,7 @@ class _Trial:
         return replace(expected, mentions=expected.mentions.replace("{load_timeout_s}", load_timeout_s))
 
     async def _results(self, evaluator: Evaluator) -> list[EvaluationResult]:
-        """Return the result of the hostile row, and that of the harmless row after it."""
+        """Return the result of the hostile row, and the result of the harmless row after it."""
         rows = [self._row(calm=False), self._row(calm=True)]
         if self._attack.isolation is Isolation.BATCH:
             return await self._service.evaluate_batch(
@@ -182,7 +182,7 @@ class _Trial:
         return [await self._service.evaluate(evaluator, row, caller=Caller(_ATTACKER)) for row in rows]
 
     def _excesses(self, results: list[EvaluationResult]) -> Iterator[str]:
-        """Yield a message for each thing in a result that no result may contain, whatever the outcome."""
+        """Yield a message for each thing in a result that no result may contain, whatever outcome is expected."""
         for result in results:
             text = f"{result.reason} {result.logs} {result.error} {result.value}"
             if self._canaries.secret in text:
@@ -192,7 +192,7 @@ class _Trial:
                     yield f"more of {name} was kept than limits.log_kb"
 
     async def _afterwards(self) -> AsyncIterator[str]:
-        """Yield what the attack left on the host, and the faults of the other workspace's evaluator."""
+        """Yield what the attack left on the host, and the faults of the evaluator of the other workspace."""
         deadline, pause_s = time.monotonic() + _GONE_S, _POLL_S
         while found := marked_processes([self._mark]):
             if time.monotonic() > deadline:
@@ -229,7 +229,7 @@ async def _once(content: bytes) -> AsyncIterator[bytes]:
 
 
 async def neighbour_problems(service: Service, language: Language) -> list[str]:
-    """Return how another workspace's evaluator was disturbed; empty if its result is right."""
+    """Return how the evaluator of another workspace was disturbed. Empty if its result is right."""
     x = time.monotonic_ns() % 1000
     evaluator = Evaluator(_NEIGHBOURLY[language], language=language)
     result = await service.evaluate(evaluator, Row(inputs={"x": x}), caller=Caller(NEIGHBOUR))
@@ -244,7 +244,7 @@ def _of(where: str, problem: str) -> str:
 
 
 def _within(limits: Limits, service: Service) -> Limits:
-    """Return the limits, lowered to those that this deployment allows."""
+    """Return the limits. If this deployment allows only lower ones, return these."""
     ceilings = service.settings.limit_ceilings
     lower = {
         field.name: min(getattr(limits, field.name), getattr(ceilings, field.name))

@@ -1,4 +1,4 @@
-"""Builds the FastAPI application: the routes of `/v1` and the probes, error handlers, the middleware around them."""
+"""Builds the FastAPI application: the routes of `/v1`, the probes, the error handlers and the middleware."""
 
 from dataclasses import replace
 from typing import Any, Final, Self
@@ -30,7 +30,7 @@ _MIGRATION: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.migrate.host.rou
 
 
 class _Nothing:
-    """A placeholder for the services of a host: every attribute and every call returns the object itself."""
+    """A placeholder for the services of a host. Every attribute and every call returns this object itself."""
 
     def __getattr__(self, name: str) -> Self:
         return self
@@ -47,7 +47,7 @@ def create_app(host: Host, access: Access) -> FastAPI:
 
 
 def describe_app(settings: Settings) -> FastAPI:
-    """Return the application without a host behind it, for its OpenAPI document; it refuses every call."""
+    """Return the application without a host, for its OpenAPI document. It refuses every call."""
     host, access = described_host(settings)
     app = _app_with_routes(host, access)
     _guard(app, host.service, settings, None)
@@ -55,7 +55,7 @@ def describe_app(settings: Settings) -> FastAPI:
 
 
 def described_host(settings: Settings) -> tuple[Host, Access]:
-    """Return a host and its access without services behind them; that is enough to list and describe routes."""
+    """Return a host and its access without services. This is enough to list and describe routes."""
     nothing: Any = _Nothing()
     nothing.settings = settings
     host = Host(nothing, nothing)
@@ -64,7 +64,7 @@ def described_host(settings: Settings) -> tuple[Host, Access]:
 
 
 def create_calls_app(service: Service, settings: Settings, access: Access, evaluators: EvaluatorRegistry) -> FastAPI:
-    """Return the application of a process that answers calls. Of the stored resources, it has only evaluators."""
+    """Return the application of a process that answers calls. Its only stored resources are evaluators."""
     app = _new_app(service, settings)
     app.router.routes += calls_api(service, access, evaluators).routes
     app.get("/healthz")(healthz)
@@ -102,7 +102,7 @@ def _new_app(service: Service, settings: Settings) -> DescribedApi:
 
 
 def _guard(app: FastAPI, service: Service, settings: Settings, access: Access | None) -> None:
-    """Wrap an application in the checks of keys, hosts and sizes."""
+    """Wrap an application in middleware that checks keys, host names and sizes."""
     app.add_middleware(
         AccessMiddleware,
         access=access,
@@ -123,7 +123,7 @@ async def healthz() -> dict[str, str]:
 
 
 def api(host: Host, access: Access) -> APIRouter:
-    """Return the routes that no resource owns: calls, and the state of the host."""
+    """Return the routes that belong to no resource: calls, and the state of the host."""
     service = host.service
     router = calls_api(service, access, host.resource(EvaluatorResource).registry)
 

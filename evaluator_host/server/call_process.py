@@ -1,7 +1,7 @@
-"""The additional processes of a host, which answer calls (evaluations), and the connections between the processes.
+"""The additional processes of a host, which answer calls (evaluations), and the connections between all processes.
 
-A call is routed by its evaluator's code to the process in which that evaluator is loaded. All other requests go to the
-first process.
+A call goes to the process in which its evaluator is loaded; the evaluator's code decides which one that is. All other
+requests go to the first process.
 """
 
 import asyncio
@@ -43,10 +43,10 @@ _OF_CONNECTIONS: Final = frozenset({b"connection", b"keep-alive", b"expect"})
 
 
 class CallProcess(Part):
-    """The services of an additional process: it answers calls, and passes other requests on to the first process.
+    """The services of an additional process. It answers calls, and passes other requests on to the first process.
 
-    `number` is the number of this process (the first has 0), `folder` has the processes' Unix sockets, and `inner` is
-    the first process's port for requests that are passed on.
+    `number` is the number of this process; the first process has 0. `folder` contains the Unix sockets of the
+    processes. `inner` is the port on which the first process receives requests that are passed on.
     """
 
     def __init__(self, settings: Settings, backend: SandboxChoice, number: int, folder: str, inner: int) -> None:
@@ -60,13 +60,13 @@ class CallProcess(Part):
         self.process = f"calls {number}"
 
     async def connect(self, end: socket.socket) -> None:
-        """Connect to the first process over the socket `end`, and start to answer it."""
+        """Connect to the first process through the socket `end`, and begin to answer its messages."""
         self._channel = await Channel(self._answer).over(end)
         self._ending = asyncio.create_task(self._channel.ended.wait())
         self._ending.add_done_callback(lambda _: self.stopping.set())
 
     async def leave(self, refusal: str | None) -> None:
-        """Tell the first process that this process ends as planned, or why it cannot work (`refusal`)."""
+        """Tell the first process that this process ends as planned, or (`refusal`) why it cannot work."""
         with suppress(ChannelClosed):
             if refusal is not None:
                 await self._channel.call("refuse", refusal)
@@ -76,7 +76,7 @@ class CallProcess(Part):
 
     @asynccontextmanager
     async def open_app(self, service: Service, store: Store, access: Access) -> AsyncIterator[Application]:
-        """Open the application that answers calls here, and passes other requests on to the first process."""
+        """Open the application. It answers calls here, and passes other requests on to the first process."""
         self._service = service
         service.pool.divide(self._parts)
         registry = EvaluatorRegistry(service, Evaluators(store.database), store.usage)
@@ -101,7 +101,7 @@ class CallProcess(Part):
 
 
 class CallOwners(Peers):
-    """Sends each call to the owner of its evaluator: the process of the host that keeps this evaluator ready.
+    """Sends each call to the owner of its evaluator. The owner is the process that keeps this evaluator ready.
 
     Args:
       settings: Settings of the operator.
@@ -117,7 +117,10 @@ class CallOwners(Peers):
         self._most = _CALLS_AHEAD * settings.max_sandboxes_per_evaluator
 
     async def evaluate(self, evaluator: Evaluator, row: Row | EncodedRow, caller: Caller) -> EvaluationResult | None:
-        """Evaluate a row in the process that owns its evaluator; None if that is this process, or it is too busy."""
+        """Evaluate a row in the process that owns its evaluator.
+
+        Return None if this process is the owner, or if the owner is too busy.
+        """
         code = crc32(evaluator.code.encode(), crc32(caller.workspace.encode()))
         owner = code % self._count
         if owner == self._number or self._under_way[code] >= self._most:
@@ -165,7 +168,7 @@ class CallOwners(Peers):
 
 
 async def _nothing(name: str, _: tuple[Any, ...]) -> None:
-    """Refuse every call, because the owner of an evaluator never calls the process that called it."""
+    """Refuse a call. The owner of an evaluator never calls the process that called it."""
     raise HostError(f"this process of the host does not answer calls of {name!r}")
 
 
@@ -177,7 +180,7 @@ class _OwnCalls:
         self._channels: set[Channel] = set()
 
     def accept(self) -> Channel:
-        """Return a channel that answers the calls of another process."""
+        """Return a channel on which another process can call this one."""
         self._channels = {channel for channel in self._channels if not channel.ended.is_set()}
         self._channels.add(channel := Channel(self._evaluate))
         return channel
@@ -193,9 +196,9 @@ class _OwnCalls:
 
 
 class _PassedOn:
-    """ASGI application that answers calls here, and has the first process of the host answer everything else.
+    """ASGI application that answers calls here, and lets the first process of the host answer everything else.
 
-    Requests are passed on unchanged, so that the checks there see them as if they had arrived there.
+    Requests are passed on unchanged, so that the first process can check them as if it had received them itself.
     """
 
     def __init__(self, app: ASGIApp, inner: int) -> None:
@@ -220,7 +223,7 @@ class _PassedOn:
 
 
 async def _pass_request(scope: Scope, receive: Receive, writer: asyncio.StreamWriter) -> None:
-    """Pass a request on while it arrives; close the connection if the client closes its own."""
+    """Pass a request on as it arrives. Close the connection if the client closes its own."""
     headers = [one for one in scope["headers"] if one[0] not in _OF_CONNECTIONS] + [(b"connection", b"close")]
     chunked = any(name == b"transfer-encoding" for name, _ in headers)
     target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
@@ -239,7 +242,7 @@ async def _pass_request(scope: Scope, receive: Receive, writer: asyncio.StreamWr
 
 
 class _PassedAnswer:
-    """The parts of an answer to pass on, collected from a parser's callbacks."""
+    """The parts of an answer that is passed on. A parser's callbacks collect them."""
 
     def __init__(self) -> None:
         self.headers: list[tuple[bytes, bytes]] = []
@@ -262,7 +265,7 @@ class _PassedAnswer:
 
 
 async def _pass_answer(reader: asyncio.StreamReader, send: Send, *, has_body: bool) -> bool:
-    """Pass an answer on while it arrives; return whether there was an answer.
+    """Pass an answer on as it arrives. Return whether there was an answer.
 
     Raises:
       CutOff: the answer broke off.

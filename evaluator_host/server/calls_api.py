@@ -1,4 +1,4 @@
-"""The routes that evaluate and check. Every process of a host that answers calls has these routes."""
+"""The routes for evaluations and checks. Every process of a host that answers calls has these routes."""
 
 import asyncio
 from typing import Final
@@ -73,7 +73,7 @@ def calls_api(service: Service, access: Access, evaluators: EvaluatorRegistry) -
 
 
 async def _found(evaluators: EvaluatorRegistry, caller: KeyHolder, given: EvaluatorIn | str) -> ResolvedEvaluator:
-    """Return the evaluator of the request, or the stored one that it names."""
+    """Return the evaluator in the request, or the stored evaluator that the request names."""
     if isinstance(given, str):
         return await evaluators.resolve(caller.workspace, given)
     return ResolvedEvaluator(given.to_model(), None)

@@ -1,6 +1,6 @@
 """Serves a service over HTTP with uvicorn, from the first sandbox to a clean shutdown.
 
-When the host stops, new calls get 503, and running ones have a while to finish before they get 503 too: every call gets
+When the host stops, new calls get 503. Running calls have some time to finish; then they get 503, too. Every call gets
 exactly one response. A program can embed a host: `serve_http(settings, listener)` needs only a listening socket, and no
 command line.
 """
@@ -68,13 +68,16 @@ _ALWAYS: Final = frozenset({"/healthz", "/metrics"})  # paths that a host answer
 
 
 class Part:
-    """The services that a process of a host runs: here all of them; subclasses run a part, in one of several processes.
+    """The services that a process of a host runs.
+
+    Here this is all of them. In a host with several processes, each runs only a part, which is a subclass.
 
     Attributes:
-      count: Number of processes that answer calls; they share the limits of sandboxes and rates equally.
+      count: Number of processes that answer calls. Each of them has an equal share of the limits of sandboxes and
+        rates.
       backend: The sandbox backend, if another process has tested it already; None to choose one.
       listeners: More sockets to listen on.
-      process: Name of the process in traces; the first process exports the metrics of all.
+      process: Name of the process in traces. The first process exports the metrics of all processes.
       peers: The other processes of the host.
     """
 
@@ -100,14 +103,14 @@ class Part:
         return open_host(service, store)
 
     def stop(self) -> None:
-        """Do nothing; subclasses end what they started. Called when the process begins to stop."""
+        """Do nothing. Subclasses end what they started. This is called when the process begins to stop."""
 
 
 ALL: Final = Part()
 
 
 class Drain:
-    """ASGI middleware that refuses or ends requests at shutdown; it is outermost, so that it sees every request."""
+    """ASGI middleware that refuses or ends requests at shutdown. It is the outermost, so that it sees every request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -118,11 +121,11 @@ class Drain:
         self.idle.set()
 
     def begin(self) -> None:
-        """Start refusing new calls; running ones continue."""
+        """Begin to refuse new calls. Running calls continue."""
         self._refusing = True
 
     def cut(self) -> None:
-        """End every running call with a 503, or cut off its response if the response has begun."""
+        """End every running call with a 503. If its response has begun, cut the response off."""
         self._refusing = self._cutting = True
         for call in self._calls:
             call.cancel()
@@ -170,7 +173,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 class _State(ServerState):
-    """The state of a server without a clock; the date of a response is computed when it is needed."""
+    """The state of the server. It needs no clock, because it computes the date when a response is sent."""
 
     @property
     def default_headers(self) -> list[tuple[bytes, bytes]]:
@@ -231,7 +234,7 @@ class _Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     async def stop_after(self, event: asyncio.Event) -> None:
-        """Start the shutdown, as the first signal does, once the event is set."""
+        """When the event is set, start the shutdown, as the first signal does."""
         await event.wait()
         self._on_signal()
 
@@ -272,8 +275,8 @@ async def serve_http(
     Signals are handled in the main thread only. Before listening on an address that other machines reach, call
     `require_key`.
 
-    `on_stop` is called when the host begins to stop. `part` has the services that this process runs, by default all
-    of the host's.
+    `on_stop` is called when the host begins to stop. `part` are the services that this process runs; by default, all
+    services of the host.
 
     Raises:
       SandboxUnavailable: no backend works.
@@ -341,10 +344,10 @@ def _http_config(application: ASGIApp, connections: int) -> uvicorn.Config:
 
 
 def telemetry_of(settings: Settings, process: str) -> Callable[[Metrics | None], AbstractAsyncContextManager[Traced]]:
-    """Return `open_telemetry` for this process if the settings ask for it, else a context that exports nothing.
+    """Return `open_telemetry` for this process if the settings turn it on, else a context that exports nothing.
 
     Raises:
-      Misconfigured: the settings ask for it, but the extra is not installed or an `OTEL_` variable is invalid.
+      Misconfigured: the settings turn it on, but the extra is not installed, or an `OTEL_` variable is invalid.
     """
     if not settings.otel:
         return lambda _: nullcontext(lambda app: app)
@@ -377,7 +380,7 @@ def base_url(listener: socket.socket) -> str:
 
 
 def greeting(url: str, backend: str, access: Access) -> tuple[str, ...]:
-    """Return the lines to print once a host listens: its address, its backend, and a call to try."""
+    """Return the lines to print when a host begins to listen: its address, its backend, and a call to try."""
     body = {
         # double quotes, because a single one would end the argument in the shell
         "evaluator": {"code": EXACT_MATCH.replace("'", '"')},
@@ -393,9 +396,9 @@ def greeting(url: str, backend: str, access: Access) -> tuple[str, ...]:
 
 
 def room_for_connections(sandboxes: int) -> int:
-    """Raise this process's limit of descriptors, and return how many are left for connections beside its sandboxes.
+    """Raise this process's limit of descriptors. Return how many are left for connections, beside its sandboxes.
 
-    The limit is usually 1,024, and the process may raise it; a thousand callers at once and their sandboxes need more.
+    The limit is usually 1,024, which is too low for a thousand callers and their sandboxes; the process may raise it.
     `sandboxes` is the maximum number of sandboxes that this process may have.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

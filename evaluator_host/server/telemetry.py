@@ -1,8 +1,8 @@
 """Exports the spans and the metrics of a host by OTLP, with OpenTelemetry's own SDK (the extra `otel`).
 
 The module is imported only if the operator asks for telemetry. The SDK reads the variables `OTEL_*`. The metrics are
-those of `/metrics`; the first process exports them for all. Each process exports its own spans, because its SDK starts
-after the fork.
+the same as in `/metrics`; the first process exports them for all processes. Each process exports its own spans, because
+its SDK starts after the fork.
 """
 
 import asyncio
@@ -58,13 +58,13 @@ _log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def open_telemetry(process: str, metrics: Metrics | None) -> AsyncIterator[Callable[[ASGIApp], ASGIApp]]:
-    """Export spans and metrics during the block; yield a function that wraps an application to record its requests.
+    """Export spans and metrics during the block. Yield a function that wraps an application to record its requests.
 
-    `process` is the name of this process in traces. `metrics` is None if another process exports the metrics of this
-    one.
+    `process` is the name of this process in traces. `metrics` is None if another process exports this process's
+    metrics.
 
     Raises:
-      Misconfigured: an `OTEL_` variable asks for an exporter that this host does not have.
+      Misconfigured: an `OTEL_` variable names an exporter that this host does not have.
     """
     traces, figures = _exported("TRACES"), _exported("METRICS")
     traced: Callable[[ASGIApp], ASGIApp] = lambda app: app  # noqa: E731 - what there is without traces
@@ -97,7 +97,7 @@ async def open_telemetry(process: str, metrics: Metrics | None) -> AsyncIterator
 
 
 def _exported(signal: str) -> bool:
-    """Return whether the variables of OpenTelemetry ask for the export of a signal.
+    """Return whether OpenTelemetry's variables turn on the export of a signal (traces or metrics).
 
     Raises:
       Misconfigured: the variables name an exporter or a protocol that this host does not have.
@@ -129,7 +129,7 @@ def _resource(process: str) -> Resource:
 
 
 async def _in_thread(work: Callable[[], object]) -> None:
-    """Call `work` in a thread, and wait for it; the process can end while the thread still runs."""
+    """Call `work` in a thread, and wait until it returns. The thread does not keep the process from ending."""
     loop, done = asyncio.get_running_loop(), asyncio.Event()
 
     def run() -> None:
@@ -151,7 +151,7 @@ class _Recorder:
 
     @contextmanager
     def span(self, name: str, attributes: Attributes, carrier: Mapping[str, str] | None = None) -> Iterator[Attributes]:
-        """Record the block as a child of the span in `carrier` or the open span; yield a dict for more attributes."""
+        """Record the block as a span, inside that in `carrier` or the open one. Yield a dict for more attributes."""
         with self._open(name, attributes, carrier, SpanKind.INTERNAL) as (_, noted):
             yield noted
 
@@ -170,7 +170,10 @@ class _Recorder:
         return headers
 
     def traced(self, app: ASGIApp) -> ASGIApp:
-        """Return an application whose requests are spans, named by method and route, since paths may hold keys."""
+        """Return an application that records requests as spans.
+
+        The name of a span is method and route, not the path, because a path may contain a key.
+        """
 
         async def traced(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http" or scope["path"] in _PROBES:
@@ -258,7 +261,10 @@ def metrics_data(text: bytes, resource: Resource, since_ns: int) -> MetricsData:
 
 
 def _distributions(family: Family, since_ns: int, now_ns: int) -> list[HistogramDataPoint]:
-    """Return the points of a histogram with a count for each bucket; Prometheus adds all smaller buckets to a count."""
+    """Return the points of a histogram, with the count of each bucket alone.
+
+    In Prometheus, the count of a bucket includes all smaller buckets.
+    """
     kinds: dict[tuple[tuple[str, str], ...], dict[str, Any]] = {}
     for one in family.samples:
         labels = tuple((name, value) for name, value in one.labels.items() if name != "le")

@@ -1,4 +1,4 @@
-"""The processes of a host besides its first: one that runs jobs while there are any, and others that answer calls.
+"""The processes of a host besides the first: one runs jobs while there are any, the others answer calls.
 
 Each process has its own sandboxes, a part of the host's limits, and its own connections to the database. A process that
 dies is started again, and its jobs continue from the results that were stored last.
@@ -61,7 +61,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Worker:
-    """A process and the channel to it."""
+    """A process, and the channel to it."""
 
     def __init__(self) -> None:
         self.channel = Channel(self._take)
@@ -70,14 +70,14 @@ class _Worker:
         self.refusal = ""  # why the process could not work
 
     async def ask(self, within_s: float, name: str, *args: object) -> Any:
-        """Return the process's answer, or None if there is none in time."""
+        """Call the process and return its answer. None if it does not answer in time."""
         with suppress(ChannelClosed, TimeoutError):
             async with asyncio.timeout(within_s):
                 return await self.channel.call(name, *args)
         return None
 
     async def update_metrics(self) -> bytes:
-        """Return the process's metrics; if it does not answer in time, its last known metrics."""
+        """Return the process's metrics. If it does not answer in time, return the last metrics that it sent."""
         self.metrics = await self.ask(_METRICS_S, "metrics") or self.metrics
         return self.metrics
 
@@ -91,7 +91,7 @@ class _Worker:
 
 
 class _Others(Peers):
-    """The processes that the first process of a host has started; `owners` sends each row to its owner."""
+    """The processes that the first process of a host has started. `owners` sends each row to its owner."""
 
     def __init__(self, owners: Peers) -> None:
         self._workers: dict[int, _Worker] = {}  # processes by number; 0 is the process that runs jobs
@@ -99,7 +99,7 @@ class _Others(Peers):
         self._owners = owners
 
     async def evaluate(self, evaluator: Evaluator, row: Row | EncodedRow, caller: Caller) -> EvaluationResult | None:
-        """Evaluate a row in the process that has its evaluator; return None if this process has to evaluate the row."""
+        """Evaluate a row in the process that has its evaluator. Return None if this process has to evaluate the row."""
         return await self._owners.evaluate(evaluator, row, caller)
 
     async def add_metrics(self, own: bytes) -> bytes:
@@ -112,19 +112,19 @@ class _Others(Peers):
         await asyncio.gather(*(one.ask(_RELEASE_S, "release", digest) for one in self._all()))
 
     def tell_jobs(self, name: str, *args: Any) -> None:
-        """Call the process of jobs, if there is one, without waiting for an answer."""
+        """Send a call to the process of jobs, if there is one. Do not wait for an answer."""
         if (jobs := self._workers.get(0)) is not None:
             jobs.channel.tell(name, *args)
 
     def tell_calls(self, name: str, *args: Any) -> None:
-        """Call every process that answers calls, without waiting for an answer."""
+        """Send a call to every process that answers calls. Do not wait for an answer."""
         for number, worker in self._workers.items():
             if number:
                 worker.channel.tell(name, *args)
 
     @contextmanager
     def with_worker(self, number: int, worker: _Worker) -> Iterator[None]:
-        """Count a process as one of the host's during the block; its metrics count even after its end."""
+        """Count a process as one of the host's during the block. Its metrics count even after it has ended."""
         self._workers[number] = worker
         try:
             yield
@@ -147,7 +147,7 @@ class _Processes:
         self._debug = debug
 
     async def keep(self, what: str, number: int, stop_s: float, work: Callable[..., None], *args: Any) -> None:
-        """Run a process, and start it again after growing pauses, until it ends as it should."""
+        """Keep a process running: start it again when it is lost, after growing pauses, until it ends as planned."""
         pause_s = _PAUSE_S
         while True:
             began = time.monotonic()
@@ -163,11 +163,11 @@ class _Processes:
             pause_s = _PAUSE_S if steady else min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def rest(self) -> None:
-        """End the process that starts the others while there are none, because it takes as much memory as the first."""
+        """While no other process runs, end the one that starts them: it takes as much memory as the first process."""
         await self._forker.rest()
 
     async def _live(self, what: str, number: int, stop_s: float, work: Callable[..., None], *args: Any) -> bool:
-        """Run a process until it ends; return whether it ended as it should."""
+        """Run a process until it ends. Return whether it ended as planned."""
         backend = SandboxChoice(self._service.pool.backend.name)
         pid, own = await self._forker.fork(work, self._settings, backend, self._debug, *args)
         worker = _Worker()
@@ -191,7 +191,7 @@ class _Processes:
 
 
 class _JobProcess:
-    """A `JobRunner` that runs jobs in a separate process while there are any."""
+    """A `JobRunner` that runs jobs in a separate process, while there are any."""
 
     def __init__(self, processes: _Processes, others: _Others, service: Service, store: Store, count: int) -> None:
         self._processes = processes
@@ -212,7 +212,7 @@ class _JobProcess:
         self._others.tell_jobs("set_desired_state", job_id, desired)
 
     async def run(self) -> None:
-        """Keep the process that runs jobs alive while there are jobs, until cancelled."""
+        """As long as there are jobs, keep the process that runs them alive, until cancelled."""
         last = time.monotonic()
         while True:
             try:
@@ -245,9 +245,9 @@ class _JobProcess:
 
 
 class Workers(Part):
-    """The services of a host's first process, which also runs the others: for jobs, and more that answer calls.
+    """The services of a host's first process. It also runs the others: one for jobs, and those that answer calls.
 
-    `folder` is for the sockets of the processes. With `debug` they log the messages of exceptions.
+    `folder` is for the sockets of the processes. With `debug`, the processes log the messages of exceptions.
     """
 
     def __init__(
@@ -283,7 +283,7 @@ class Workers(Part):
             yield await stack.enter_async_context(open_host(service, store, jobs))
 
     def stop(self) -> None:
-        """Tell the other processes to stop; called when this process begins to stop."""
+        """Tell the other processes to stop. This is called when this process begins to stop."""
         self._stopping = True
         self._others.tell_jobs("drain")
         self._others.tell_calls("drain")
@@ -297,14 +297,17 @@ class Workers(Part):
 
 @contextmanager
 def open_workers(settings: Settings, listener: socket.socket, *, forker: Forker, debug: bool) -> Iterator[Workers]:
-    """Yield the `Workers` of a host. Several processes get a folder for their sockets, which is removed at the end."""
+    """Yield the `Workers` of a host.
+
+    If there are several processes, they get a folder for their sockets, which is removed at the end.
+    """
     remove_abandoned(_FOLDERS)
     with instance_folder(_FOLDERS) if settings.workers > 1 else nullcontext(Path()) as folder:
         yield Workers(forker, settings, listener, folder, debug=debug)
 
 
 def run_jobs(channel: socket.socket, settings: Settings, backend: SandboxChoice, debug: bool) -> None:  # noqa: FBT001
-    """Run jobs in this process, until there have been none for a minute or the host stops."""
+    """Run jobs in this process until there have been none for a minute, or until the host stops."""
     give_way(_NICE)
     _run(lambda: _run_jobs(channel, settings, backend), debug=debug)
 
@@ -317,7 +320,7 @@ def run_calls(
     address: tuple[Any, ...],  # address of the host's first listening socket
     *place: Any,
 ) -> None:
-    """Answer calls in this process until the host stops; `place` has `CallProcess`'s number, folder and port."""
+    """Answer calls in this process until the host stops. `place` is number, folder and port of a `CallProcess`."""
 
     async def serve() -> None:
         part = CallProcess(settings, backend, *place)
@@ -360,7 +363,7 @@ async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoi
 
 
 async def _refusal_of(work: Coroutine[Any, Any, None]) -> str | None:
-    """Return why a process could not do its work; the host will log that, and start the process again."""
+    """Return why a process could not do its work. The host will log this and start the process again."""
     try:
         await work
     except HostError as error:
@@ -373,7 +376,7 @@ async def _refusal_of(work: Coroutine[Any, Any, None]) -> str | None:
 
 
 class _Jobs:
-    """The process of jobs. Until its database and sandboxes are open, it only listens to the host."""
+    """The process that runs jobs. Until its database and sandboxes are open, it only receives messages of the host."""
 
     def __init__(self, settings: Settings, backend: SandboxChoice) -> None:
         self.metrics = b""

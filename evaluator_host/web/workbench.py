@@ -1,7 +1,8 @@
 """Serves the workbench: the built files of its single-page application, and the API page at /docs.
 
-Files are served from memory by exact name, so no request path reaches the file system. A content security policy lets
-the page load scripts and data from this host only: the output of an evaluator cannot become a program in the browser.
+Files are served from memory by their exact names, so no path of a request is used in the file system. With a content
+security policy, the page can load scripts and data only from this host, so the output of an evaluator cannot become a
+program in the browser.
 """
 
 import asyncio
@@ -65,7 +66,7 @@ class _Asset:
 
 @dataclass(frozen=True, slots=True)
 class _Built:
-    """A build in memory; `stamp` changes with every build, `policy` allows the scripts in `page`."""
+    """A build in memory. `stamp` changes with every build, and `policy` allows the scripts in `page`."""
 
     stamp: int
     page: str
@@ -81,19 +82,22 @@ def is_page(path: str) -> bool:
 
 
 def _wants_page(scope: Scope) -> bool:
-    """Return whether a browser asks for a page."""
+    """Return whether the request comes from a browser that wants a page."""
     return scope.get("method") in ("GET", "HEAD") and "text/html" in Request(scope).headers.get("accept", "")
 
 
 def shows_page(scope: Scope, routes: Iterable[BaseRoute]) -> bool:
-    """Return whether a GET returns a page: for a path of the workbench, or for an unknown path in a browser."""
+    """Return whether a GET returns a page.
+
+    It does for a path of the workbench, and in a browser also for an unknown path.
+    """
     if is_page(scope["path"]):
         return True
     return _wants_page(scope) and all(route.matches(scope)[0] is Match.NONE for route in routes)
 
 
 class Workbench:
-    """Serves the built files under `dist`; reads them on the first request, and again after a new build."""
+    """Serves the built files in `dist`. Reads them at the first request, and again after a new build."""
 
     def __init__(self, dist: Path = DIST) -> None:
         self._dist = dist
@@ -111,7 +115,7 @@ class Workbench:
         return [*pages, Route(_DOCS, self._page), Route(f"{_ASSETS}{{name}}", self._asset)]
 
     def not_found(self, other: ASGIApp) -> ASGIApp:
-        """Return the ASGI application for unknown paths: browsers get the 404 page, other clients go to `other`."""
+        """Return the ASGI application for unknown paths. Browsers get the 404 page; `other` answers other clients."""
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             shown = await self._page(Request(scope), 404) if _wants_page(scope) else other
@@ -168,7 +172,7 @@ def _read(dist: Path, before: _Built | None) -> _Built | None:
 
 
 def _hashes(page: str) -> str:
-    """Return the sources of a policy that allow the scripts in a page, and no others."""
+    """Return the sources in a content security policy that allow only the scripts in this page."""
     digests = [hashlib.sha256(script.encode()).digest() for script in _SCRIPT.findall(page)]
     return "".join(f" 'sha256-{base64.b64encode(one).decode()}'" for one in digests)
 

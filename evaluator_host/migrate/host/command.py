@@ -1,4 +1,4 @@
-"""`migrate`: rewrites the legacy evaluators of a file or folder, and proves that their scores stay the same."""
+"""`migrate`: rewrites the legacy evaluators in a file or folder, and proves that their scores stay the same."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -176,7 +176,7 @@ async def _migrate(plan: MigratePlan, settings: Settings, url: str | None) -> li
 
 
 def _as_run(evaluator: Evaluator, code: str) -> str:
-    """Return a file's code in the form in which it runs: without `npm:` and the version in the name of a module."""
+    """Return a file's code in the form that runs: names of modules without `npm:` and without a version."""
     return read_script(code, evaluator.language).source
 
 

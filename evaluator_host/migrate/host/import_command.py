@@ -116,7 +116,7 @@ def _remote(wish: ImportWish, texts: dict[str, str], url: str) -> Import:
 
 
 async def _collected(processes: LimitedProcesses, wish: ImportWish, root: Path) -> dict[str, str]:
-    """Return the file with all files of its project that it refers to."""
+    """Return the file, with all files of its project to which it refers."""
     texts = {wish.path: read_utf8(root / wish.path)}
     for _ in range(_ROUNDS):
         before = len(texts)
@@ -134,7 +134,7 @@ async def _collected(processes: LimitedProcesses, wish: ImportWish, root: Path) 
 
 
 def _existing(root: Path, wanted: str) -> Iterator[Path]:
-    """Yield the files that a path, a pattern or a folder of tests names, except files outside the project."""
+    """Yield the files for a path, a pattern or a folder of tests. Files outside the project are left out."""
     if wanted.startswith(("/", "..")):
         return
     paths = root.glob(wanted) if "*" in wanted else [root / wanted]
@@ -149,7 +149,7 @@ def _folders(path: Path, root: Path) -> list[Path]:
 
 
 def _print(found: Import) -> None:
-    """Print the stored objects; print the parts that were not stored to standard error."""
+    """Print the stored objects. Print the parts that were not stored to standard error."""
     header = ("EVALUATOR", "CONTRACT", "LANGUAGE", "FROM")
     rows = [
         (_label(one.name, one.version), one.contract, one.evaluator["language"], one.where) for one in found.evaluators

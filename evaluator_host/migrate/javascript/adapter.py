@@ -23,13 +23,13 @@ _TYPES: Final = "Record<string, any>"
 
 @dataclass(frozen=True, slots=True)
 class _Old:
-    """The old function in its edited program, as the new function calls it.
+    """The old function in its edited program, and what the new function needs to call it.
 
     Attributes:
-      callee: The expression that calls it.
-      before: A statement that the new function needs above it.
+      callee: The expression for the old function in a call.
+      before: A statement that must be above the new function.
       opening: The text before the new function's parameters.
-      closing: The text after its body.
+      closing: The text after the new function's body.
     """
 
     callee: str
@@ -84,7 +84,7 @@ class _Adapter:
         self._is_async = True  # assumed until the code shows that the function is not async
 
     def build(self) -> Rewritten | None:
-        """Return the adapted program; None if it would not differ from one built without `method`."""
+        """Return the adapted program. None if it would be the same without `method`."""
         old = self._exported() or self._declared(self._entry)
         if old is None and (old := self._declared("main")) is not None:
             self._is_main, self._new = True, "evaluate"
@@ -96,7 +96,7 @@ class _Adapter:
         return self._finish(old)
 
     def _exported(self) -> _Old | None:
-        """Move the old function out of the module's exports; None if it is not exported."""
+        """Remove the old function from the exports of the module. None if it is not exported."""
         found = None
         for statement in self._draft.root.named_children:
             if statement.type == "export_statement":
@@ -106,7 +106,7 @@ class _Adapter:
         return found
 
     def _from_assignment(self, statement: Node) -> _Old | None:
-        """Adapt `module.exports = …`, `exports.evaluate = …` and the like: the export is read, then replaced."""
+        """Adapt `module.exports = …`, `exports.evaluate = …` and the like. The old export is read, then replaced."""
         assignment = statement.named_children[0]
         left, right = child(assignment, "left"), child(assignment, "right")
         if assignment.type != "assignment_expression" or left is None or right is None:
@@ -142,7 +142,7 @@ class _Adapter:
         return None
 
     def _from_default(self, statement: Node, value: Node) -> _Old | None:
-        """Adapt `export default …`: the value gets a name, and the new function becomes the default export."""
+        """Adapt `export default …`. The old value gets a name, and the new function becomes the default export."""
         name, draft = self._free(), self._draft
         own = child(value, "name") if value.type in _DECLARED else None
         opening = "export default "
@@ -162,7 +162,7 @@ class _Adapter:
         return _Old(name, "", opening)
 
     def _from_declaration(self, statement: Node, value: Node) -> _Old | None:
-        """Adapt `export function evaluate` and `export const evaluate = …`: the old name is no longer exported."""
+        """Adapt `export function evaluate` and `export const evaluate = …`: the old name is not exported any more."""
         if self._entry not in self._draft.names.module.bound or not self._binds(value):
             return None
         self._draft.edits.replace(statement.start_byte, value.start_byte)
@@ -196,14 +196,14 @@ class _Adapter:
         return _Old(self._rename(name, self._free(name)))
 
     def _binds(self, declaration: Node) -> bool:
-        """Return whether a declaration binds the name of the entry."""
+        """Return whether a declaration declares the name of the entry."""
         names = [child(declaration, "name")] if declaration.type in (*_DECLARED, "function_signature") else []
         if not names:
             names = [child(one, "name") for one in declaration.named_children if one.type == "variable_declarator"]
         return any(one is not None and re.search(rf"\b{re.escape(self._entry)}\b", text(one)) for one in names)
 
     def _look(self, value: Node) -> None:
-        """Note whether a function is async, as far as the code shows."""
+        """Note whether a function is async, if the code shows it."""
         if value.type in FUNCTIONS:
             self._is_async = any(one.type == "async" for one in value.children)
 
@@ -265,7 +265,7 @@ class _Adapter:
         return draft.finish()
 
     def _parameters(self) -> tuple[str, ...]:
-        """Return the names of the four legacy parameters: those of the first function with four, or guessed."""
+        """Return the names of the four legacy parameters: from the first function with four, or else guessed."""
         if self._is_main:
             found = re.findall(r"\b(?:target|expected|reference|correct_answer)\b", self._draft.source.decode())
             self._draft.columns = tuple(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""Replaces the old first and fourth argument of a JavaScript evaluator."""
+"""Replaces the first and the fourth argument of the old contract in a JavaScript evaluator."""
 
 from typing import Final
 
@@ -65,7 +65,7 @@ def is_called(node: Node) -> bool:
 
 
 def is_evaluated_once(use: Use, function: Node) -> bool:
-    """Return whether a use is evaluated at most once per call of the function, before the function returns."""
+    """Return whether a use is evaluated at most once in a call of the function, and before the function returns."""
     for around in ancestors(use.node):
         if around == function:
             return True
@@ -83,7 +83,7 @@ def only_looks(use: Use) -> bool:
 
 
 def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
-    """Return whether the code uses the fourth argument as the whole row of test data, which early hosts passed."""
+    """Return whether the code expects the whole row of test data as its fourth argument, which early hosts passed."""
     fourth = legacy.parameters[3]
     uses = uses_of(draft, legacy, fourth)
     named = fourth.name.replace("_", "").lower() in ROW_NAMES
@@ -96,9 +96,9 @@ def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
 
 
 def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool) -> str | None:
-    """Read the ground truth from the inputs; return the statement to insert at the start of the function, or None.
+    """Read the ground truth from the inputs. Return the statement to insert at the start of the function, or None.
 
-    `dynamic`: the function may read variables by name (`eval`).
+    `dynamic` says whether the function may read variables by name (`eval`).
     """
     fourth = legacy.parameters[3]
     access = inputs if draft.whole_row else member(draft, inputs, draft.wish.key)
@@ -140,10 +140,10 @@ def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
 
 
 def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | None:
-    """Replace each use of the first argument, which is always empty, with the value that an empty object gives there.
+    """Replace each use of the first argument with the value that it always has. The argument is an empty object.
 
-    `dynamic`: the function may read variables by name (`eval`). Returns the statement to insert at the start of the
-    function for the uses that stay, or None.
+    `dynamic` says whether the function may read variables by name (`eval`). For the uses that stay, return the
+    statement to insert at the start of the function, else None.
     """
     first = legacy.parameters[0]
     if not first.is_plain:
@@ -212,5 +212,5 @@ _ENDS: Final = ("variable_declarator", "return_statement", "arguments", "parenth
 
 
 def _is_object_of(node: Node, outer: Node) -> bool:
-    """Return whether `outer` reads a member of `node`, which would fail for `undefined`."""
+    """Return whether `outer` reads a member of `node`. This would fail if `node` were `undefined`."""
     return outer.type in ("member_expression", "subscript_expression") and child(outer, "object") == node

@@ -26,7 +26,7 @@ def find(draft: Draft) -> Legacy:
 
 
 def locate(draft: Draft, entry: str) -> tuple[Node, tuple[str, ...]]:
-    """Return the entry function and the names under which the module declares it.
+    """Return the entry function, and the names that it has in the module.
 
     Raises:
       Unreadable: there is no such function, or other code creates it.
@@ -52,7 +52,7 @@ def locate(draft: Draft, entry: str) -> tuple[Node, tuple[str, ...]]:
 
 
 def _export_nodes(root: Node, entry: str) -> list[tuple[Node, str]]:
-    """Return the exports that may be the entry, each with its name."""
+    """Return the exports that may be the entry, each with the name under which it is exported."""
     found = []
     for statement in root.named_children:
         if statement.type == "export_statement":

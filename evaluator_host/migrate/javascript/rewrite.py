@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript: rewrites the legacy signature to `evaluate(inputs, outputs, trace)`."""
+"""Rewrites the legacy signature of JavaScript and TypeScript to `evaluate(inputs, outputs, trace)`."""
 
 import re
 from collections.abc import Iterator
@@ -92,7 +92,7 @@ def _rewrite(code: str, wish: Wish, language: Language) -> Rewritten:
 
 
 def _dynamic(draft: Draft, legacy: Legacy) -> bool:
-    """Return whether the function can see variable names (`eval`)."""
+    """Return whether the function can read variables by name (`eval`)."""
     for use in draft.names.within(legacy.scope):
         around = use.node.parent
         if use.name != "eval" or draft.names.owner(use) is not None:
@@ -103,7 +103,7 @@ def _dynamic(draft: Draft, legacy: Legacy) -> bool:
 
 
 def _new_names(draft: Draft, legacy: Legacy, *, dynamic: bool) -> NewNames:
-    """Return the names of the new parameters: the names of the contract, unless they are already used."""
+    """Return the names of the new parameters: the names of the contract, unless the code already uses them."""
     second, third, fourth = legacy.parameters[1:]
     wanted = {second.name: "inputs"} if second.is_plain else {}
     wanted |= {third.name: "outputs"} if third.is_plain else {}
@@ -139,7 +139,7 @@ def _jsdoc(draft: Draft, legacy: Legacy) -> None:
 
 
 def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> list[str]:
-    """Give the function the new parameters; return statements that destructure the inputs as the old pattern did."""
+    """Give the function the new parameters. Return statements that destructure the inputs as the old pattern did."""
     first, second, third, fourth = legacy.parameters
     comma = _COMMA.match(draft.source, first.node.end_byte)
     end = comma.end() if comma is not None else second.node.start_byte
@@ -203,7 +203,7 @@ def _remark_type(draft: Draft, legacy: Legacy) -> None:
 
 
 def _calls(draft: Draft, legacy: Legacy) -> Iterator[Use]:
-    """Yield the uses of the function's names, all of which must be calls."""
+    """Yield the uses of the function's names. All of them must be calls."""
     for name in legacy.names:
         for use in draft.names.of(name, draft.names.module):
             around = use.node.parent
@@ -213,7 +213,7 @@ def _calls(draft: Draft, legacy: Legacy) -> Iterator[Use]:
 
 
 def _is_offered(use: Use) -> bool:
-    """Return whether the module exports the function as its entry, or gives it another name."""
+    """Return whether the module exports the function as its entry, or under another name."""
     around = use.node.parent
     if around is None or use.scope.kind != "module":
         return False

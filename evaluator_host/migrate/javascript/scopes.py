@@ -1,4 +1,4 @@
-"""Resolves the names of a JavaScript or TypeScript program; inside types only `typeof` counts as a use."""
+"""Finds the variable for each name in a JavaScript or TypeScript program. In a type, only `typeof` counts as a use."""
 
 from typing import Final
 
@@ -59,7 +59,7 @@ class _Reader(Reader):
         Args:
           node: The pattern.
           scope: The scope that evaluates its defaults and keys.
-          home: The scope that owns the names; None for variables that already exist.
+          home: The scope that owns the names. None if the variables already exist.
         """
         if node is None:
             return

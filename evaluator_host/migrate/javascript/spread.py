@@ -1,4 +1,4 @@
-"""Rewrites JavaScript functions that take the four arguments by a rest parameter, or read them from `arguments`."""
+"""Rewrites JavaScript functions that take the four arguments as a rest parameter, or read them from `arguments`."""
 
 from dataclasses import replace
 from typing import Final
@@ -18,7 +18,7 @@ _ANY: Final = ("Record<string, any>", "any", "any")
 
 
 def rewrite_spread(draft: Draft, spread: Spread) -> None:
-    """Give a function with a rest parameter the new parameters; its first statements set the old parameters.
+    """Give a function with a rest parameter the new parameters. Its first statements then set the old parameters.
 
     Raises:
       Unreadable: the function has no block of statements, or the program uses the function itself.
@@ -62,10 +62,12 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
 
 
 def old_arguments(draft: Draft, legacy: Legacy, inputs: str, outputs: str) -> str | None:
-    """Replace `arguments` by an array of the old arguments; return the statement that makes it, None if it is not read.
+    """Replace `arguments` with an array of the old arguments.
+
+    Return the statement that creates the array, or None if the function does not read `arguments`.
 
     Raises:
-      Unreadable: the arguments are changed, or the function is an arrow function, which has no `arguments`.
+      Unreadable: the code changes the arguments, or the function is an arrow function, which has no `arguments`.
     """
     uses = [use for use in draft.names.within(legacy.scope) if _is_own_arguments(draft, legacy, use)]
     if not uses:
@@ -104,6 +106,6 @@ def _is_set(draft: Draft, spread: Spread, parameter: Parameter) -> bool:
 
 
 def _free(name: str, own: set[str], parameters: tuple[Parameter, ...], index: int) -> str:
-    """Return a name for a new parameter, with a leading `_` if the function already uses the name."""
+    """Return a name for a new parameter. It begins with `_` if the function already uses the plain name."""
     same = index < len(parameters) and parameters[index].name == name and name == "inputs"
     return name if same or name not in own else f"_{name}"

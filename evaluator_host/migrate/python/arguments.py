@@ -1,4 +1,4 @@
-"""Replaces the old first and fourth argument of a Python evaluator: the ground truth is read from the inputs."""
+"""Replaces the first and the fourth argument of the old contract in a Python evaluator."""
 
 from typing import Final
 
@@ -32,7 +32,7 @@ _IN_BRACKETS: Final = ("unary_operator", "binary_operator", "conditional_express
 
 
 def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
-    """Return whether the code uses the fourth argument as the whole row of test data, which early hosts passed."""
+    """Return whether the code expects the whole row of test data as its fourth argument, which early hosts passed."""
     fourth = legacy.parameters[3]
     uses = uses_of(draft, legacy, fourth)
     return draft.wish.whole_row and fourth.name in ROW_NAMES and bool(uses) and all(_is_of_mapping(use) for use in uses)
@@ -50,10 +50,12 @@ def _is_of_mapping(use: Use) -> bool:
 
 
 def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool, every: bool) -> str | None:
-    """Read the ground truth from the inputs, at each use or once at the start; with `every`, even if it is unused.
+    """Read the ground truth from the inputs: at each use, or once at the start.
 
-    `dynamic`: the function may read variables by name (`locals()`). Returns the statement to insert at the start of the
-    function, or None.
+    With `every`, it is read even if the function does not use it.
+
+    `dynamic` says whether the function may read variables by name (`locals()`). Returns the statement to insert at the
+    start of the function, or None.
     """
     fourth = legacy.parameters[3]
     uses = uses_of(draft, legacy, fourth)
@@ -71,7 +73,7 @@ def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool, e
 
 
 def read_column(draft: Draft, legacy: Legacy, parameter: Parameter, *, access: str, in_place: bool) -> str | None:
-    """Replace an old parameter by a value from the inputs: at each use if that is safe, or once at the start.
+    """Replace an old parameter with a value from the inputs: at each use if that is safe, or once at the start.
 
     `access` is the expression that reads the value; `in_place` allows it at each use. Returns the statement to insert
     at the start of the function, or None.
@@ -124,7 +126,7 @@ def _require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
 
 
 def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
-    """Return whether the expression can replace the name: it runs once, there, on a line of ordinary length."""
+    """Return whether the expression can replace the name: it runs only once, and the line does not become too long."""
     if use.access is not Access.READ or use.scope is not legacy.scope or _is_in_loop(use.node, legacy.node):
         return False
     for around in ancestors(use.node):
@@ -150,10 +152,10 @@ def _only_looks(use: Use) -> bool:
 
 
 def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool, every: bool) -> str | None:
-    """Replace uses of the first argument, which is always empty, with the value that an empty dict gives.
+    """Replace each use of the first argument with the value that it always has. The argument is an empty dict.
 
-    With `every`, also set the argument. `dynamic`: the function may read variables by name (`locals()`). Returns the
-    statement to insert at the start of the function for the uses that stay, or None.
+    With `every`, also set the argument. `dynamic` says whether the function may read variables by name (`locals()`).
+    For the uses that stay, return the statement to insert at the start of the function, else None.
     """
     first = legacy.parameters[0]
     uses = uses_of(draft, legacy, first)
@@ -219,7 +221,7 @@ def _replaced(draft: Draft, use: Use, *, shared: bool) -> bool:
 
 
 def _default(call: Node) -> tuple[Part, ...] | None:
-    """Return the result of `….get(…)` on an empty dict; None if it is unknown or cannot be moved."""
+    """Return the result of `….get(…)` on an empty dict. None if it is unknown, or if its code cannot be moved."""
     listing = child(call, "arguments")
     arguments = code_children(listing) if listing is not None else []
     if not arguments or arguments[0].type != "string" or _is_formatted(arguments[0]):

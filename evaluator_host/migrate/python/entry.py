@@ -13,7 +13,7 @@ _SEPARATORS: Final = ("positional_separator", "keyword_separator")
 
 
 def find(draft: Draft) -> list[Legacy]:
-    """Return the definitions of the entry function; several if the program chooses between them.
+    """Return the definitions of the entry function. There are several if the program chooses between them.
 
     Raises:
       Current: the function takes three arguments.
@@ -26,7 +26,7 @@ def find(draft: Draft) -> list[Legacy]:
 
 
 def entry_uses(draft: Draft) -> list[Use]:
-    """Return the uses that bind the name of the entry function, or the original name if the entry is an alias.
+    """Return the uses that bind the name of the entry function. If the entry is an alias, use the original name.
 
     Raises:
       Unreadable: the program does not bind the name.
@@ -122,7 +122,7 @@ def _require_four(legacy: Legacy, more: list[Node]) -> None:
 
 
 def wrappers(draft: Draft, definition: Node) -> list[tuple[Node, Legacy]]:
-    """Return the functions inside the decorators of a function that themselves have the four legacy parameters.
+    """Return the functions with the four legacy parameters that are inside the decorators of a function.
 
     Raises:
       Unreadable: a decorator with such a function is used elsewhere too, or is a class.
@@ -185,7 +185,7 @@ def _with_four(draft: Draft, decorator: Node) -> list[Legacy]:
 
 
 def _passes_all_on(decorators: list[Node]) -> bool:
-    """Return whether each decorator returns the function, or passes on all arguments and reads none by position."""
+    """Return whether each decorator returns the function itself, or passes on all arguments without reading any."""
     if not decorators:
         return False
     for one in decorators:

@@ -90,7 +90,7 @@ def to_main(draft: Draft) -> Rewritten:
 
 
 def _function(draft: Draft, name: str) -> Legacy:
-    """Return the entry function; it must be a plain function that the program never uses itself."""
+    """Return the entry function. It must be a plain function that the program itself does not use."""
     uses = draft.names.of(name, draft.names.module)
     writes = [use for use in uses if use.access is Access.WRITE]
     if not writes:
@@ -126,7 +126,7 @@ def _free_name(names: tuple[str, ...], taken: set[str]) -> str:
 
 
 def _renamed(draft: Draft, function: Legacy, parameter: Parameter, name: str) -> str:
-    """Rename a parameter if the new name is free; return the name that it has afterwards."""
+    """Rename a parameter if the new name is free. Return the name that it has afterwards."""
     uses = draft.names.of(parameter.name, function.scope)
     if draft.names.clash(uses, name, function.scope, leaving=set()) is not None:
         return parameter.name
@@ -147,7 +147,7 @@ def _access(draft: Draft, column: Parameter, inputs: str) -> str:
 
 
 def _new_parameters(draft: Draft, function: Legacy, said: Parameter | None, *, names: tuple[str, str, str]) -> None:
-    """Replace the parameters of a function with those of `evaluate`, keeping the layout of the source."""
+    """Replace the parameters of a function with those of `evaluate`. Keep the layout of the source."""
     listing = child(function.node, "parameters")
     if listing is None:
         return
@@ -200,7 +200,7 @@ def _read_by_name(draft: Draft, function: Legacy, use: Use, defaults: dict[str, 
 
 
 def _column(use: Use) -> tuple[Node | None, str | None, str | None]:
-    """Return the expression that reads a column, the column, and the source of its default."""
+    """Return the expression that reads a column, the column itself, and the source of its default."""
     around = use.node.parent
     if around is None or use.access is not Access.READ:
         return None, None, None
@@ -222,7 +222,7 @@ def _column(use: Use) -> tuple[Node | None, str | None, str | None]:
 
 
 def _own_statement(read: Node, key: str) -> Node | None:
-    """Return the statement `key = inputs["key"]` at the function's top level that contains a read, or None."""
+    """Return the statement `key = inputs["key"]` that contains this read at the function's top level, or None."""
     assignment = read.parent
     if assignment is None or assignment.type != "assignment" or child(assignment, "right") != read:
         return None

@@ -1,4 +1,4 @@
-"""Python: rewrites the legacy signature to `evaluate(inputs, outputs, trace)`, and all code that depends on it."""
+"""Rewrites the legacy signature of Python to `evaluate(inputs, outputs, trace)`, with all code that depends on it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -68,7 +68,7 @@ def rewrite(code: str, wish: Wish) -> Rewritten:
 
 
 def _wrapped_names(draft: Draft, wrapper: Legacy) -> list[tuple[str, Scope]]:
-    """Return the names, with their scopes, by which a function inside a decorator calls the decorated function."""
+    """Return the names by which a function inside a decorator calls the decorated function, with their scopes."""
     found = {}
     for use in draft.names.within(wrapper.scope):
         owner, around = draft.names.owner(use), use.node.parent
@@ -96,7 +96,7 @@ def _rewrite_function(draft: Draft, legacy: Legacy, names_of_it: Sequence[tuple[
 
 
 def _calls(draft: Draft, legacy: Legacy, callables: Sequence[tuple[str, Scope]]) -> Iterator[Use]:
-    """Yield the uses of the function's names, each with its scope; all of them must be calls."""
+    """Yield the uses of the function's names, each with its scope. All of them must be calls."""
     for name, owner in callables:
         for use in draft.names.of(name, owner):
             if owner.kind == "function" and not use.scope.is_within(legacy.scope):
@@ -114,7 +114,7 @@ def _names_of_function(draft: Draft, legacy: Legacy) -> list[str]:
 
 
 def _dynamic(draft: Draft, legacy: Legacy) -> Node | None:
-    """Return the node in a function that can see variable names (`locals()`, `{x=}`), or None."""
+    """Return the node in a function that can read variables by name (`locals()`, `{x=}`), or None."""
     for use in draft.names.within(legacy.scope):
         around = use.node.parent
         called = around is not None and around.type == "call" and child(around, "function") == use.node
@@ -129,14 +129,14 @@ def _dynamic(draft: Draft, legacy: Legacy) -> Node | None:
 
 
 def _has_names(use: Use, call: Node | None) -> bool:
-    """Return whether a call of `eval`, `exec`, `vars` or `dir` says where to look up names."""
+    """Return whether a call of `eval`, `exec`, `vars` or `dir` has an argument that says where to look up names."""
     listing = child(call, "arguments") if call is not None else None
     count = len(code_children(listing)) if listing is not None else 0
     return count >= (2 if use.name in ("eval", "exec") else 1)
 
 
 def _new_names(draft: Draft, legacy: Legacy, *, dynamic: bool) -> NewNames:
-    """Return the names of the new parameters: the names of the contract, unless they are already used."""
+    """Return the names of the new parameters: the names of the contract, unless the code already uses them."""
     second, third = legacy.parameters[1], legacy.parameters[2]
     wanted = {second.name: "inputs", third.name: "outputs"}
     if dynamic:
@@ -160,7 +160,7 @@ def _docstring(draft: Draft, legacy: Legacy) -> None:
 
 
 def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> None:
-    """Replace the parameters of the function with the new ones, keeping the layout of the source."""
+    """Replace the parameters of the function with the new ones. Keep the layout of the source."""
     first, second, third, fourth = legacy.parameters
     comma = _COMMA.match(draft.source, first.node.end_byte)
     end = comma.end() if comma is not None else second.node.start_byte
@@ -175,7 +175,7 @@ def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> None:
 
 
 def _annotation(draft: Draft, legacy: Legacy) -> str:
-    """Return the annotation of the trace; empty if the function has no annotations."""
+    """Return the annotation of the trace. It is empty if the function has no annotations."""
     second = legacy.parameters[1].annotation
     if all(one.annotation is None for one in legacy.parameters):
         return ""

@@ -1,4 +1,4 @@
-"""Resolves the names of a Python program by Python's scope rules."""
+"""Finds the variable for each name in a Python program, by Python's rules of scope."""
 
 from typing import Final
 
@@ -65,7 +65,7 @@ class _Reader(Reader):
         }
 
     def _bind(self, node: Node | None, scope: Scope) -> None:
-        """Record the names that an assignment target binds; names inside an index or attribute are read."""
+        """Record the names that an assignment target binds. Names inside an index or attribute are only read."""
         if node is None:
             return
         if node.type == "identifier":
@@ -180,7 +180,7 @@ class _Reader(Reader):
             self._pattern(one, scope)
 
     def _pattern(self, node: Node, scope: Scope) -> None:
-        """Record the names that a `case` pattern captures; a dotted name in it is read."""
+        """Record the names that a `case` pattern binds. A dotted name in the pattern is only read."""
         inner = node.named_children
         match node.type:
             case "identifier":

@@ -1,4 +1,4 @@
-"""Rewrites Python functions that take the four arguments by `*args`, or are made by `functools.partial`."""
+"""Rewrites Python functions that take the four arguments as `*args`, or that `functools.partial` makes."""
 
 from dataclasses import replace
 from typing import Final
@@ -15,10 +15,10 @@ _CONSTANT: Final = ("integer", "float", "string", "true", "false", "none", "unar
 
 
 def rewrite_spread(draft: Draft, spread: Spread) -> None:
-    """Give a function that takes `*args` the new parameters; its first statements set the old parameters.
+    """Give a function that takes `*args` the new parameters. Its first statements then set the old parameters.
 
     Raises:
-      Unreadable: the function is a lambda, or the program uses it itself.
+      Unreadable: the function is a lambda, or the program itself uses it.
     """
     function = spread.function
     if not function.has_statements:
@@ -54,7 +54,7 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
 
 
 def rewrite_partial(draft: Draft, use: Use) -> bool:
-    """Rewrite `evaluate = partial(function, …)` as a function with the same call; return False for other code."""
+    """Rewrite `evaluate = partial(function, …)` as a function that makes the same call. Return False for other code."""
     assignment = use.node.parent
     call = child(assignment, "right") if assignment is not None and assignment.type == "assignment" else None
     function = child(call, "function") if call is not None and call.type == "call" else None
@@ -89,7 +89,7 @@ def _rest_name(spread: Spread) -> str:
 
 
 def _free(draft: Draft, spread: Spread, name: str) -> str:
-    """Return a parameter's name, with a leading `_` if the function uses the name for something else."""
+    """Return the name of a parameter. It begins with `_` if the function uses the plain name for something else."""
     scope = spread.function.scope
     parameters = [one.name for one in spread.function.parameters]
     used = [use for use in draft.names.within(scope) if use.name == name]

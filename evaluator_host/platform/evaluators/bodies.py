@@ -65,7 +65,7 @@ class BudgetIn(Wire):
     """Limits on the use of granted models. Default: the operator's limits, or none."""
 
     def to_model(self) -> ModelBudget:
-        """Return the budget that the service takes."""
+        """Return the budget in the type that the service uses."""
         return ModelBudget(**dict(self))
 
 
@@ -137,7 +137,7 @@ class EvaluatorIn(Wire):
         return {**given, "code": ""} if judged else given
 
     def to_model(self) -> Evaluator:
-        """Return the evaluator that the service takes."""
+        """Return the evaluator in the type that the service uses."""
         made = self._to_model()
         if self.judge is not None and self.code:
             problem = Problem("evaluator.judge", "the evaluator has both `code` and `judge`", "give only one of them")
@@ -200,7 +200,7 @@ class RowIn(Wire):
     _encoded: EncodedRow | None = PrivateAttr(None)
 
     def keep_encoded(self, row: EncodedRow) -> Self:
-        """Store the row as encoded JSON, which `given` returns from then on; return the model itself."""
+        """Store the row as encoded JSON, which `given` returns from now on. Return this body itself."""
         self._encoded = row
         return self
 
@@ -210,11 +210,11 @@ class RowIn(Wire):
         return "outputs" in (self.model_fields_set if self._encoded is None else self._encoded.fields)
 
     def to_row(self) -> Row:
-        """Return the row, made of the decoded fields of this body."""
+        """Return the row with the decoded fields of this body."""
         return Row(self.inputs, self.outputs, self.trace, self.variables, self.criteria, messages=self.messages)
 
     def given(self) -> Row | EncodedRow:
-        """Return the row for the service: the stored `EncodedRow` if the body was large, or else a `Row`."""
+        """Return the row for the service: the stored `EncodedRow` if `keep_encoded` was called, or else a `Row`."""
         return self.to_row() if self._encoded is None else self._encoded
 
 
@@ -267,7 +267,7 @@ class BatchIn(Wire):
         return self.outputs is not None or any(row.gives_outputs for row in self.rows)
 
     def given(self) -> list[Row | EncodedRow]:
-        """Return the rows for the service, each converted by `RowIn.given`; takes 50 ms for 10,000 rows."""
+        """Return the rows for the service, each from `RowIn.given`. This takes 50 ms for 10,000 rows."""
         return [row.given() for row in self.rows]
 
 
@@ -280,7 +280,7 @@ class CaseIn(RowIn):
     )
 
     def to_case(self) -> dict[str, Any]:
-        """Return the case as a dict with the fields that the request sets."""
+        """Return the case as a dict. It has only the fields that are set in the request."""
         return {name: value for name, value in dict(self).items() if name in self.model_fields_set}
 
 

@@ -1,4 +1,6 @@
-"""Cases: rows with the result that an evaluator should give, stored with its version or in a file beside its own.
+"""Cases: rows with the result that an evaluator should give.
+
+They are stored with the evaluator's version, or in a file beside the evaluator's file.
 
 A case is a row with `expect`, and with `case`, its name. `expect` must be an object with some of `score` (within
 `tolerance`), `min`, `max`, `above`, `below`, `passed`, `label` and `error` (a code, the type of an exception, or true
@@ -38,10 +40,10 @@ _HELP: Final = "write 1, 1 ± 0.05, 0.4..0.6, >= 0.5, passed, not passed, fails,
 
 
 def read_expect(given: Json) -> dict[str, Any]:
-    """Return an `expect`, which may be an object, a number or a string, as an object.
+    """Return an `expect` as an object. It may be given as an object, a number or a string.
 
     Raises:
-      ValueError: it expects nothing, or is not understood; the message lists the possible forms.
+      ValueError: `expect` is empty, or has an unknown form; the message lists the possible forms.
     """
     if isinstance(given, int | float) and not isinstance(given, bool):
         given = {"score": given}
@@ -80,7 +82,7 @@ def _is_number(value: Json) -> bool:
 
 
 def expect_text(given: Json) -> str:
-    """Return an `expect` as people write it: `0.5 ± 0.05`."""
+    """Return an `expect` in the form in which people write it: `0.5 ± 0.05`."""
     expect = read_expect(given)
     said = []
     if "score" in expect:
@@ -97,7 +99,7 @@ def expect_text(given: Json) -> str:
 
 
 def unmet(expect: dict[str, Any], result: EvaluationResult) -> str | None:
-    """Return how a result differs from `expect`: `score 0.2, not 0.5`; None if it does not differ."""
+    """Return the difference between a result and `expect`: `score 0.2, not 0.5`. None if there is no difference."""
     if (error := result.error) is not None:
         wanted = expect.get("error")
         if wanted is None:
@@ -126,7 +128,7 @@ def _is_near(expect: dict[str, Any], score: float | None) -> bool:
 
 
 def case_name(case: dict[str, Any], place: int) -> str:
-    """Return the name of a case; `row 3` for one without a name, by its place in the list."""
+    """Return the name of a case, or `row 3` (its place in the list) if it has no name."""
     return str(case.get("case") or f"row {place}")
 
 
@@ -141,7 +143,7 @@ def case_row(case: dict[str, Any]) -> Row:
 
 
 def case_problems(cases: Sequence[dict[str, Any]], results: Sequence[EvaluationResult]) -> tuple[CaseProblem, ...]:
-    """Return the cases whose result, at the same place in `results`, is not as expected."""
+    """Return the cases with an unexpected result. `results` has the results in the order of the cases."""
     pairs = zip(cases, results, strict=True)
     found = ((place, case, unmet(read_expect(case["expect"]), result)) for place, (case, result) in enumerate(pairs))
     return tuple(CaseProblem(case_name(case, place), problem) for place, case, problem in found if problem is not None)
@@ -158,7 +160,7 @@ async def check_cases(
 
 
 def failing_request(failing: Sequence[CaseProblem]) -> InvalidRequest:
-    """Return the error for an evaluator that is not stored because cases fail."""
+    """Return the error for an evaluator that was not stored because some of its cases failed."""
     return InvalidRequest(
         f"{len(failing)} of the evaluator's cases failed: {failing[0].case}: {failing[0].problem}",
         problems=tuple(Problem(f"cases.{one.case}", one.problem, "change the code or the case") for one in failing),

@@ -249,7 +249,7 @@ def delete(name: _NameArgument, *, force: options.ForceOption = False, client: C
 
 
 def _with_what_it_had(client: Client, name: str, evaluator: Evaluator) -> Evaluator:
-    """Return the next version of an evaluator with settings from the version before, and print which ones were kept."""
+    """Return the evaluator's next version, with settings kept from the version before. Print which ones were kept."""
     from evaluator_host.platform.evaluators import evaluator_files  # noqa: PLC0415 - as above
 
     before = client.evaluators.get(name)

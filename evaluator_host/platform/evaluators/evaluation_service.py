@@ -53,7 +53,10 @@ async def open_evaluation_service(settings: Settings, url: str | None) -> AsyncI
 async def evaluate_in_order(
     target: EvaluationService, evaluator: Evaluator, rows: Sequence[Row], *, parallelism: int | None = None, **more: Any
 ) -> list[EvaluationResult]:
-    """Evaluate rows, each isolated from the others; return results in order. `more` are options of `evaluate_rows`."""
+    """Evaluate rows, each isolated from the others, and return the results in order.
+
+    `more` are options of `evaluate_rows`.
+    """
     stream = target.evaluate_rows(evaluator, rows, isolation=Isolation.ROW, parallelism=parallelism, **more)
     async with aclosing(stream) as answers:
         results = {index: result async for index, result in answers}
@@ -96,7 +99,7 @@ async def prepare(target: EvaluationService, given: LoadedEvaluator, *, shown: b
 
 
 async def pins_to_add(target: EvaluationService, evaluator: Evaluator, result: EvaluationResult) -> str:
-    """Return the pins, with versions, that a failed import probably needs; empty for any other result."""
+    """Return the pins, with versions, that a failed import probably needs. The list is empty for any other result."""
     if result.error is None or result.error.type not in _NO_MODULE:
         return ""
     report = await target.check(evaluator)

@@ -1,4 +1,4 @@
-"""Reads the evaluator in a file, with the pins that it declares, the files of its project, and the cases beside it."""
+"""Reads the evaluator in a file. Also reads its pins, the files of its project, and the test cases beside it."""
 
 import asyncio
 import glob
@@ -84,7 +84,7 @@ def read_evaluator(
 ) -> LoadedEvaluator:
     """Return the evaluator whose source is in a file; a field that is None keeps its default.
 
-    The evaluator also gets the files of its project that it imports, directly or through others.
+    The evaluator also gets the files of its project that it imports, directly or through other files.
 
     Raises:
       InvalidPin: the file declares a package that is not pinned exactly.
@@ -136,7 +136,7 @@ def tell_files(given: LoadedEvaluator) -> None:
 
 
 def kept_from(before: Evaluator, evaluator: Evaluator) -> tuple[Evaluator, list[str]]:
-    """Return an evaluator completed with settings from the version before, and messages that name these settings.
+    """Return an evaluator with settings from the version before, and messages that name these settings.
 
     Code, files and data are never kept. Nothing is kept if one of the versions is a judge or the language changed.
     """
@@ -148,7 +148,7 @@ def kept_from(before: Evaluator, evaluator: Evaluator) -> tuple[Evaluator, list[
 
 
 def _kept(name: str, before: Any, now: Any, kept: list[str]) -> Any:
-    """Return the value of the version before if the new one has only the default, and name it in `kept`."""
+    """Return the value from the version before if the new value is only the default. Add its name to `kept`."""
     if is_dataclass(now) and not isinstance(now, type):
         parts = {
             one.name: _kept(one.name, getattr(before, one.name), getattr(now, one.name), kept) for one in fields(now)
@@ -173,14 +173,19 @@ def read_judge(file: Path, language: Language | None, **fields: Any) -> LoadedEv
 
 
 def _project(file: Path, language: Language) -> Project:
-    """Return the project that contains a file: a platform's own kind of project, or one found by its folders."""
+    """Return the project that contains a file.
+
+    A plugin may find a project of its platform; otherwise the folders around the file show the project.
+    """
     known = plugins().values() if language is Language.PYTHON else ()
     found = (one.find_project.load()(file) for one in known if one.find_project is not None)
     return next((project for project in found if project is not None), None) or find_project(file)
 
 
 def evaluator_of(**fields: Any) -> Evaluator:
-    """Return an evaluator with fields as in `POST /v1/evaluate`, without nesting in `limits`, `settings` and `budget`.
+    """Return an evaluator.
+
+    The fields are those of `POST /v1/evaluate`, but those inside `limits`, `settings` and `budget` are given directly.
 
     Raises:
       InvalidRequest: a field is unknown or has an invalid value.

@@ -1,4 +1,4 @@
-"""Evaluators of kind `judge`: a form (prompt, model, scale) in place of code, from which code is generated."""
+"""Evaluators of kind `judge`. The user gives a form (prompt, model, scale), and the host generates code from it."""
 
 from dataclasses import replace
 from typing import Annotated, Any, Final, TypeAlias
@@ -77,7 +77,7 @@ class JudgeIn(_Part):
         return self
 
     def to_model(self, evaluator: Evaluator) -> Evaluator:
-        """Return `evaluator` with the code that is generated from this form."""
+        """Return `evaluator` with the code that the host generates from this form."""
         form = self.model_dump(mode="json")
         return replace(
             evaluator,

@@ -1,7 +1,7 @@
-"""Reads large request bodies with rows: the host decodes the evaluator, and keeps the rows as JSON.
+"""Reads large request bodies with rows. The host decodes the evaluator, but keeps the rows as JSON.
 
-Rows that every JSON decoder reads in the same way are kept as they were sent; a child process decodes the others and
-encodes them again.
+If every JSON decoder would read the rows in the same way, the host keeps them as they were sent. Otherwise a child
+process decodes them and encodes them again.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ _MODELS: Final[dict[str, type[EvaluateIn | BatchIn]]] = {one.__name__: one for o
 
 
 def split_rows(model: str, body: bytes, max_rows: int) -> bytes:
-    """Check an evaluation's body and return it as bytes for `joined_rows`, its rows as JSON. Runs in a child process.
+    """Check the body of an evaluation, and return it as bytes for `joined_rows`. Runs in a child process.
 
     Args:
       model: Name of the body's class, `EvaluateIn` or `BatchIn`.
@@ -90,7 +90,7 @@ def _row(row: dict[str, Any]) -> dict[str, bytes]:
 
 
 def joined_rows(model: str, answer: bytes) -> EvaluateIn | BatchIn:
-    """Return the body that `split_rows` returned as bytes; its rows stay JSON (`RowIn.keep_encoded`)."""
+    """Return the body that is in the bytes from `split_rows`. Its rows stay JSON (see `RowIn.keep_encoded`)."""
     start = _HEAD + int.from_bytes(answer[:_HEAD])
     head = decode_json(answer[_HEAD:start])
     rows = list(_rows(memoryview(answer), start, head["sizes"]))
@@ -107,7 +107,7 @@ def _rows(answer: memoryview, start: int, sizes: list[dict[str, int]]) -> Iterat
 
 
 def cut_rows(model: str, body: Octets, max_rows: int) -> EvaluateIn | BatchIn:
-    """Return the body of an evaluation without decoding its rows: they keep the JSON that was sent.
+    """Return the body of an evaluation without decoding its rows. They stay JSON, exactly as it was sent.
 
     Raises:
       NotPlain: the body cannot be read without decoding its rows; use `split_rows`.
@@ -129,7 +129,10 @@ def cut_rows(model: str, body: Octets, max_rows: int) -> EvaluateIn | BatchIn:
 def _joined(
     model: str, others: dict[str, Any], rows: list[dict[str, Octets]], shapes: list[dict[str, Any]]
 ) -> EvaluateIn | BatchIn:
-    """Return a body whose rows stay JSON; `shapes`, rows with values of the same types, are checked in their place."""
+    """Return a body with rows that stay JSON.
+
+    `shapes` are short rows with values of the same types; they are checked instead of the rows.
+    """
     kept = [EncodedRow(row) for row in rows]
     if model != BatchIn.__name__:
         return EvaluateIn.model_validate({**others, **shapes[0]}).keep_encoded(kept[0])
@@ -140,7 +143,7 @@ def _joined(
 async def _mapped(chunks: AsyncIterator[bytes], size: int) -> memoryview:
     """Return a body of at most `size` bytes in a memory mapping, with pages of 2 MB if the kernel has them.
 
-    Each chunk is copied at once, so that its memory can be used again for the next one.
+    Each chunk is copied as soon as it arrives, so that the next chunk can use the same memory.
     """
     block = mmap.mmap(-1, -(-size // _PAGE_BYTES) * _PAGE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with suppress(OSError):  # raised when the kernel has no large pages

@@ -74,13 +74,13 @@ class EvaluatorRegistry:
     ) -> EvaluatorReport:
         """Store an evaluator under a name as version 1, if it loads.
 
-        If it loads, its `cases` are run. With `force`, it is stored even if it does not load; with `require_cases`,
-        only if all cases pass.
+        If the evaluator loads, its `cases` are run. With `force`, it is stored even if it does not load. With
+        `require_cases`, it is stored only if all cases pass.
 
         Raises:
           InvalidRequest: the name is not valid, or the evaluator does not load; the error's problems say why.
           NameTaken: there is an evaluator with that name.
-          OverQuota: the workspace stores as much as it may.
+          OverQuota: the workspace has reached its quota.
           HostError: the host cannot check the evaluator now, see `Service.check`.
         """
         await self.usage.require_room(workspace_id, evaluator.characters)
@@ -104,13 +104,13 @@ class EvaluatorRegistry:
         cases: Cases | None = None,
         require_cases: bool = False,
     ) -> EvaluatorReport:
-        """Store the next version and return it; if the content equals the newest version's, no version is added.
+        """Store and return the next version. If nothing has changed since the newest version, return that one.
 
         If `cases` is None, the cases of the newest version stay. `origin` is set for a migrated version.
 
         Raises:
           InvalidRequest: the evaluator does not load.
-          OverQuota: the workspace stores as much as it may.
+          OverQuota: the workspace has reached its quota.
         """
         await self.usage.require_room(workspace_id, evaluator.characters)
         newest = await self.store.get_version(workspace_id, name)

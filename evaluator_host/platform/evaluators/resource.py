@@ -17,7 +17,7 @@ from evaluator_host.platform.users import Used
 
 
 class EvaluatorResource(Resource):
-    """Stored evaluators."""
+    """The stored evaluators of a host."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -29,7 +29,7 @@ class EvaluatorResource(Resource):
         return [*found.routes, *ready_judges_api().routes]
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return the names of the evaluators whose newest versions use an object, such as a secret or a model."""
+        """Return the names of the evaluators that use this object, such as a secret, in their newest version."""
         if (uses := code_use(used)) is None:
             return []
         stored = await self.registry.list_evaluators(workspace_id)

@@ -21,7 +21,10 @@ LISTED: Final = "`evaluator-host evaluators list` lists the names"
 
 
 class EvaluatorTable(Table):
-    """Named evaluators; their versions are deleted with them. `tags` is JSON; `sampling`: share of traces to score."""
+    """Named evaluators. Their versions are deleted with them.
+
+    `tags` is JSON, and `sampling` is the share of live traces to score.
+    """
 
     __tablename__ = "evaluators"
     __table_args__ = (UniqueConstraint("workspace_id", "name"),)
@@ -63,7 +66,7 @@ class EvaluatorVersionTable(Table):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the bytes of code, cases and locks."""
+        """Yield the query for the size of code, cases and locks."""
         lock = func.coalesce(func.length(cls.lock), 0)
         query = select(func.sum(func.length(cls.content) + func.length(cls.cases) + lock))
         yield Size("evaluators", EvaluatorTable.workspace_id, query.join(EvaluatorTable))
@@ -90,7 +93,10 @@ class VersionContent:
 
 @dataclass(frozen=True, slots=True)
 class NameFacts:
-    """Fields that all versions of an evaluator share; None leaves a field as it is (the default if new)."""
+    """Fields that all versions of an evaluator share.
+
+    None leaves a field unchanged; in a new evaluator, the field gets its default.
+    """
 
     description: str | None = None  # description for people; empty for a new evaluator
     sampling: float | None = None  # share of live traces to score, 0 to 1; 1 for a new evaluator
@@ -158,7 +164,7 @@ class Evaluators(Repository):
     async def add_version(
         self, workspace_id: str, name: str, content: VersionContent, about: NameFacts = NO_CHANGE
     ) -> StoredVersion:
-        """Store the next version and return it; if the content equals the newest version's, no version is added."""
+        """Store and return the next version. If its content equals that of the newest one, return the newest one."""
         this = named(workspace_id, name)
         now = datetime.now(UTC)
         async with self._database.transaction() as connection:
@@ -215,7 +221,7 @@ class Evaluators(Repository):
             raise await self._missing(workspace_id, name)
 
     async def _missing(self, workspace_id: str, name: str, version: int | None = None) -> HostError:
-        """Return the error for an evaluator, or a version, that does not exist."""
+        """Return the error for an evaluator or a version that does not exist."""
         if "\n" in name or "(" in name:
             return InvalidRequest(
                 "the evaluator is a string, which is read as the name of a stored evaluator, but this string is code",

@@ -7,7 +7,10 @@ from evaluator_host.types.evaluator import Evaluator
 
 
 def code_use(used: Used) -> Callable[[Evaluator], bool] | None:
-    """Return a function that tells whether an evaluator uses an object; None if evaluators cannot use such objects."""
+    """Return a function that reports whether an evaluator uses this object.
+
+    Return None if evaluators cannot use objects of this kind.
+    """
     if used.kind == "secret":
         return lambda one: used.name in one.secrets.values()
     if used.kind == "data file":

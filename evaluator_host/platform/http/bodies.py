@@ -1,4 +1,4 @@
-"""Base of the bodies of requests: unknown fields are refused by name, integers and times have limits."""
+"""Base of the bodies of requests. Unknown fields are refused by name, and integers and times have limits."""
 
 from collections.abc import Callable
 from dataclasses import MISSING, fields
@@ -78,7 +78,7 @@ class Wire(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _few_fields(cls, data: Any) -> Any:
-        """Refuse an object of a million unknown fields with one message instead of one for each."""
+        """Refuse an object with very many unknown fields with a single message, not with one message for each field."""
         if isinstance(data, dict) and len(data) > _MANY:
             raise PydanticCustomError(
                 "too_many_fields", "the object has {count} fields, more than any request has", {"count": len(data)}
@@ -90,7 +90,7 @@ _Body = TypeVar("_Body", bound=Wire)
 
 
 def fields_of(kind: type[Any]) -> Callable[[type[_Body]], type[_Body]]:
-    """Give a request body those fields of a dataclass that it does not declare itself, with limits and descriptions."""
+    """Add the fields of a dataclass to a request body, with limits and descriptions, unless the body declares them."""
 
     def decorate(body: type[_Body]) -> type[_Body]:
         hints = get_type_hints(kind, include_extras=True)

@@ -1,7 +1,7 @@
-"""Limits the memory, time and number of connections, except while a request is handled.
+"""Limits the number of connections, and their memory and time while no request is handled.
 
-Clients get a time limit to send the headers of a request, and one to read a response. When there are too many
-connections, the one that has been quiet longest is closed, so that new clients still get in.
+There is a time limit for a client to send the headers of a request, and another one to read a response. If there are
+too many connections, the host closes the one that has been quiet longest, so that it can still accept new clients.
 
 This builds on uvicorn's protocol class, which is not a public interface: tests/unit/test_connection_limits.py names
 every attribute used here and fails when an upgrade of uvicorn changes one.
@@ -55,8 +55,8 @@ _FULL: Final = _error_bytes(
 class ConnectionLimits(HttpToolsProtocol):
     """Uvicorn's HTTP protocol with limits against untrusted clients.
 
-    The parser collects headers (and the trailers of a chunked body) without a limit. So this class counts the bytes
-    that neither complete the headers nor belong to a body.
+    The parser collects headers (and the trailers of a chunked body) without a limit. So this class counts the bytes of
+    headers and trailers.
     """
 
     most_connections = CONNECTIONS
@@ -128,7 +128,7 @@ class ConnectionLimits(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End the request; close the connection if it was only kept for the client to finish sending."""
+        """End the request. If the connection stayed open only for the rest of the request, close it."""
         self._head_bytes = 0
         super().on_message_complete()
         if self._linger_timer is not None:
@@ -191,10 +191,12 @@ class ConnectionLimits(HttpToolsProtocol):
 
 
 class _ResponseTransport:
-    """The transport of one response. A response that is sent before its request has ended ends the connection.
+    """The transport of one response.
 
-    The connection then lingers: if it were closed at once, with unread data from the client, it would be reset, and the
-    client would lose the response.
+    If a response is sent before its request has ended, the connection is closed after it.
+
+    The connection stays open for a moment. If it were closed at once, with unread data from the client, it would be
+    reset, and the client would lose the response.
     """
 
     __slots__ = ("_begun", "_connection", "_cycle")

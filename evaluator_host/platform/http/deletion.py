@@ -1,4 +1,4 @@
-"""Parts of routes that delete something."""
+"""Code that the routes for deleting objects share."""
 
 from typing import Annotated, Final
 

@@ -1,7 +1,7 @@
 """Logs errors without users' data, in lines that no user's data can forge, and without blocking the event loop.
 
-Of an exception, only the class and the places in the code are logged, since its message may quote a user's data. A
-separate thread writes the lines, so that a terminal or a pipe that nobody reads cannot stop the host.
+Only the class of an exception and its places in the code are logged, since its message may quote a user's data. A
+separate thread writes the lines. So the host goes on even if nobody reads the terminal or the pipe.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class LineFormatter(logging.Formatter):
 
 
 class DataFreeFormatter(LineFormatter):
-    """Formats log records; of an exception, only its class and its places in the code appear."""
+    """Formats log records. Only the class of an exception and its places in the code appear."""
 
     def formatException(self, ei: _Fault) -> str:  # noqa: N802 - as above
         """Return the chain of exceptions, the cause first, without their messages."""
@@ -62,7 +62,7 @@ def escaped(text: str) -> str:
 
 
 class NonBlockingHandler(logging.Handler):
-    """Hands formatted lines to its own thread, so that `emit` never blocks.
+    """Passes formatted lines to a separate thread, so that `emit` never blocks.
 
     Args:
       descriptor: File descriptor of the log. A thread blocked in a buffered stream would keep Python from exiting.
@@ -115,7 +115,7 @@ def log_to_stderr(*, debug: bool) -> None:
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """Return whether to log a record: false for a `CutOff`, whose reason is logged already."""
+    """Return whether to log a record. A `CutOff` is not logged, because its reason is in the log already."""
     return record.exc_info is None or record.exc_info[0] is not CutOff
 
 
@@ -128,7 +128,7 @@ def log_loop_fault(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> Non
 
 
 def _place(task: asyncio.Task[Any]) -> str:
-    """Return the functions in which a task waits, the outermost first."""
+    """Return the functions in which a task is waiting, the outermost first."""
     names: list[str] = []
     waits: Any = task.get_coro()
     while (code := getattr(waits, "cr_code", None)) is not None:

@@ -1,4 +1,4 @@
-"""Builds error responses: RFC 9457 `application/problem+json`, naming every faulty field. A 500 has no user's data."""
+"""Builds error responses in the format RFC 9457 `application/problem+json`. They name every faulty field."""
 
 import difflib
 import json
@@ -127,7 +127,10 @@ def problem_response(error: HostError) -> Response:
 
 
 def error_response(scope: Scope, error: HostError) -> Response:
-    """Return the response for an error: in the platform's own format if its route was called, else problem+json."""
+    """Return the response for an error.
+
+    A request to a wire gets the format of the wire's platform; any other request gets problem+json.
+    """
     shown = error.for_callers()
     if shown is not error:
         _log.warning("%s %s: %s", scope.get("method"), scope.get("path"), error.detail)
@@ -186,7 +189,7 @@ def invalid_request(faults: Sequence[Any]) -> InvalidRequest:
 
 
 def _problem(fault: Mapping[str, Any], *, bare: bool) -> Problem:
-    """Return the problem for one of pydantic's faults; a `bare` request has no field `evaluator`."""
+    """Return the problem for one of pydantic's faults. A `bare` request has no field `evaluator`."""
     path = ".".join(str(part) for part in fault["loc"] if part != "body" and not _is_tag(part))
     kind, message = fault["type"], str(fault["msg"])
     if kind == "extra_forbidden" and path == "code" and bare:
@@ -243,5 +246,5 @@ def _meant_field(name: str) -> str | None:
 
 
 def _is_tag(part: object) -> bool:
-    """Whether a part of pydantic's path names one of the forms that a field may have, not a field."""
+    """Whether a part of pydantic's path is not a field, but the name of one of the forms that a field may have."""
     return isinstance(part, str) and part.startswith("<")

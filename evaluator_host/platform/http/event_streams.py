@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class EventStreams:
-    """The streams of server-sent events that callers have open; all of them end when the host stops.
+    """The event streams that callers have open. All of them end when the host stops.
 
     Args:
       most: Maximum number of streams that one key may have open.
@@ -35,9 +35,9 @@ class EventStreams:
         self._closing.set()
 
     def respond(self, key_id: str | None, events: AsyncGenerator[tuple[str, object], None]) -> Response:
-        """Return a response that sends `(event name, value)` pairs as server-sent events to a key's holder.
+        """Return a response that sends `(event name, value)` pairs as server-sent events to the caller with this key.
 
-        Sending the response raises `Busy` if the key already has as many open streams as it may.
+        Sending the response raises `Busy` if the key already has the maximum number of open streams.
         """
         return _EventResponse(self, key_id, self._lines(events))
 
@@ -45,7 +45,7 @@ class EventStreams:
         """Check that a key may open another stream, before anything is read for the stream.
 
         Raises:
-          Busy: the key has as many streams open as it may.
+          Busy: the key already has the maximum number of open streams.
         """
         if self._open[key_id] >= self._most:
             raise Busy(
@@ -56,7 +56,7 @@ class EventStreams:
 
     @contextmanager
     def counted(self, key_id: str | None) -> Iterator[None]:
-        """Count one stream of a key during the block; raise `Busy` if the key has as many as it may."""
+        """Count one stream of a key during the block; raise `Busy` if the key already has the maximum number."""
         self.require_free(key_id)
         self._open[key_id] += 1
         try:

@@ -1,7 +1,8 @@
 """Routes that read and return JSON; bodies that would fill the host's memory are refused.
 
 A body of 32 MB may hold ten million small objects. Each takes about sixty bytes in Python, or hundreds if it is a row,
-and each may cause an error message. So the memory is estimated before decoding, and rows are counted before validation.
+and each may cause an error message. So the host estimates the memory before it decodes a body, and counts the rows
+before it validates them.
 """
 
 import asyncio
@@ -71,7 +72,7 @@ class JsonRequest(Request):
         return await self.decoded(await self.body())
 
     async def decoded(self, body: bytes) -> Any:
-        """Return the decoded body: JSON values, or for a large body the route's model, which a thread reads.
+        """Return the decoded body as JSON values, or a large body as the route's model, which a thread creates.
 
         Raises:
           InvalidRequest: the body has too many values or rows, or does not fit the model.
@@ -124,7 +125,7 @@ class LateRoute(APIRoute):
 
     @cached_property
     def query_names(self) -> list[str]:
-        """Return the names of the route's query parameters; the route must be built."""
+        """Return the names of the route's query parameters. `build` must have been called."""
         return [one.alias for one in get_flat_params(self.dependant) if isinstance(one.field_info, Query)]
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -159,10 +160,11 @@ class JsonRoute(LateRoute):
 
 
 def require_known_parameters(given: Iterable[str], known: Sequence[str]) -> None:
-    """Check that a query has only parameters that its route knows.
+    """Check that a query has only parameters that its route has.
 
     Raises:
-      InvalidRequest: the query has others; the first 50 are named, each with the most similar known name.
+      InvalidRequest: the query has other parameters. The error names the first 50 of them, each with the most similar
+        known name.
     """
     takes = f"this route takes {', '.join(known)}" if known else "this route takes no query parameters"
     unknown = [name for name in given if name not in known][:_NAMED]

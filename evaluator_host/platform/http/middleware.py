@@ -126,13 +126,13 @@ class AccessMiddleware:
         await error_response(scope, error)(scope, receive, sending)
 
     def _limits(self, scope: Scope) -> tuple[int, float]:
-        """Return how many bytes a body may have, and in how many seconds it has to arrive."""
+        """Return the maximum size of a body in bytes, and the number of seconds in which it must arrive."""
         if (foreign := scope.get(FOREIGN)) is not None:
             return min(foreign.body_bytes, self._body_bytes), min(foreign.body_timeout_s, self._body_timeout_s)
         return self._upload_bytes if _is_upload(scope) else self._body_bytes, self._body_timeout_s
 
     def _check(self, headers: dict[bytes, str], ceiling: int) -> int:
-        """Check the headers; return the size of the body that they give, 0 if they give none."""
+        """Check the headers, and return the size of the body that they announce; 0 if they announce none."""
         host = headers.get(b"host", "").lower()
         named = _HOST.fullmatch(host)
         if named is None or (named.group(1) or named.group(2)) not in self._hosts:
@@ -158,7 +158,7 @@ class AccessMiddleware:
         return length
 
     async def _admit(self, scope: Scope, headers: dict[bytes, str]) -> str:
-        """Return the workspace of the caller; empty for paths that need no key."""
+        """Return the caller's workspace; an empty string for paths that need no key."""
         foreign = scope.get(FOREIGN)
         if foreign is not None and foreign.is_open:
             return ""
@@ -215,8 +215,8 @@ class AccessMiddleware:
 class _Sending:
     """Sends a response with the security headers, and records whether the response has begun.
 
-    A large response takes memory until its reader has received it. If there is no room for it, a 429 is sent instead,
-    and `refused` is set.
+    A large response takes memory until its reader has received it. If there is too little memory for it, a 429 is sent
+    instead, and `refused` is set.
     """
 
     def __init__(self, send: Send, scope: Scope) -> None:
@@ -250,7 +250,7 @@ class _Sending:
             self.memory.add(length)
 
     async def _send_body(self, message: Message) -> None:
-        """Send a body in parts, each once the last one was written: a reader that stops must not get them all."""
+        """Send a body in parts. Each part waits until the one before is written, in case the client stops reading."""
         body = memoryview(message.get("body", b""))
         while len(body) > LARGE_BYTES:
             await self._send({"type": message["type"], "body": bytes(body[:LARGE_BYTES]), "more_body": True})
@@ -259,7 +259,7 @@ class _Sending:
 
 
 async def _discard_body(receive: Receive) -> None:
-    """Read a refused request's body for a moment; otherwise a client that still sends it could not read the error."""
+    """Read the body of a refused request for a moment, because a client cannot read the error while it is sending."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_DISCARD_S):
             while (message := await receive())["type"] == "http.request" and message.get("more_body", False):
@@ -280,7 +280,7 @@ async def _nothing() -> Message:
 
 
 def memory_of(scope: Scope) -> Reservation:
-    """Return the memory reservation of a request, which the middleware made and its handler may enlarge."""
+    """Return the memory reservation of a request. The middleware made it, and the request's handler may enlarge it."""
     memory: Reservation = scope[_MEMORY]
     return memory
 
@@ -289,7 +289,7 @@ def _headers(scope: Scope) -> dict[bytes, str]:
     """Return the headers that are checked here.
 
     Raises:
-      InvalidRequest: a header occurs twice, so that a proxy before this host may have read the other one.
+      InvalidRequest: a header occurs twice. A proxy in front of this host may have read the other one.
     """
     found: dict[bytes, str] = {}
     for name, value in scope["headers"]:

@@ -1,4 +1,4 @@
-"""Makes the OpenAPI document: names of operations, short names of schemas, how keys are sent, errors of routes."""
+"""Makes the OpenAPI document: names of operations, short names of schemas, the use of keys, errors of routes."""
 
 import asyncio
 import json
@@ -72,7 +72,7 @@ class DescribedApi(FastAPI):
         self.add_route("/openapi.json", self._document, include_in_schema=False)
 
     def add_resource(self, name: str, routes: Iterable[BaseRoute]) -> None:
-        """Add the routes of a resource. A vendor's routes outside `/v1` have a document of their own."""
+        """Add the routes of a resource. The routes of a vendor outside `/v1` have a separate document."""
         added = list(routes)
         self.router.routes += added
         paths = frozenset(
@@ -122,7 +122,7 @@ class DescribedApi(FastAPI):
 
 
 def _part(document: dict[str, Any], is_of: Callable[[str], bool]) -> dict[str, Any]:
-    """Return the part of a document that has some of its paths, with the schemas that they need."""
+    """Return the part of a document with some of its paths and with the schemas that these paths need."""
     paths = {path: methods for path, methods in document["paths"].items() if is_of(path)}
     schemas = document["components"]["schemas"]
     needed: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Responds to calls that run an evaluator: a call ends when its client hangs up, and is audited in any case."""
+"""Responds to calls that run an evaluator. A call ends when its client hangs up. Every call is audited."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -27,7 +27,7 @@ ERRORS: Final = {
 async def respond(
     request: Request, work: Coroutine[Any, Any, Any], audited_call: AuditedCall, *, large: bool = False
 ) -> Response:
-    """Run the work and return its result; stop it when the client hangs up. Both are audited."""
+    """Run the work and return its result, or stop the work when the client hangs up. Record either in the audit log."""
     task = asyncio.create_task(work)
     hung_up = asyncio.create_task(_hung_up(request))
     try:

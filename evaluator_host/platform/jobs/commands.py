@@ -419,7 +419,7 @@ def delete(job: _JobArgument, *, force: options.ForceOption = False, client: Cli
 
 
 def _evaluators(client: Client, given: Sequence[str], **beside: Sequence[Any] | None) -> list[Evaluator | str]:
-    """Return a job's evaluators: names of stored ones, and those read from files; their data files are sent.
+    """Return a job's evaluators: names of stored ones, and those read from files. Send the data files of the latter.
 
     Raises:
       InvalidRequest: options for evaluators in files are given, but all evaluators are stored ones.
@@ -444,7 +444,7 @@ def _read(client: Client, path: Path, beside: dict[str, Any]) -> Evaluator:
 
 
 def _dataset(client: Client, given: str) -> str:
-    """Return the name of a data set.
+    """Return the name of a stored data set.
 
     Raises:
       InvalidRequest: `given` is the path of a file, and no data set has that name.
@@ -475,7 +475,7 @@ def _follow(client: Client, job: JobReport, *, as_json: bool) -> None:
 
 
 def _print_failures(client: Client, job: JobReport) -> None:
-    """Print the first groups of failed rows, and the commands that print all groups, and all of these rows."""
+    """Print the first groups of failed rows, and the commands that print all groups and all failed rows."""
     if not job.progress.failed:
         return
     groups = client.jobs.failures(job.id)
@@ -508,7 +508,7 @@ def read_target(
 
 
 def _parameter(given: str) -> tuple[str, Any]:
-    """Return the name and value of a parameter; a value that is not JSON is taken as a string."""
+    """Return the name and the value of a parameter. A value that is not JSON becomes a string."""
     name, equals, value = given.partition("=")
     if not (name and equals):
         raise InvalidRequest(f"--inference {given!r} is not NAME=VALUE, as in temperature=0")

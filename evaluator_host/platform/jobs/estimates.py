@@ -1,4 +1,4 @@
-"""Estimates the model calls, tokens and cost of a job from its first rows."""
+"""Estimates how many model calls and tokens a job will need, and their cost. Scores the job's first rows for this."""
 
 import asyncio
 from contextlib import aclosing, suppress
@@ -21,7 +21,7 @@ _LONGEST_S: Final = 300.0
 
 
 class JobEstimates:
-    """Estimates the use of models by jobs of one host."""
+    """Estimates how much jobs of one host will use models."""
 
     def __init__(self, jobs: JobService, results: JobResults, models: Models, settings: Settings) -> None:
         self._jobs = jobs
@@ -30,7 +30,7 @@ class JobEstimates:
         self._day = settings.model_day or ModelBudget()
 
     async def estimate_job(self, spec: JobSpec, workspace_id: str, *, rows: int) -> JobEstimate:
-        """Score the first `rows` rows in a temporary job, and return the estimated use of models by the whole job.
+        """Score the first `rows` rows in a temporary job. Return the estimated use of models by the whole job.
 
         Raises:
           HostBusy: the first rows are not scored within five minutes.
@@ -64,7 +64,7 @@ class JobEstimates:
         return JobEstimate(total * len(figures), scored, sum(one.failed for one in figures), used, whole, tuple(over))
 
     async def _rest(self, workspace_id: str) -> ModelBudget:
-        """Return what is left today of the workspace's budget."""
+        """Return how much of the workspace's budget for today is left."""
         if self._day == ModelBudget():
             return self._day
         days = await self._models.list_usage(workspace_id, since=datetime.now(UTC).date().isoformat())

@@ -26,18 +26,18 @@ class JobExecutor(Protocol):
 
     @property
     def chunk_rows(self) -> int:
-        """Highest number of rows in a chunk."""
+        """Maximum number of rows in a chunk."""
         ...
 
     @property
     def chunks_at_once(self) -> int:
-        """Number of chunks of an evaluator to evaluate at the same time."""
+        """Number of chunks that an evaluator evaluates at the same time."""
         ...
 
     def evaluate(
         self, evaluator: Evaluator, chunk: Chunk, caller: Caller, *, parallelism: int
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
-        """Evaluate a chunk; yields `(number of the row, result)` in any order.
+        """Evaluate a chunk. Yield `(number of the row, result)`, in any order.
 
         Raises:
           HostError: the remaining rows cannot be evaluated now, or cannot be evaluated at all.
@@ -45,7 +45,7 @@ class JobExecutor(Protocol):
         ...
 
     async def close(self) -> None:
-        """Store what is not stored yet; called before the job is released."""
+        """Store what is not stored yet. Called before the host releases the job."""
         ...
 
 
@@ -91,7 +91,7 @@ class RayExecutor:
 
     @property
     def chunks_at_once(self) -> int:
-        """Number of chunks that keep all nodes busy."""
+        """Number of chunks that are enough to keep all nodes busy."""
         return self._nodes.at_once
 
     async def evaluate(

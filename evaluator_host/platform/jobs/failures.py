@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 class TooManyFailures(Exception):
-    """More rows failed than `max_failures` allows; the message has both numbers and the first row's failure."""
+    """More rows failed than `max_failures` allows. The message has both numbers, and why the first row failed."""
 
     def __init__(self, message: str, row: int | None = None) -> None:
         super().__init__(message)
@@ -24,7 +24,7 @@ class TooManyFailures(Exception):
 
 
 class RowFailures:
-    """The failed rows of one run of a job, in which at most `most` rows may fail; None for any number."""
+    """The failed rows of one run of a job. At most `most` rows may fail; None allows any number."""
 
     def __init__(self, most: int | None) -> None:
         self._unanswered = 0  # rows for which the model gave no answer
@@ -40,7 +40,7 @@ class RowFailures:
         return self._host_faults[evaluator, row] < _ROW_PATIENCE
 
     def note(self, row: int, error: EvaluationError | None) -> None:
-        """Count a row's failure, if it failed."""
+        """If the row failed, count it."""
         if error is not None and (self._first is None or row < self._first[0]):
             self._first = row, error.message
 
@@ -54,10 +54,10 @@ class RowFailures:
         self.note(row, error)
 
     def require_few(self, failed: int) -> None:
-        """Check how many rows have failed since the job began, or got no answer from the model.
+        """Check how many rows of the job have failed, or got no answer from the model.
 
         Raises:
-          TooManyFailures: there are more such rows than the job allows.
+          TooManyFailures: more rows failed, or got no answer, than the job allows.
         """
         failed = max(self._unanswered, failed)
         if self._most is None or failed <= self._most:
@@ -70,7 +70,7 @@ class RowFailures:
 
 
 def ending(job_id: str, fault: BaseException | None) -> tuple[JobStatus, str | None]:
-    """Return the final status of a job whose run ended with `fault` (None if it is done), and its error as JSON."""
+    """Return the final status of a job, and its error as JSON. `fault` ended its run; it is None if the job is done."""
     while isinstance(fault, BaseExceptionGroup):
         fault = fault.exceptions[0]
     match fault:

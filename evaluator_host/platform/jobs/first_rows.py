@@ -1,4 +1,4 @@
-"""Checks the first rows of a job before it is stored: the mapping, and whether evaluators that read outputs get any."""
+"""Checks the first rows of a job before the job is stored."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,10 @@ _ROWS: Final = "the data set"
 
 
 class FirstRowsOfJobs:
-    """Checks the first rows of the jobs of one host."""
+    """Checks the first rows of jobs.
+
+    The mapping must fit their columns, and they must have outputs if an evaluator reads outputs.
+    """
 
     def __init__(self, service: Service, folder: RowsFolder) -> None:
         self._service = service
@@ -66,7 +69,7 @@ class FirstRowsOfJobs:
     async def advise(
         self, spec: JobSpec, evaluators: Sequence[JobEvaluator], dataset: Dataset | None, workspace_id: str
     ) -> MappingAdvice:
-        """Return the mapping that a job's data and evaluators suggest, whatever mapping the spec has."""
+        """Return the mapping that the data and the evaluators of a job suggest. The mapping in the spec is ignored."""
         found = await self.read(replace(spec, mapping={}), dataset, workspace_id)
         if found is None:
             return MappingAdvice((), {}, ())

@@ -1,8 +1,8 @@
-"""Evaluates rows of jobs on the nodes of a Ray cluster; the driver of the cluster is a process of its own.
+"""Evaluates rows of jobs on the nodes of a Ray cluster, with a separate process as the driver of the cluster.
 
-Ray ends a driver when its raylet ends, so the driver must not be this process. It gets chunks of rows and returns
-their results over its standard streams, as pickled frames: a length of eight bytes, then a tuple. It needs no key and
-no database. Chunks that are under way when it ends are sent again.
+Ray ends a driver when its raylet ends, so the driver must not be this process. The driver receives chunks of rows and
+returns their results over its standard streams, as pickled frames: a length of eight bytes, then a tuple. It needs no
+key and no database. If it ends before it has returned a chunk's results, the chunk is sent again.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class NodeUse:
-    """The nodes that one job has used, by name, with their states and numbers of rows."""
+    """The nodes that one job has used: their states and numbers of rows, by name."""
 
     nodes: dict[str, JobNode] = field(default_factory=dict)
 
@@ -70,7 +70,7 @@ class RayNodes:
 
     @property
     def at_once(self) -> int:
-        """The number of chunks to send at the same time, so that all ready nodes are busy."""
+        """The number of chunks to send at the same time. It is enough to keep all ready nodes busy."""
         return 2 + 2 * sum(state == NodeState.READY for _, state, _ in self._found)
 
     async def evaluate(
@@ -134,7 +134,7 @@ class RayNodes:
             return self._process
 
     def _rest(self) -> None:
-        """Let the driver end soon when no chunk is under way."""
+        """If no chunk is under way, let the driver end soon."""
         if self._idle is not None:
             self._idle.cancel()
         if not self._waiting:
@@ -182,7 +182,7 @@ class RayNodes:
 
 
 def _error(code: str, detail: str) -> HostError:
-    """Return the error for a code from the driver; an unknown code means a fault that may pass by itself."""
+    """Return the error for an error code from the driver. An unknown code means a fault that may pass by itself."""
     kinds: dict[str, type[HostError]] = {one.code: one for one in (PackagesFailed, Misconfigured, HostBusy)}
     return kinds.get(code, SandboxUnavailable)(detail)
 

@@ -14,7 +14,7 @@ from evaluator_host.platform.store.store import Store
 
 
 def scheduler_of(service: Service, store: Store) -> Scheduler:
-    """Return the scheduler that runs a host's jobs on the sandboxes of a service."""
+    """Return the scheduler that runs the jobs of a host in the sandboxes of this service."""
     settings = service.settings
     nodes = None if settings.ray_address is None else RayNodes(settings.ray_address)
     queue, outputs, models = JobQueue(store.database), Outputs(store.database), model_access(settings, store)

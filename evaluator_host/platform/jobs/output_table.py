@@ -1,4 +1,4 @@
-"""Reads the answers of jobs' models from the database."""
+"""Reads from the database what models answered for the rows of jobs."""
 
 from collections.abc import AsyncGenerator, Collection
 from typing import Any, Final
@@ -35,7 +35,7 @@ class Outputs(Repository):
         return {row[0]: StoredOutput(*row) for row in found}
 
     async def stretches(self, job_id: str, first: int, last: int) -> AsyncGenerator[dict[int, StoredOutput], None]:
-        """Yield the model's answers by row, from row `first` to row `last`, about 8 MB at a time."""
+        """Yield the model's answers by row, from row `first` to row `last`. Each part has about 8 MB."""
         table = OutputTable
         sizes = select(table.row, _OUTPUT_LENGTH).where(table.job_id == job_id, table.row >= first, table.row <= last)
         measured = await self._database.fetch_all(sizes.order_by(table.row))

@@ -1,7 +1,7 @@
 """Online jobs: calls a model for every row without outputs, and adds the answers to the rows before scoring.
 
-Every answer is stored before scoring begins, so that no call is paid for twice. Only the rows of calls that run now or
-come next are in memory.
+Every answer is stored before scoring begins, so that no call has to be paid for again. Only those rows are in memory
+for which the model is being called, or will be called next.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class Prompts:
     shard: Shard = ALL
 
     async def rows(self, answered: bytearray) -> AsyncGenerator[_Asked, None]:
-        """Yield `(row number, messages)` for rows without an answer; byte n of `answered` is 1 if row n has one.
+        """Yield `(row number, messages)` for rows without an answer. Byte n of `answered` is 1 if row n has an answer.
 
         Raises:
           LimitExceeded: the templates take too much processor time or memory.
@@ -114,7 +114,7 @@ class Generation:
 
 
 async def answered(chunk: Chunk, outputs: Outputs, job_id: str) -> AsyncGenerator[Chunk, None]:
-    """Yield those rows of a chunk that have an answer, in smaller chunks, with the answer as outputs."""
+    """Yield the rows of a chunk that have an answer, in smaller chunks. The answers become the rows' outputs."""
     rows = dict(zip(chunk.numbers, chunk.rows, strict=True))
     async for found in outputs.stretches(job_id, chunk.numbers[0], chunk.numbers[-1]):
         numbers = [number for number in found if number in rows]
@@ -150,7 +150,7 @@ def _with_output(row: Given, stored: StoredOutput, job_id: str) -> Given:
 
 
 def _trace(row: Row, output: Json, log: dict[str, Json], stored: StoredOutput, job_id: str) -> dict[str, Json]:
-    """Return a model call as a trace with one span, in the documented format."""
+    """Return a call of a model as a trace with one span, in the documented format."""
     digest = sha256(f"{job_id} {stored.row}".encode()).hexdigest()
     unit: dict[str, Json] = {"duration": {"total": stored.latency_ms / 1000}}
     if "tokens" in log:

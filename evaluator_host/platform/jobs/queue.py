@@ -84,11 +84,11 @@ class JobQueue(Repository):
 
     @property
     def one_machine(self) -> bool:
-        """Whether the database is a file, which only hosts on one machine can use."""
+        """Whether the database is a file. Then all its hosts are on one machine."""
         return self._database.address.file is not None
 
     async def waiting(self, *, each: int, besides: Collection[str] = ()) -> list[Job]:
-        """Return queued jobs, oldest first, at most `each` per workspace, except jobs over the data sets `besides`."""
+        """Return queued jobs, oldest first, at most `each` per workspace, without jobs over the data sets `besides`."""
         place = func.row_number().over(partition_by=JobTable.workspace_id, order_by=JobTable.created_at).label("place")
         queued = (
             select(JobTable.id, place)
@@ -104,7 +104,7 @@ class JobQueue(Repository):
         return [as_job(row) for row in await self._database.fetch_all(query)]
 
     async def claim_job(self, job: Job, owner: str) -> bool:
-        """Make this host the owner of a job, and count the attempt; return False when the job has changed meanwhile."""
+        """Make this host the owner of a job, and count the attempt. Return False if the job has changed meanwhile."""
         now = datetime.now(UTC)
         unchanged = (
             (JobTable.id == job.id) & (JobTable.status == job.status) & JobTable.owner.is_not_distinct_from(job.owner)
@@ -118,9 +118,9 @@ class JobQueue(Repository):
     ) -> bool:
         """Give up a job with a new status; return whether this host still owned it.
 
-        `running_s` seconds are added to the job's running time. A job that would be paused is cancelled or queued
-        again instead if a caller requested this meanwhile; a job with an `error` is not queued again. The time
-        of the job's end comes from the database's clock, so that jobs of several hosts are in order.
+        `running_s` seconds are added to the job's running time. If a caller has requested meanwhile that the job be
+        cancelled or run, it is cancelled or queued again instead of paused. A job with an `error` is not queued again.
+        The time of the job's end comes from the database's clock, so that jobs of several hosts are in order.
         """
         now = await self._database.now()
         values: dict[str, Any] = {"status": status, "finished_at": now if status.final else None}
@@ -151,10 +151,10 @@ class JobQueue(Repository):
         notes: Mapping[tuple[int, int], Sequence[Note]] | None = None,
         running_s: float = 0.0,
     ) -> DesiredState | None:
-        """Write a heartbeat and any results; return the desired state, None when another host owns the job.
+        """Write a heartbeat and any results. Return the desired state of the job, or None if another host owns the job.
 
-        Either all results are stored or none; a second result for a row raises an error. `parts` are the shared parts
-        of the results, and `notes` their warnings, by `(position, row)`.
+        Either all results are stored or none. A second result for the same row raises an error. `parts` are the shared
+        parts of the results, and `notes` their warnings, by `(position, row)`.
         """
         failed = sum(result.status == "failed" for result in results)
         size = sum(len(result.result) + len(result.metrics) for result in results)
@@ -176,7 +176,7 @@ class JobQueue(Repository):
     async def save_outputs(
         self, job_id: str, owner: str, outputs: Sequence[StoredOutput], *, running_s: float = 0.0
     ) -> DesiredState | None:
-        """Store a model's answers, with a heartbeat; return the desired state, None when another host owns the job."""
+        """Store a model's answers and a heartbeat. Return the desired state, or None if another host owns the job."""
         size = sum(len(output.output or "") + len(output.log) for output in outputs)
         async with self._database.transaction() as connection:
             wanted = await _note(
@@ -187,7 +187,7 @@ class JobQueue(Repository):
         return wanted
 
     async def save_together(self, job_id: str, owner: str, position: int, result: str) -> DesiredState | None:
-        """Store an evaluator's score over all rows, as JSON, unless one is stored; return as `save` does."""
+        """Store an evaluator's score over all rows, as JSON, unless one is stored. Return the same as `save`."""
         values = {"job_id": job_id, "position": position, "result": result}
         async with self._database.transaction() as connection:
             wanted = await _note(connection, job_id, owner, progress=True)
@@ -200,7 +200,7 @@ class JobQueue(Repository):
         return await self._database.fetch_value(_together(job_id, position)) is not None
 
     async def unscored_rows(self, job_id: str, position: int, *, count: int) -> bytearray:
-        """Return one byte per row of a job: 0 where the evaluator has scored it, else 1."""
+        """Return one byte for each row of a job: 0 if the evaluator has scored the row, else 1."""
         table = ResultTable
         query = select(table.row).where(
             table.job_id == job_id, table.position == position, table.status == Status.SCORED.value
@@ -210,12 +210,12 @@ class JobQueue(Repository):
         return bytearray(not mark for mark in scored)
 
     async def done_rows(self, job_id: str, position: int) -> bytearray:
-        """Return one byte per row of a job: 1 where the evaluator has a result."""
+        """Return one byte for each row of a job: 1 if the evaluator has a result for the row, else 0."""
         query = select(ResultTable.row).where(ResultTable.job_id == job_id, ResultTable.position == position)
         return await self._marks(query)
 
     async def answered_rows(self, job_id: str) -> bytearray:
-        """Return one byte per row of a job: 1 where the model has answered."""
+        """Return one byte for each row of a job: 1 if the model has answered, else 0."""
         return await self._marks(select(OutputTable.row).where(OutputTable.job_id == job_id))
 
     async def outputs(self, job_id: str, first: int, *, limit: int) -> dict[int, StoredOutput]:
@@ -242,7 +242,7 @@ class JobQueue(Repository):
 async def _note(
     connection: AsyncConnection, job_id: str, owner: str, *, progress: bool, running_s: float = 0.0, **counts: int
 ) -> DesiredState | None:
-    """Write the heartbeat and add to `counts` (`done`, `failed`, `stored_bytes`) in the caller's transaction.
+    """Write the heartbeat, and add to `counts` (`done`, `failed`, `stored_bytes`) in the caller's transaction.
 
     Returns None when another host owns the job.
     """
@@ -304,7 +304,7 @@ def _is_doubted(result: StoredResult, notes: Mapping[tuple[int, int], Sequence[N
 
 
 def _warnings_with(known: str, notes: Mapping[int, Sequence[Note]]) -> str:
-    """Return `known`, counts of warnings as JSON, with the warnings of further rows added."""
+    """Add the warnings of more rows to `known`, which are counts of warnings as JSON; return the new counts."""
     tally = WarningTally(read_warnings(known))
     for row, found in notes.items():
         tally.add(row, found)
@@ -341,7 +341,7 @@ async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
 
 
 def _identity(table: Any) -> Any:
-    """Return the SQL expression that is equal for the same evaluator in two jobs: its name, or else its label."""
+    """Return an SQL expression that identifies an evaluator in different jobs: its name, or else its label."""
     return func.coalesce(table.name, table.label)
 
 

@@ -26,7 +26,10 @@ from evaluator_host.types.jobs import EvaluatorScore
 
 
 class JobResource(Resource):
-    """The jobs of a host. A `JobRunner` that was given to the host runs them, or else a scheduler in this process."""
+    """The jobs of a host.
+
+    If the host was given a `JobRunner`, this runs them; otherwise a scheduler in this process does.
+    """
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -60,11 +63,11 @@ class JobResource(Resource):
         ]
 
     def tasks(self) -> Iterable[Task]:
-        """Return the task that schedules jobs."""
+        """Return the task that runs the scheduler of jobs."""
         return (Task("the scheduler of jobs", self._runner.run),)
 
     def kept(self) -> Iterable[Kept]:
-        """Return how ended jobs are deleted once they are too old."""
+        """Return what deletes the jobs that ended too long ago."""
         return (Kept("ended jobs", self.host.settings.jobs_days, self.service.delete_ended),)
 
     async def dataset_of_job(self, workspace_id: str, job_id: str) -> str:

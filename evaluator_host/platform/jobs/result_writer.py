@@ -40,7 +40,9 @@ class NoLongerOurs(Exception):
 
 
 class ResultWriter:
-    """Stores the results of one job. The caller runs `run` as a task while it adds results, and then calls `flush`.
+    """Stores the results of one job.
+
+    The caller runs `run` as a task while it adds results. When it has added all of them, it calls `flush`.
 
     Attributes:
       failed: Number of failed results since this writer was made.
@@ -48,7 +50,7 @@ class ResultWriter:
 
     Args:
       owner: Name of this host's scheduler, which has claimed the job.
-      on_desired: Called with the desired state of the job after every write.
+      on_desired: Function that is called after every write, with the desired state of the job.
 
     For every method that writes:
 
@@ -75,7 +77,7 @@ class ResultWriter:
         self.failed = self.stored = 0
 
     async def add_result(self, position: int, row: int, result: EvaluationResult, *, large: bool = False) -> None:
-        """Add a result to the next batch; wait while the database is behind. A thread encodes a `large` result."""
+        """Add a result to the next batch. Wait while the database cannot keep up. A thread encodes a `large` result."""
         made = (position, row, result)
         stored, part = await asyncio.to_thread(stored_result, *made) if large else stored_result(*made)
         self._parts[part.id] = part
@@ -88,7 +90,7 @@ class ResultWriter:
             await self._wait_for_room(held)
 
     async def add_output(self, output: StoredOutput) -> None:
-        """Add a model's answer to the next batch; wait while the database is behind."""
+        """Add a model's answer to the next batch. Wait while the database cannot keep up."""
         self._outputs.append(output)
         self._output_bytes += _output_size(output)
         await self._wait_for_room(max(len(self._outputs), self._output_bytes // _COUNTED_BYTES))
@@ -156,7 +158,7 @@ class ResultWriter:
         self._room.set()
 
     async def _drop_stored(self) -> None:
-        """Drop waiting results that turn out to be stored, because the connection broke only after the write."""
+        """Drop waiting results that are stored already, because the connection broke only after they were written."""
         answered = await self._queue.answered_rows(self._job_id)
         self._outputs = [one for one in self._outputs if not _marked(answered, one.row)]
         for position in {one.position for one in self._results}:
@@ -182,7 +184,7 @@ class ResultWriter:
 def stored_result(position: int, row: int, result: EvaluationResult) -> tuple[StoredResult, SharedPart]:
     """Convert a result to the form that the database stores, without the fields that it shares with other results.
 
-    The shared part has evaluator and environment, and those rarely set fields (`_SELDOM`) that have their usual value.
+    The shared part contains the evaluator, the environment, and each rarely set field (`_SELDOM`) with its usual value.
     """
     part = _shared_part(result.evaluator, result.environment)
     fields = zip(_OWN, _own_values(result), strict=True)
@@ -221,7 +223,7 @@ def _marked(marks: bytearray, row: int) -> bool:
 
 
 def _finite(score: float | None) -> float | None:
-    """Return a score for its column, None if it does not fit a float; the result's JSON keeps large integers."""
+    """Return a score for its column; None if it does not fit a float. The result's JSON keeps large integers exact."""
     try:
         return None if score is None else float(score)
     except OverflowError:

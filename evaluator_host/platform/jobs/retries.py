@@ -1,4 +1,4 @@
-"""Repeats the work of a job after faults that pass by themselves."""
+"""Repeats the work of a job after faults that pass without help."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class Retries:
-    """Runs a piece of a job's work again after each fault that passes by itself, up to 40 times without progress."""
+    """Repeats a part of a job's work after each fault that passes without help, at most 40 times without progress."""
 
     def __init__(self, job_id: str) -> None:
         self._job_id = job_id
@@ -32,15 +32,15 @@ class Retries:
         self._pause_s = _PAUSE_S
 
     def add_done(self, rows: int) -> None:
-        """Count rows that the work has done, as a sign of progress."""
+        """Count rows that are done, as a sign of progress."""
         self._done += rows
 
     async def run(self, work: Callable[["Retries"], Awaitable[None]]) -> None:
-        """Run the work until it succeeds; it is called with these retries, to which it reports progress.
+        """Run the work until it succeeds. `work` is called with this object, to which it reports its progress.
 
         Raises:
           HostError: the work failed 40 times in a row without progress.
-          Exception: a fault of the work that does not pass by itself.
+          Exception: a fault of the work that does not pass without help.
         """
         while True:
             self._done = 0

@@ -98,7 +98,7 @@ class TargetIn(Wire):
     )
 
     def to_model(self) -> Target:
-        """Return the model and endpoint in the form that a job stores."""
+        """Return the model and its endpoint in the form that is stored with a job."""
         given = {**dict(self), "messages": tuple(self.messages or ())}
         return Target(**{**given, "api_key": self.api_key.secret if self.api_key else None})
 
@@ -128,7 +128,7 @@ class JobIn(Wire):
     name: JobName | None = Field(None, description="For people: shown in lists, and found by `search`.")
 
     def to_spec(self) -> JobSpec:
-        """Return the spec of the job that `JobService.create_job` takes.
+        """Return the spec of the job, for `JobService.create_job`.
 
         Raises:
           InvalidRequest: the eval set is invalid.

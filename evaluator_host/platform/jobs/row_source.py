@@ -24,7 +24,7 @@ CHUNK_BYTES: Final = 8 << 20  # bytes in a chunk, as JSON in the file of rows
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows of a job, with their numbers in the data set; an error or a skip stands for a row that is not evaluated."""
+    """Some rows of a job, with their numbers in the data set. A row that is not evaluated is an error or a skip."""
 
     numbers: list[int]
     rows: list[Given]
@@ -33,7 +33,10 @@ class Chunk:
 def unmarked_lines(
     folder: RowsFolder, dataset_id: str, marks: bytearray, *, count: int, shard: Shard
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield `(row number, line)` for a shard's rows below `count` whose bytes in `marks` are missing or 0."""
+    """Yield `(row number, line)` for the rows of a shard, below row `count`, that have no mark.
+
+    A row has a mark if its byte in `marks` is not 0.
+    """
     first = next((number for number, mark in enumerate(marks) if not mark), len(marks))
     for number, line in folder.lines(dataset_id, first=first):
         if number >= count:
@@ -46,7 +49,7 @@ class RowSource:
     """Reads the rows of one job, mapped to row fields.
 
     `names` has the evaluator's names, under which rows may have criteria for it; None ignores such criteria.
-    `outputs_come` is true if a model writes the outputs.
+    `outputs_come` says whether a model produces the outputs.
     """
 
     def __init__(
@@ -86,7 +89,7 @@ class RowSource:
             yield await self._chunk(lines)
 
     async def row(self, number: int) -> Given:
-        """Return the row with this number, or the error or skip that stands for it.
+        """Return the row with this number, or the error or skip in its place.
 
         Raises:
           LimitExceeded, HostError: for the reasons given at `chunks`.

@@ -1,8 +1,8 @@
 """Runs one job: calls every evaluator for every row that has no result yet.
 
-A run ends because the job is done, paused, cancelled or failed, because its workspace may store no more (the job is
-paused then, with the reason), or because its host shuts down; its results are stored before the host releases the
-job. A host that dies loses the results since the last write, and the next host scores those rows again.
+A run ends when the job is done, paused, cancelled or failed, or when the host shuts down. It also ends when the
+workspace may store no more; then the job is paused, with the reason. The results are stored before the host releases
+the job. A host that dies loses the results since the last write, and the next host scores those rows again.
 """
 
 import asyncio
@@ -83,7 +83,7 @@ class JobContext:
 
 
 class JobRun:
-    """One run of a job on this host, from claiming to releasing it."""
+    """One run of a job on this host: from the moment when the host claims the job until the host releases it."""
 
     def __init__(self, context: JobContext, job: Job, evaluators: list[JobEvaluator]) -> None:
         self._context = context
@@ -102,7 +102,7 @@ class JobRun:
         self.set_desired_state(job.wanted)
 
     def set_desired_state(self, desired: DesiredState) -> None:
-        """Stop the run soon if `desired` is to pause or to cancel the job."""
+        """If `desired` is to pause or cancel the job, stop the run soon."""
         if desired is not DesiredState.RUN:
             self._desired = desired
             self._stop.set()
@@ -113,7 +113,7 @@ class JobRun:
         return self._writer.stored > 0
 
     def had_its_turn(self, turn_s: float, long_turn_s: float) -> bool:
-        """Whether the job has run for `turn_s` seconds and progressed, or has run for `long_turn_s` seconds."""
+        """Whether the job has run for `turn_s` seconds and made progress, or has run for `long_turn_s` seconds."""
         return time.monotonic() - self._began >= (turn_s if self.progressed else long_turn_s)
 
     def put_back(self) -> None:
@@ -122,7 +122,7 @@ class JobRun:
         self._stop.set()
 
     async def run(self) -> None:
-        """Run the job until it is done or must stop, then release it; if cancelled, put it back in the queue."""
+        """Run the job until it is done or must stop, and release it. If this task is cancelled, queue the job again."""
         try:
             status, error = await self._work()
         except NoLongerOurs:
@@ -164,7 +164,7 @@ class JobRun:
         """Wait until the workspace may store no more, then raise the error that says why.
 
         Raises:
-          OverQuota: the workspace stores as much as it may.
+          OverQuota: the workspace has reached its quota.
           MachineExhausted: this machine has too little free disk.
         """
         while True:
@@ -239,7 +239,7 @@ class JobRun:
             )
 
     async def _score_together(self, kept: JobEvaluator, evaluator: Evaluator, _: Retries) -> None:
-        """Let an evaluator score together all rows that it has scored, unless the result is already stored."""
+        """Let the evaluator compute its score over all rows that it has scored, unless this score is stored already."""
         await self._writer.flush()
         if await self._context.queue.has_together(self._job.id, kept.position):
             return
@@ -280,7 +280,7 @@ class JobRun:
                     yield with_outputs
 
     async def _generate(self, retries: Retries) -> None:
-        """Call the model for every row without an answer."""
+        """Call the model for every row that has no answer."""
         target, job = self._request.target, self._job
         assert target is not None  # noqa: S101 - only called for jobs with one
         await self._writer.flush()
@@ -310,7 +310,7 @@ class JobRun:
     async def _run_chunks(
         self, kept: JobEvaluator, evaluator: Evaluator, chunks: AsyncGenerator[Chunk, None], *, parallelism: int
     ) -> AsyncGenerator[tuple[int, int], None]:
-        """Run chunks, one after another or on several nodes; yield for each its number of rows and of scored rows."""
+        """Run chunks, one by one or on several nodes. Yield for each its number of rows and of scored rows."""
         running: dict[asyncio.Task[int], int] = {}
         try:
             async with aclosing(chunks):
@@ -350,6 +350,6 @@ class JobRun:
 
 
 async def _first_ended(running: Collection[asyncio.Task[int]]) -> set[asyncio.Task[int]]:
-    """Return the tasks that have ended; wait for the first."""
+    """Wait until a task has ended, and return all tasks that have ended."""
     ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
     return ended

@@ -1,8 +1,8 @@
-"""Claims and runs queued jobs and the jobs of dead hosts: a few at a time, divided between workspaces.
+"""Claims and runs queued jobs and the jobs of hosts that died: a few at a time, shared out between workspaces.
 
-Once there are two workspaces, one may have all places except one. After a minute, a job of the workspace with
-the most running jobs goes back to the queue if another workspace has a queued job, and has either no running job or at
-least two fewer.
+As soon as there are two workspaces, no workspace may use all places: one place is left for the others. A job of the
+workspace with the most running jobs may go back to the queue after a minute. This happens if another workspace has a
+queued job, and has either no running job or at least two fewer.
 
 Hosts may share a database but not a data directory, so a host claims only jobs whose rows it can read.
 
@@ -110,7 +110,7 @@ class Scheduler:
         self._wake.set()
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
-        """Pass a new desired state at once to a job that runs on this host, not only when the job next writes."""
+        """Pass a new desired state to a job that runs on this host at once, not only after its next write."""
         if job_id in self._running:
             self._running[job_id][1].set_desired_state(desired)
 
@@ -138,7 +138,7 @@ class Scheduler:
         task.add_done_callback(functools.partial(self._ended, job.id))
 
     async def _waiting(self) -> list[Job]:
-        """Return the queued jobs and those of dead hosts."""
+        """Return the jobs to run: queued ones, and those of hosts that died."""
         if len(self._elsewhere) > _ELSEWHERE_KEPT:
             self._elsewhere.clear()
         self._elsewhere -= await self._readable(self._elsewhere)
@@ -151,11 +151,11 @@ class Scheduler:
         return [job for job in (*orphans, *queued) if job.id not in self._running and self._has_executor(job)]
 
     def _has_executor(self, job: Job) -> bool:
-        """Whether this host has the executor that a job asks for: not every host has a Ray cluster."""
+        """Whether this host has the executor that a job needs. Not every host has a Ray cluster."""
         return self._context.nodes is not None or spec_from_json(job.request).config.executor is Executor.LOCAL
 
     async def _queued(self) -> list[Job]:
-        """Return the oldest queued jobs of each workspace whose rows can be read here."""
+        """Return the oldest queued jobs of each workspace. Leave out jobs with rows that this host cannot read."""
         while True:
             queued = await self._context.queue.waiting(each=self._at_once + 1, besides=self._elsewhere)
             datasets = {job.dataset_id for job in queued}
@@ -166,14 +166,14 @@ class Scheduler:
             self._elsewhere |= elsewhere
 
     async def _readable(self, datasets: set[str]) -> set[str]:
-        """Return the data sets whose rows can be read here: all of them if the database is used by one machine only."""
+        """Return the data sets that this host can read: all of them if only one machine uses the database."""
         if not datasets or self._context.queue.one_machine:
             return datasets
         has_rows = self._context.folder.has_rows
         return await asyncio.to_thread(lambda: {one for one in datasets if has_rows(one)})
 
     def _next(self, waiting: list[Job]) -> Job | None:
-        """Return the job to claim now, or None: the oldest of the workspace whose turn it is."""
+        """Return the job to claim now, or None. It is the oldest job of the workspace that is next."""
         if len(self._running) >= self._at_once:
             return None
         at_work = self._at_work()
@@ -183,11 +183,11 @@ class Scheduler:
         return min(may, key=lambda job: (*self._turn(job.workspace_id, at_work), job.created_at), default=None)
 
     def _turn(self, workspace: str, at_work: Counter[str]) -> tuple[int, int]:
-        """Return the key by which workspaces take turns: fewest running jobs first, then the oldest last claim."""
+        """Return the key that decides which workspace is next: fewest running jobs, then oldest last claim."""
         return at_work[workspace], self._served.get(workspace, 0)
 
     def _make_room(self, waiting: list[Job]) -> None:
-        """Put a job back in the queue, from the workspace with the most running jobs, if another has too few."""
+        """If another workspace has too few running jobs, put a job of the one with the most back in the queue."""
         if len(self._running) < self._at_once or any(run.is_put_back for _, run, _ in self._running.values()):
             return
         at_work = self._at_work()
@@ -205,9 +205,10 @@ class Scheduler:
         return Counter(job.workspace_id for job, _, _ in self._running.values())
 
     def _silent(self, running: list[Job]) -> set[str]:
-        """Return the jobs whose owner has written no heartbeat for `SILENT_S` seconds of this host's monotonic clock.
+        """Return the jobs with an owner that has written no heartbeat for `SILENT_S` seconds.
 
-        Only a change of the heartbeat counts, not its time: the clocks of hosts differ, and may be set.
+        This host measures the seconds with its monotonic clock from the last change of the heartbeat. The time in the
+        heartbeat does not count, because the clocks of hosts differ and may be set.
         """
         now, seen = time.monotonic(), {}
         for job in running:

@@ -61,7 +61,7 @@ Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
 
 @runtime_checkable
 class JobRunner(Protocol):
-    """Runs the jobs of a host: a `Scheduler` in this process, or one in another."""
+    """Runs the jobs of a host: either a `Scheduler` in this process, or one in another process."""
 
     async def run(self) -> None:
         """Claim and run jobs until cancelled; then put running jobs back in the queue."""
@@ -99,14 +99,14 @@ class JobService:
     _looking: asyncio.Task[dict[str, JobReport | None]] | None = field(init=False, default=None)
 
     async def create_job(self, spec: JobSpec, workspace_id: str, *, idempotency_key: str | None = None) -> JobReport:
-        """Queue a job and return it; if the idempotency key was used before, return the earlier job.
+        """Queue a job and return it. If an earlier job has the same idempotency key, return that job.
 
         Raises:
           InvalidRequest: an evaluator, the mapping, the target or the data is not valid.
           InvalidPin: a package is not pinned exactly.
           NotFound: there is no such evaluator or data set.
           InUse: the data set was replaced several times meanwhile; try again.
-          OverQuota: the workspace stores as much as it may.
+          OverQuota: the workspace has reached its quota.
           MachineExhausted: this machine has too little free disk.
         """
         if idempotency_key is not None:
@@ -188,7 +188,7 @@ class JobService:
         return stored, evaluators
 
     async def grants_of(self, job_id: str) -> tuple[str, ...]:
-        """Return a job's grants, each once: `model:NAME`, `network:HOST:PORT`, `secret:VARIABLE=NAME`."""
+        """Return a job's grants without repetition: `model:NAME`, `network:HOST:PORT`, `secret:VARIABLE=NAME`."""
         evaluators = map(evaluator_of, await self.jobs.evaluators(job_id))
         return tuple(dict.fromkeys(grant for one in evaluators for grant in one.grants))
 
@@ -209,7 +209,7 @@ class JobService:
         return job_report(await self.jobs.get_overview(workspace_id, job_id))
 
     async def list_jobs(self, workspace_id: str, *, limit: int = 100, **chosen: Any) -> list[JobReport]:
-        """Return jobs, the newest first; `chosen` are filters: the keyword arguments of `Jobs.list_overviews`."""
+        """Return jobs, newest first. `chosen` are filters: the keyword arguments of `Jobs.list_overviews`."""
         return [job_report(job) for job in await self.jobs.list_overviews(workspace_id, limit=limit, **chosen)]
 
     async def rename_job(self, workspace_id: str, job_id: str, name: str | None) -> JobReport:
@@ -247,7 +247,7 @@ class JobService:
         return ScoreHistory(dataset, jobs, tuple(ScoreLine(name, tuple(lines[name])) for name in sorted(lines)))
 
     async def last_scores(self, workspace_id: str) -> dict[str, EvaluatorScore]:
-        """Return the scores of each stored evaluator, by name, in the newest job that ran it, even if still running."""
+        """Return each stored evaluator's scores in the newest job that ran it, by name. The job may be running."""
         return {one.name or "": _point(job, one) for job, one in await self.jobs.last_scores(workspace_id)}
 
     async def watch_job(self, workspace_id: str, job_id: str) -> AsyncGenerator[JobReport, None]:
@@ -269,7 +269,7 @@ class JobService:
                 del self._watched[job_id]
 
     async def _look(self) -> dict[str, JobReport | None]:
-        """Wait half a second, then return the watched jobs, None for a deleted one; all watchers share one query."""
+        """Wait half a second, then return the watched jobs; None for a deleted one. All watchers share one query."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_later())
             # reads the exception, which asyncio would otherwise log
@@ -283,7 +283,7 @@ class JobService:
         return {job_id: found.get(job_id) for job_id in asked}
 
     async def set_desired_state(self, workspace_id: str, job_id: str, desired: DesiredState) -> JobReport:
-        """Ask a job to run, pause or stop, and return it; a failed job may run again.
+        """Set whether a job should run, pause or stop, and return it. A failed job may run again.
 
         A job that failed because of `max_failures` may then have that many further failures.
 
@@ -297,7 +297,7 @@ class JobService:
         return await self.get_job(workspace_id, job_id)
 
     async def _allowing_more(self, workspace_id: str, job_id: str) -> str | None:
-        """Return the request of a job that failed because of `max_failures`, with a higher limit, else None."""
+        """If a job failed because of `max_failures`, return its request with a higher limit; else None."""
         job = await self.jobs.get_job(workspace_id, job_id)
         stored = spec_from_json(job.request)
         most = stored.config.max_failures
@@ -414,7 +414,10 @@ def job_report(overview: JobOverview) -> JobReport:
 
 
 def _title(job: Job, evaluators: Sequence[EvaluatorTally], stored: StoredSpec) -> str:
-    """Return a job's title: its name, or else its evaluators, its data set with the column of answers, and its day."""
+    """Return a job's title.
+
+    The title is its name, or else its evaluators, its data set with the column of answers, and its day.
+    """
     if job.name is not None:
         return job.name
     names = [re.sub(r"@\d+$", "", one.label) for one in evaluators]

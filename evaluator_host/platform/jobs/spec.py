@@ -1,4 +1,4 @@
-"""The spec of a job as a caller gives it, and the part of it that the database stores as JSON."""
+"""The spec of a job: as a caller gives it, and in the form that the database stores as JSON."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,7 @@ class JobSpec:
 
 @dataclass(frozen=True, slots=True)
 class StoredSpec:
-    """The part of a `JobSpec` stored with the job; evaluators and rows have tables of their own."""
+    """The part of a `JobSpec` that is stored with the job. Evaluators and rows are stored in separate tables."""
 
     mapping: dict[str, str] = field(default_factory=dict)
     target: Target | None = None
@@ -76,14 +76,14 @@ def evaluator_to_json(evaluator: Evaluator) -> str:
 
 
 def label_of(evaluator: Evaluator, position: int, *, taken: Collection[str]) -> str:
-    """Return the label of a pasted evaluator: its configured name, or its position if that name is taken."""
+    """Return the label of a pasted evaluator: its configured name, or its position if another one has that name."""
     name = name_in_config(evaluator.settings.config)
     fits = name is not None and 0 < len(name) <= _LABEL and name.isprintable() and name not in taken
     return str(name) if fits else f"evaluator {position + 1}"
 
 
 def names_of(kept: JobEvaluator) -> frozenset[str]:
-    """Return the names by which a row's criteria may refer to an evaluator."""
+    """Return the names under which the criteria of a row may be meant for this evaluator."""
     evaluator = evaluator_of(kept)
     names = (kept.name, kept.label, evaluator.settings.entry, name_in_config(evaluator.settings.config))
     return frozenset(name for name in names if name is not None)

@@ -51,9 +51,8 @@ class JobTable(Table):
     """Jobs (class `Job`). `request` and `nodes` are JSON; `wanted` is the state that a caller requested.
 
     `dataset_name` is the name that the data set had when the job was made; `stored_bytes` is the size of the job's
-    results and of the answers of its model.
-    The host that runs a job is its `owner` and keeps changing `heartbeat_at`; any host may claim a job whose owner
-    has stopped doing so.
+    results and of the answers of its model. The host that runs a job is its `owner` and keeps changing `heartbeat_at`;
+    if the heartbeat stops changing, any other host may claim the job.
     """
 
     __tablename__ = "jobs"
@@ -92,17 +91,17 @@ class JobTable(Table):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the bytes of requests, results and answers of models."""
+        """Yield the queries for the size of requests, results and models' answers."""
         yield Size("jobs", cls.workspace_id, select(func.sum(cls.stored_bytes + func.length(cls.request))))
 
 
 class JobEvaluatorTable(Table):
     """Copies of evaluators that belong to a job, with their scores so far. `content`, `lock` and `warnings` are JSON.
 
-    `judged` counts rows with a verdict, `scores` rows with a score; `mean` is the mean of these scores. `numbers`
-    counts rows with a score or a metric, `doubted` those among them with a warning that makes it doubtful.
-    `previous_job` is the newest earlier job over the same rows that had completed. `scores_mark` and `failed_mark`
-    are the sums of `row_mark` over the rows with a score and over the failed ones.
+    `judged` is the number of rows with a verdict, `scores` the number of rows with a score, and `mean` the mean of
+    these scores. `numbers` is the number of rows with a score or a metric; for `doubted` of them, a warning makes this
+    number doubtful. `previous_job` is the newest earlier job over the same rows that had completed. `scores_mark` is
+    the sum of `row_mark` over the rows with a score, and `failed_mark` is the sum over the failed rows.
     """
 
     __tablename__ = "job_evaluators"
@@ -133,7 +132,7 @@ class JobEvaluatorTable(Table):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the bytes of copied evaluators."""
+        """Yield the query for the size of copied evaluators."""
         yield Size("jobs", JobTable.workspace_id, select(func.sum(func.length(cls.content))).join(JobTable))
 
 
@@ -182,7 +181,7 @@ class SharedPartTable(Table):
 
 
 class TogetherTable(Table):
-    """Scores over all rows of a job together: one per evaluator with such a score. `result` is JSON."""
+    """Scores over all rows of a job together, at most one for each evaluator. `result` is JSON."""
 
     __tablename__ = "together"
 
@@ -192,7 +191,7 @@ class TogetherTable(Table):
 
 
 class OutputTable(Table):
-    """Answers of a job's model: one per row. `output` and `log` (attempts, tokens, times) are JSON."""
+    """Answers of a job's model, one for each row. `output` and `log` (attempts, tokens, times) are JSON."""
 
     __tablename__ = "outputs"
 
@@ -269,7 +268,7 @@ class Tally(Counts):
         return read_warnings(self.warnings)
 
     def averaged_rows(self, *, failures_are_zero: bool) -> tuple[int, int]:
-        """Return a fingerprint of the rows that the mean is over: their number, and the sum of their marks."""
+        """Return a fingerprint of the rows that the mean includes: their number, and the sum of their marks."""
         marks = self.scores_mark + failures_are_zero * self.failed_mark
         return self.mean_rows(failures_are_zero=failures_are_zero), marks
 
@@ -291,16 +290,16 @@ class EvaluatorTally:
     previous_is_zero: bool = False  # whether the previous job counts failed rows as 0
 
     def doubt(self) -> str | None:
-        """Return why the scores so far, or the score over all rows, cannot be relied on; None if there is no doubt."""
+        """Return why the scores so far, or the score over all rows, cannot be relied on. None if they can."""
         over_all = (
             "the score over all rows together failed: see `together` in the summary" if self.failed_together else None
         )
         return self._doubt(self.tally) or over_all
 
     def change(self, *, failures_are_zero: bool) -> float | None:
-        """Return the mean minus the previous job's mean; None if the previous mean is doubtful, or is over other rows.
+        """Return the mean minus the previous job's mean. None if that mean is doubtful, or includes other rows.
 
-        If a row failed and only one of the jobs counts failed rows as 0, the means are over different rows.
+        If a row failed and only one of the two jobs counts failed rows as 0, the means include different rows.
         """
         if self.previous is None or self._doubt(self.previous) is not None:
             return None
@@ -336,7 +335,7 @@ class JobOverview:
 
 
 def row_mark(row: int) -> int:
-    """Return a 32-bit number for a row. Sums of it tell sets of rows apart, except for one pair in four billion."""
+    """Return a 32-bit number for a row. Two sets of rows have the same sum in only one of four billion cases."""
     return int.from_bytes(hashlib.blake2b(b"%d" % row, digest_size=4).digest())
 
 
@@ -346,7 +345,7 @@ def read_warnings(stored: str) -> tuple[WarningCount, ...]:
 
 
 def select_jobs() -> Select[Any]:
-    """Return the SQL query for all jobs, to be narrowed by the caller; `as_job` converts its rows."""
+    """Return the SQL query for all jobs. The caller adds conditions, and converts the rows with `as_job`."""
     return select(JobTable.__table__)
 
 
@@ -378,7 +377,7 @@ class Jobs(Repository):
         name: str | None = None,
         schedule: str | None = None,
     ) -> Job:
-        """Queue a job and return it; an idempotency key that was used before returns the earlier job.
+        """Queue a job and return it. If an earlier job has this idempotency key, return that job.
 
         `request` is a JSON object with `mapping`, `target` and `config`; the job scores the first `rows` rows.
 
@@ -484,7 +483,7 @@ class Jobs(Repository):
     async def _tallies_of(
         self, connection: AsyncConnection, job_ids: Sequence[str]
     ) -> dict[str, tuple[EvaluatorTally, ...]]:
-        """Return the evaluators of each job, in order, by the job's id."""
+        """Return the evaluators of each job by the job's id, in the job's order."""
         table = JobEvaluatorTable
         found: dict[str, list[EvaluatorTally]] = {job_id: [] for job_id in job_ids}
         query = _tallies().where(table.job_id.in_(job_ids)).order_by(table.job_id, table.position)
@@ -507,7 +506,7 @@ class Jobs(Repository):
         return [(as_job(row, "job__"), _tally(row)) for row in await self._database.fetch_all(query)]
 
     async def last_scores(self, workspace_id: str) -> list[tuple[Job, EvaluatorTally]]:
-        """Return for each stored evaluator the newest job that ran it, ended or not, and its scores in that job."""
+        """Return, for each stored evaluator, the newest job that ran it (ended or not), and its scores in that job."""
         table = JobEvaluatorTable
         place = func.row_number().over(partition_by=table.name, order_by=_NEWEST_FIRST).label("place")
         placed = select(table.job_id, table.position, place).join(JobTable, JobTable.id == table.job_id)
@@ -552,9 +551,10 @@ class Jobs(Repository):
     async def set_desired_state(
         self, workspace_id: str, job_id: str, wanted: DesiredState, *, request: str | None = None
     ) -> Job:
-        """Ask a job to run, pause or stop, and return it; a job that no host runs changes at once.
+        """Set whether a job should run, pause or stop, and return it. A job that no host runs changes at once.
 
-        A job that failed is queued again, with another `request` if one is given, to score the rows without a result.
+        A failed job is queued again, to score the rows that have no result. If `request` is given, it replaces the
+        job's request.
 
         Raises:
           InUse: the job has ended; only a failed job may run again.
@@ -604,7 +604,7 @@ class Jobs(Repository):
         return len(jobs)
 
     async def _delete(self, job: Job) -> None:
-        """Delete a job, its results first, in parts, so that no other writer waits long."""
+        """Delete a job in several steps, its results first, so that no other writer waits long."""
         for table in (ResultTable, OutputTable):
             for first in range(0, job.rows, _DELETED_AT_ONCE):
                 part = table.row.between(first, first + _DELETED_AT_ONCE - 1)
@@ -628,7 +628,7 @@ _ZERO: Final = '"failures":"zero"'  # in the request of every job that counts fa
 
 @cache  # building the query takes a millisecond, as long as reading a job
 def _tallies() -> Select[Any]:
-    """Return the query for evaluators of jobs, with their counts and those in the previous jobs."""
+    """Return the query for evaluators of jobs, with their counts in these jobs and in the previous ones."""
     table, before, job_before = JobEvaluatorTable, aliased(JobEvaluatorTable), aliased(JobTable)
     chosen = (job_before.id == table.previous_job) & job_before.request.contains(_ZERO)
     zero = select(job_before.request).where(chosen).scalar_subquery()
@@ -643,7 +643,7 @@ def _tallies() -> Select[Any]:
 
 
 def _scored(chosen: ColumnElement[bool]) -> Select[Any]:
-    """Return the query for evaluators of jobs, with their counts and their jobs, whose columns have a prefix."""
+    """Return the query for evaluators of jobs, with their counts and jobs. The columns of the jobs have a prefix."""
     jobs = [column.label(f"job__{column.key}") for column in columns_of(JobTable, Job)]
     query = _tallies().add_columns(*jobs).join(JobTable, JobTable.id == JobEvaluatorTable.job_id)
     return query.where(chosen)

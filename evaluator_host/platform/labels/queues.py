@@ -135,7 +135,7 @@ class LabelQueues:
         return await self.results.chosen_rows(workspace_id, job, evaluator=evaluator, status=status, passed=passed)
 
     async def list_queues(self, workspace_id: str, *, job: str | None = None) -> list[LabelQueue]:
-        """Return all queues of a workspace, the newest first, or those whose labels apply to one job.
+        """Return the label queues of a workspace, newest first: all of them, or only those with labels for this job.
 
         Raises:
           NotFound: there is no such job.
@@ -155,7 +155,10 @@ class LabelQueues:
         await self.labels.delete_queue(await self.labels.get_queue(workspace_id, name))
 
     async def next_row(self, workspace_id: str, name: str, *, by: str | None, key_id: str | None) -> LabelRow | None:
-        """Return the next waiting row, or None, and hold it for a person (the key's name, or `by`) for 10 minutes."""
+        """Return the next waiting row, and reserve it for a person for 10 minutes. None if no row is waiting.
+
+        The person is `by`, or the name of the key on a host with keys.
+        """
         queue = await self.labels.get_queue(workspace_id, name)
         taken = await self.labels.take_row(queue, await self._person(by, key_id))
         return None if taken is None else await self._shown(queue, taken)
@@ -190,7 +193,7 @@ class LabelQueues:
         by: str | None = None,
         key_id: str | None = None,
     ) -> LabelQueue:
-        """Label a row, skip it, or (if the label is None) remove its label; return the queue.
+        """Label a row, skip it, or remove its label if the new label is None. Return the queue.
 
         Raises:
           NotFound: there is no such queue or row.

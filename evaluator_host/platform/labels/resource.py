@@ -33,7 +33,7 @@ class LabelResource(Resource):
         return labels_api(self._queues, access).routes
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return the names of the queues with rows of a job or of a data set."""
+        """Return the names of the label queues with rows of this job or data set."""
         found = await self._queues.labels.list_queues(workspace_id) if used.kind in ("job", "dataset") else []
         return [
             f"label queue {one.name}"
@@ -42,7 +42,7 @@ class LabelResource(Resource):
         ]
 
     async def labels_of(self, job: Job, queue: str | None) -> dict[int, Json]:
-        """Return the labels for a job's rows, by row; see `HumanLabels`."""
+        """Return the labels that people gave to rows of a job, by row. See `HumanLabels`."""
         return await self._queues.labels_of(job, queue)
 
 

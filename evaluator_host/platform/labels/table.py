@@ -52,7 +52,10 @@ class LabelQueueTable(Table):
 
 
 class LabelTable(Table):
-    """Rows of label queues. `state`: waiting, labelled or skipped. `label` is JSON. `held_by`: who labels the row."""
+    """Rows of label queues.
+
+    `state` is waiting, labelled or skipped. `label` is JSON. `held_by` is the person who is labelling the row.
+    """
 
     __tablename__ = "labels"
     __table_args__ = (
@@ -72,7 +75,7 @@ class LabelTable(Table):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the bytes of labels and notes, and a fixed number for each row of a queue."""
+        """Yield the query for the size of labels and notes, with a fixed number of bytes for each row of a queue."""
         label = func.coalesce(func.length(cls.label), 0)
         query = select(func.sum(_ROW_BYTES + func.length(cls.note) + label)).join(LabelQueueTable)
         yield Size("labels", LabelQueueTable.workspace_id, query)
@@ -100,13 +103,13 @@ class StoredQueue:
     created_at: datetime
 
     def counts_for(self, job_id: str) -> bool:
-        """Whether the labels apply to a job over the same data set: it must score the outputs that people saw."""
+        """Whether the labels apply to this job over the same data set. It must score the outputs that people saw."""
         return self.job_id == job_id or not self.own_outputs
 
 
 @dataclass(frozen=True, slots=True)
 class StoredLabel:
-    """A row of a label queue. `label` is JSON, None while the row waits or if it was skipped; `by` names the person."""
+    """A row of a label queue. `label` is JSON, or None if the row waits or was skipped. `by` is the person."""
 
     index: int
     state: str
@@ -120,7 +123,7 @@ class Labels(Repository):
     """The label queues in the database."""
 
     async def add_queue(self, workspace_id: str, name: str, rows: Sequence[int], **given: Any) -> StoredQueue:
-        """Store a queue with its rows, which all wait for labels; `given` are further fields of `StoredQueue`.
+        """Store a queue with its rows, which all wait for labels. `given` has other fields of `StoredQueue`.
 
         Raises:
           InvalidRequest: the name is not valid.
@@ -182,7 +185,7 @@ class Labels(Repository):
     async def list_labels(
         self, queue: StoredQueue, *, state: LabelState | None = None, after: int = -1, limit: int | None = None
     ) -> list[StoredLabel]:
-        """Return the rows of a queue after row number `after`, in order; only those in one state, or with None all."""
+        """Return the rows of a queue after row `after`, in order. If `state` is given, only rows in this state."""
         query = _labels(queue).where(LabelTable.index > after)
         if state is not None:
             query = query.where(LabelTable.state == state)
@@ -201,7 +204,7 @@ class Labels(Repository):
         return StoredLabel(*found)
 
     async def take_row(self, queue: StoredQueue, by: str | None) -> StoredLabel | None:
-        """Hold the first free waiting row for person `by` for 10 minutes, and return it; None if there is none."""
+        """Reserve the first free waiting row for person `by` for 10 minutes, and return it. None if there is none."""
         table, person = LabelTable, by or ""
         for _ in range(_TRIES):
             now = datetime.now(UTC)
@@ -222,7 +225,7 @@ class Labels(Repository):
         return None
 
     async def set_label(self, queue: StoredQueue, made: StoredLabel) -> None:
-        """Store a row's new state and label, and end the hold on it.
+        """Store the new state and label of a row. The row is then no longer reserved for a person.
 
         Raises:
           NotFound: the queue has no such row.
@@ -233,7 +236,7 @@ class Labels(Repository):
         await self._database.change_rows(update(LabelTable).where(this).values(**values))
 
     async def key_name(self, key_id: str) -> str:
-        """Return the name of an API key, which stands for the person in a label queue."""
+        """Return the name of an API key. A label queue uses it as the name of the person."""
         return str(await self._database.fetch_value(select(ApiKeyTable.name).where(ApiKeyTable.id == key_id)))
 
 

@@ -1,1 +1,1 @@
-"""Calls LLMs: for online jobs, and for evaluators that use a judge."""
+"""Calls LLMs for online jobs, and for evaluators that use a judge."""

@@ -29,7 +29,9 @@ _TARGET_EXAMPLE: Final = "write it as https://api.example.com/v1; the key goes i
 
 
 class ModelAccess:
-    """Checks and opens the models that jobs call.
+    """Checks the models that jobs call, and opens them.
+
+    `any_key` returns whether an API key of this host was ever created. If so, callers may be others than the operator.
 
     `any_key` returns whether an API key of this host was ever created: if so, not only the operator may call the host.
     """
@@ -57,9 +59,9 @@ class ModelAccess:
 
     @asynccontextmanager
     async def open(self, target: Target, workspace_id: str) -> AsyncIterator[Endpoint]:
-        """Check a job's model again, since settings and secrets change; yield its endpoint.
+        """Check a job's model again, since settings and secrets change. Yield its endpoint.
 
-        Raises what `require` raises.
+        Raises the same errors as `require`.
         """
         key = await self.require(target, workspace_id)
         dial = partial(TENANT_NAMES.look_up, workspace=workspace_id)
@@ -80,7 +82,7 @@ class ModelAccess:
 
 
 def is_listed(parts: SplitResult, allowed: Iterable[str]) -> bool:
-    """Return whether a list of hosts (name, name:port or *) contains the host of a URL."""
+    """Return whether the host of a URL is in a list of hosts (name, name:port or *)."""
     host, port = str(parts.hostname), parts.port or PORTS[parts.scheme]
     return not {one.lower() for one in allowed}.isdisjoint(
         {"*", host, f"{host}:{port}", f"[{host}]", f"[{host}]:{port}"}
@@ -88,12 +90,13 @@ def is_listed(parts: SplitResult, allowed: Iterable[str]) -> bool:
 
 
 def require_url(base_url: str, *, field: str = "base_url", path_only: bool = True) -> SplitResult:
-    """Check and split a URL that the host calls; error messages never repeat it, because it may contain a key.
+    """Check and split a URL that the host will call. Error messages never repeat the URL: it may contain a key.
 
     Args:
       base_url: The URL.
       field: The field of the request that contains the URL, for messages.
-      path_only: Refuse a query, and a path that ends in `/chat/completions`, which the host adds itself.
+      path_only: Whether to refuse a query, and a path that ends in `/chat/completions`; the host adds this ending
+        itself.
 
     Raises:
       InvalidRequest: the URL is not valid.
@@ -133,9 +136,9 @@ def _require_inference(target: Target) -> None:
 def make_http_client(
     settings: Settings, base_url: str, *, timeout_s: float, at_once: int, dial: Dial
 ) -> httpx.AsyncClient:
-    """Return an HTTP client for one address; it follows no redirects and ignores proxy variables.
+    """Return an HTTP client for one address. It follows no redirects and ignores proxy variables.
 
-    Each connection is made to an address that `dial` returns; behind EVALUATOR_HOST_PROXY the proxy looks up the name.
+    The client connects to an address that `dial` returns. With EVALUATOR_HOST_PROXY, the proxy looks up the name.
 
     Raises:
       Misconfigured: the operator's CA file cannot be read.
@@ -150,7 +153,7 @@ def make_http_client(
 
 
 class _Dialling:
-    """Makes a client's connections like httpcore's `AsyncNetworkBackend`, but to addresses that `dial` returns."""
+    """Connects a client like httpcore's `AsyncNetworkBackend`, but only to addresses that `dial` returns."""
 
     def __init__(self, backend: Any, dial: Dial) -> None:
         self._backend = backend

@@ -1,4 +1,4 @@
-"""Reads the answers of agents: finds the output in JSON, or in a stream of events."""
+"""Reads the answers of agents. Finds the output in a JSON document or in a stream of events."""
 
 import json
 import re
@@ -15,7 +15,9 @@ class AgentAnswerError(RuntimeError):
 
 
 def parse_path(path: str) -> list[tuple[bool, str | int]]:
-    """Return the steps of a JSONPath such as `$.a[0]['b c'][*]..d`, each with whether it goes to any depth.
+    """Return the steps of a JSONPath such as `$.a[0]['b c'][*]..d`.
+
+    Each step is `(deep, name or position)`; `deep` says whether it finds the name at any depth.
 
     Raises:
       ValueError: the path has another syntax.
@@ -84,7 +86,9 @@ def extract(value: Any, path: str, *, field: str, required: bool = True) -> Any:
 
 
 def input_message(request: dict[str, Any]) -> str:
-    """Return the text of the user's last message, or of all messages if no message is the user's, or the prompt.
+    """Return the last message of the user as text.
+
+    If no message is from the user, return all messages; if there are no messages, return the prompt.
 
     Raises:
       ValueError: the request has neither messages nor a prompt.
@@ -99,7 +103,7 @@ def input_message(request: dict[str, Any]) -> str:
 
 
 def response_of(value: Any, trajectory: Any) -> dict[str, Any]:
-    """Return the response that an evaluator sees: the output as a chat message, and the trajectory if there is one."""
+    """Return the response for an evaluator: the output as a chat message, and the trajectory if there is one."""
     made = {"choices": [{"message": {"role": "assistant", "content": value}}]}
     return made if trajectory is None else {**made, "trajectory": trajectory}
 

@@ -1,4 +1,4 @@
-"""Agents over HTTP that produce the outputs of online jobs: their requests, and how their answers are read."""
+"""Agents over HTTP that produce the outputs of online jobs: what the host sends, and how it reads the answers."""
 
 import asyncio
 from typing import Any, Literal

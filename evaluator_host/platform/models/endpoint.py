@@ -37,7 +37,7 @@ _SAID_CHARS: Final = 500
 
 
 class BadAnswer(Exception):
-    """The response is not a completion; `str` says why."""
+    """The response is not a completion; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def _require_answer(body: Any) -> None:
 
 
 def fault_of(text: str) -> str:
-    """Return the message in an error response: the one in its JSON error object, or else the whole text."""
+    """Return the message of an error response: the message in its JSON error object, or else the whole text."""
     try:
         body = decode_json(text.encode())
     except (InvalidJson, ValueError):
@@ -164,7 +164,10 @@ class Answer:
 
 
 class Fault(Exception):
-    """A failed attempt: its HTTP `status` (None without a response), and whether to try `again` after `wait_s`."""
+    """A failed attempt.
+
+    `status` is the HTTP status, or None if there was no response. `again` is whether to try again after `wait_s`.
+    """
 
     def __init__(self, message: str, *, status: int | None = None, again: bool, wait_s: float = 0.0) -> None:
         super().__init__(message)
@@ -297,13 +300,13 @@ async def read_body(response: httpx.Response, most: int) -> bytes:
 
 
 def pause_s(tries: int) -> float:
-    """Return the seconds to wait after `tries` failed attempts: twice as many each time, half of them random."""
+    """Return how many seconds to wait after `tries` failed attempts: twice as many each time, half of them random."""
     longest = min(_PAUSE_S * 2.0 ** (tries - 1), _LONGEST_PAUSE_S)
     return float(longest * (0.5 + random.random() / 2))  # noqa: S311 - spreads callers, guards nothing
 
 
 def wait_s_of(header: str | None) -> float:
-    """Return the seconds of `Retry-After`, which has seconds or a date (RFC 9110, 10.2.3); 0 without it."""
+    """Return the seconds in `Retry-After`, which is a number or a date (RFC 9110, 10.2.3). 0 without this header."""
     wait_s = 0.0
     if header is not None:
         with suppress(ValueError, TypeError, OverflowError):

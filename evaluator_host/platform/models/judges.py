@@ -1,8 +1,8 @@
 """Calls models for evaluators that use a judge.
 
 The callers are untrusted code, which chooses address, secret and messages. Therefore the host calls only models that
-the operator configured, and hosts that the operator lists, on the two paths of the protocol. The key stays in the host,
-and is redacted from answers.
+the operator has configured, and models on hosts that the operator lists, and it uses only the two paths of the
+protocol. The key stays in the host, and is masked in answers.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ _NOT_SENT: Final = frozenset({"extra_body", "extra_headers", "extra_query", "tim
 
 @dataclass(frozen=True, slots=True)
 class ModelPlace:
-    """A model's endpoint: its address, its name at this address, and the workspace secret that holds its key."""
+    """The place of a model: its address, its name there, and the workspace secret with its key."""
 
     base_url: str
     model: str
@@ -61,7 +61,7 @@ class Judges:
     Args:
       settings: Configured models, allowed hosts, proxy and certificates.
       store: Secrets, and the models that callers registered; None on the command line.
-      names: Looks up the other hosts that evaluators were granted.
+      names: Looks up the addresses of other hosts that evaluators were granted.
     """
 
     def __init__(self, settings: Settings, store: "Store | None", *, names: Lookups = TENANT_NAMES) -> None:
@@ -72,11 +72,11 @@ class Judges:
         self.gateway = Gateway(settings, store, names=names)
 
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms, *, redactor: Redactor) -> Grant:
-        """Look up the models and hosts that an evaluator was granted; raises what `Gateway.grant` raises."""
+        """Look up the models and hosts that an evaluator was granted. Raises the same errors as `Gateway.grant`."""
         return await self.gateway.grant(evaluator, workspace, terms, redactor=redactor)
 
     async def reveal(self, evaluator: Evaluator, workspace: str) -> dict[str, str]:
-        """Return an evaluator's secrets, values by variable; raise `InvalidRequest` if code may not see a secret."""
+        """Return an evaluator's secrets, by variable. Raise `InvalidRequest` if code may not see one of them."""
         allowed = await self.gateway.directory.operator.code_secrets(workspace)
         found = {}
         for variable, secret in evaluator.secrets.items():
@@ -92,7 +92,7 @@ class Judges:
     async def answer(self, ask: Ask, workspace: str) -> dict[str, Json] | EvaluationError:
         """Return `{"response": …}`, or `{"error", "status"}` when the model does not answer.
 
-        If the workspace has spent its budget of the day, return an `EvaluationError`, which fails the row.
+        If the workspace has used up its budget of the day, return an `EvaluationError`; the row then fails.
 
         Raises:
           InvalidRequest: evaluators may not call this model.
@@ -119,7 +119,7 @@ class Judges:
         await self._clients.aclose()
 
     async def _model(self, ask: Ask, workspace: str) -> GrantedModel:
-        """Return the model to call, with its key: a registered one for a reference, or else the given address."""
+        """Return the model to call, with its key: a registered one, or else the model at the given address."""
         reference = _REFERENCE.match(ask.url)
         if reference is None:
             return await self._at(ModelPlace(ask.url, ask.model, ask.secret), ask.model, ask, workspace)
@@ -136,7 +136,7 @@ class Judges:
         raise InvalidRequest.of("model", message, hint)
 
     async def _at(self, place: ModelPlace, name: str, ask: Ask, workspace: str) -> GrantedModel:
-        """Return a model that the caller names by its address, which the operator must allow."""
+        """Return the model at an address from the caller. The operator must allow this address."""
         url = _base_url(place.base_url)
         await self.gateway.directory.hosts.require(url, field="model")
         known = RegisteredModel(
@@ -163,7 +163,7 @@ async def open_judges(
 
 
 def _for_judge(model: GrantedModel, ask: Ask) -> GrantedModel:
-    """Return an operator's model for a judge, with at most the time limit and the retries that the operator set."""
+    """Return an operator's model for a judge. Its time limit and retries are at most those that the operator set."""
     known = model.registered
     if known.kind is not ModelKind.OPENAI:
         hint = "choose a model with an API of kind openai, or write code that asks this model through `models`"
@@ -185,7 +185,7 @@ def _estimated(request: Json, response: Json) -> tuple[int, int]:
 
 
 def _base_url(url: str) -> str:
-    """Return an address without an endpoint's path at its end."""
+    """Return an address without the path of an endpoint at its end."""
     base = url.rstrip("/")
     for suffix in _SUFFIXES:
         base = base.removesuffix(suffix)
@@ -193,7 +193,7 @@ def _base_url(url: str) -> str:
 
 
 def _sent(request: dict[str, Json]) -> dict[str, Json]:
-    """Return the body to send: without the options of OpenAI's client library, and with its `extra_body` merged in."""
+    """Return the body to send: without options of OpenAI's client library, and with the fields of `extra_body`."""
     extra = request.get("extra_body")
     merged = {**request, **extra} if isinstance(extra, dict) else request
     return {name: value for name, value in merged.items() if name not in _NOT_SENT}

@@ -1,4 +1,4 @@
-"""Keeps the HTTP clients with which the host asks models: few, because callers may choose the addresses."""
+"""Keeps the HTTP clients with which the host calls models: only a few, because callers may choose the addresses."""
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator
@@ -24,7 +24,9 @@ class _Client:
 
 
 class OriginClients:
-    """A client for each origin, so that a slow provider takes no connections from another one. Bound to one event loop.
+    """A client for each origin, so that a slow provider uses no connections that another one needs.
+
+    Bound to one event loop.
 
     Args:
       settings: Proxy and certificates.
@@ -38,7 +40,7 @@ class OriginClients:
 
     @asynccontextmanager
     async def lend(self, url: str) -> AsyncIterator[httpx.AsyncClient]:
-        """Yield the client for a URL; afterwards, if there are many, close those that were unused for longest."""
+        """Yield the client for a URL. If there are many afterwards, close those that were unused for longest."""
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
         if origin not in self._clients:

@@ -34,7 +34,7 @@ def prompt_templates(target: Target) -> list[tuple[str, str]]:
 
 
 def _agent_templates(target: Target) -> list[tuple[str, str]]:
-    """Return the templates in an agent's request, besides the prompt."""
+    """Return the templates in the request to an agent, except the prompt."""
     body = (target.agent or {}).get("body")
     places = [*_texts(body, "target.agent.body"), *_texts(target.inference, "target.inference")]
     return [(field, text) for field, text in places if is_template(text)]

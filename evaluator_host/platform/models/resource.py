@@ -14,7 +14,10 @@ from evaluator_host.platform.users import Used
 
 
 class ModelResource(Resource):
-    """The registered models of a host. The resource of secrets asks this one which secrets evaluators may use."""
+    """The registered models of a host.
+
+    The resource of secrets calls this one to find out which secrets evaluators may use.
+    """
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -26,7 +29,7 @@ class ModelResource(Resource):
         return [*found.routes, *model_answers_api(self.service, access).routes]
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return the names of the models that have a secret as their key."""
+        """Return the names of the models with this secret as their key."""
         if used.kind != "secret":
             return []
         models = await self.service.directory.list(workspace_id)

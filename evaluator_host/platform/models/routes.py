@@ -75,7 +75,7 @@ class ModelChangeIn(Wire):
     )
 
     def to_fields(self) -> dict[str, Any]:
-        """Return the fields of a `RegisteredModel` that were given."""
+        """Return the fields of a `RegisteredModel` that are set in the request."""
         given = {name: value for name, value in dict(self).items() if name in self.model_fields_set & _FIELDS}
         return {**given, **{name: _DEFAULTS[name] for name, value in given.items() if value is None}}
 
@@ -105,7 +105,7 @@ def models_api(service: ModelService, users: Users, access: Access) -> APIRouter
 
     @asynccontextmanager
     async def allowed(asked: bool, url: str, caller: KeyHolder) -> AsyncIterator[None]:  # noqa: FBT001 - a field of the body
-        """Allow the host of a URL if the caller asks for it; forbid it again if the request is refused."""
+        """If the caller requests it, allow the host of a URL. Forbid it again if the request is refused."""
         is_new, hosts = False, service.directory.hosts
         if asked:
             with AuditedCall(access, caller, "models.allow_host"):

@@ -35,7 +35,7 @@ class ModelUsageTable(Table):
 
 
 class ModelDayTable(Table):
-    """How many requests hosts have taken from a workspace's budget for a day (UTC), whether made yet or not."""
+    """How many requests hosts have taken from a workspace's budget for a day (UTC). Some may not have been made yet."""
 
     __tablename__ = "model_days"
 
@@ -45,7 +45,7 @@ class ModelDayTable(Table):
 
 
 class ModelHostTable(Table):
-    """Hosts, `api.example.com:443`, where the user of this machine lets evaluators ask for models."""
+    """Hosts (`api.example.com:443`) on which the user of this machine lets evaluators call models."""
 
     __tablename__ = "model_hosts"
 
@@ -77,7 +77,7 @@ class RecordedAnswer:
 
 
 class Models(Repository):
-    """Usage of models, recorded answers, and hosts that were allowed on the pages."""
+    """The use of models, recorded answers, and the hosts that were allowed on the pages."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -158,7 +158,7 @@ class Models(Repository):
         return more
 
     async def _begin_day(self, connection: AsyncConnection, workspace_id: str, day: str) -> None:
-        """Begin the day's count with the requests that were made before the day had a budget."""
+        """Begin to count the requests of a day. Requests that were made before the day had a budget count, too."""
         usage = ModelUsageTable
         mine = (usage.workspace_id == workspace_id) & (usage.day == day)
         made = int(await connection.scalar(select(func.sum(usage.requests)).where(mine)) or 0)
@@ -166,7 +166,7 @@ class Models(Repository):
         await connection.execute(insert_unless_there(connection, ModelDayTable), first)
 
     async def give_back_requests(self, workspace_id: str, day: str, unused: int) -> None:
-        """Give requests back that `take_requests` took and that were not made."""
+        """Give back requests that `take_requests` took but nobody made."""
         table = ModelDayTable
         this = (table.workspace_id == workspace_id) & (table.day == day)
         await self._database.change_rows(update(table).where(this).values(requests=table.requests - unused))
@@ -179,7 +179,7 @@ class Models(Repository):
         return None if found is None else str(found)
 
     async def add_answers(self, workspace_id: str, answers: Sequence[RecordedAnswer], *, most_bytes: int) -> None:
-        """Store or replace recorded answers; delete the workspace's oldest answers if all have over `most_bytes`."""
+        """Store or replace recorded answers. If a workspace's answers exceed `most_bytes`, delete its oldest ones."""
         table = ModelAnswerTable
         known = self._unmeasured.get(workspace_id)
         grown = (known or 0) + sum(len(one.content) for one in answers)

@@ -86,7 +86,7 @@ def environments_api(service: Service, access: Access) -> APIRouter:
 async def _seen(environments: Environments, access: Access, caller: KeyHolder, name: str) -> EnvironmentReport:
     """Return a package set that the caller may see.
 
-    Sets of other workspaces are not looked up: the time of a look-up would reveal that such a set exists.
+    The host does not look up sets of other workspaces, because the time of a look-up would reveal that a set exists.
 
     Raises:
       NotFound: there is no such set, or the caller's workspace has not requested it.

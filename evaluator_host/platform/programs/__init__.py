@@ -1,1 +1,1 @@
-"""`POST /v1/run`, and programs that wires run."""
+"""`POST /v1/run`, which runs a program once, and the same for wires."""

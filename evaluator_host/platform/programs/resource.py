@@ -11,7 +11,7 @@ from evaluator_host.platform.resource import Resource
 
 
 class ProgramResource(Resource):
-    """Programs, which a host runs once and does not keep."""
+    """Programs. A host runs each of them once and does not keep it."""
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
         """Return the route that runs programs."""

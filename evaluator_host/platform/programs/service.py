@@ -1,8 +1,8 @@
-"""`Script`: a program to run once; `ScriptResult`: its exit code and output. Python programs share warm sandboxes.
+"""`Script`: a program to run once. `ScriptResult`: its exit code and output.
 
-All Python programs are rows of one evaluator, and each row has the program's code. So a new program starts in a sandbox
-that already runs, but in its own process, as every row does. JavaScript is compiled when it is loaded, so each
-JavaScript program is an evaluator of its own.
+All Python programs are rows of the same evaluator; the code of a program is in its row. So a new program starts in a
+sandbox that is already running, but in a separate process, like every row. JavaScript is compiled when it is loaded, so
+each JavaScript program becomes a separate evaluator.
 """
 
 from dataclasses import dataclass, field

@@ -1,1 +1,1 @@
-"""Schedules, which make jobs at fixed times."""
+"""Schedules, which create jobs at fixed times."""

@@ -20,7 +20,7 @@ from evaluator_host.platform.users import Used
 
 
 class ScheduleResource(Resource):
-    """The schedules of a host. Alerts ask them for runs that made no job."""
+    """The schedules of a host. Alerts use this resource to find runs that created no job."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -32,7 +32,7 @@ class ScheduleResource(Resource):
         return schedules_api(self._schedules, self.host.users, access).routes
 
     def tasks(self) -> Iterable[Task]:
-        """Return the task that makes jobs when it is time."""
+        """Return the task that creates jobs when it is time."""
         return (Task("the schedules of jobs", self._schedules.run),)
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
@@ -55,7 +55,7 @@ class ScheduleResource(Resource):
         await self._schedules.require_schedule(workspace_id, name)
 
     async def missed_run(self, workspace_id: str, name: str) -> tuple[datetime, str] | None:
-        """Return the last run of a schedule if it made no job; see `MissedRuns`."""
+        """Return the last run of a schedule if it created no job. See `MissedRuns`."""
         return await self._schedules.missed_run(workspace_id, name)
 
 

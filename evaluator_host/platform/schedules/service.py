@@ -1,7 +1,7 @@
-"""Creates jobs at the times of cron expressions, exactly one for each time even if several hosts share the database.
+"""Creates jobs at the times of cron expressions. Each time gets one job, even if several hosts share the database.
 
 The idempotency key of a job contains its time, so that a second host gets the same job. If several times passed while
-no host ran, only the newest gets a job, and the others count as missed.
+no host was running, a job is created only for the newest one, and the others count as missed.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _refused = partial(InvalidRequest.of, what="schedule")
 
 @dataclass(frozen=True, slots=True)
 class _Schedule:
-    """A schedule as it is stored; `next_at` is None if the expression has no later time."""
+    """A schedule in the form in which it is stored. `next_at` is None if the expression has no later time."""
 
     spec: JobSpec
     cron: str
@@ -143,7 +143,7 @@ class Schedules:
         return _report(stored)
 
     async def run_schedule(self, workspace_id: str, name: str) -> JobReport:
-        """Create the job of a schedule now, besides the jobs at its times.
+        """Create the job of a schedule now, in addition to the jobs at its times.
 
         Raises:
           NotFound: there is no schedule with that name, or its evaluator or data set was deleted.
@@ -158,7 +158,7 @@ class Schedules:
         return job
 
     async def missed_run(self, workspace_id: str, name: str) -> tuple[datetime, str] | None:
-        """Return the time of the last run, and why it made no job; None if it made a job, or no run was due yet."""
+        """Return when the last run was due and why it created no job; None if it created one, or none was due yet."""
         kept = _STORED.read_json((await self._objects.get_object(KIND, workspace_id, name)).content)
         return None if kept.last_at is None or kept.last_error is None else (kept.last_at, kept.last_error)
 
@@ -167,7 +167,7 @@ class Schedules:
         await self._objects.delete_object(KIND, workspace_id, name)
 
     async def run(self) -> None:
-        """Create the jobs whose time has come, until cancelled."""
+        """Create jobs when their time has come, until cancelled."""
         while True:
             try:
                 for stored in await self._objects.list_every(KIND):
@@ -235,7 +235,7 @@ def _named(stored: StoredObject, kept: _Schedule, at: datetime) -> JobSpec:
 
 
 def _times(cron: str, timezone: str, after: datetime) -> Iterator[datetime]:
-    """Yield the times of a cron expression after a time, in UTC; with Debian cron's rules for daylight saving.
+    """Yield the times of a cron expression after a time, in UTC. Daylight saving is treated as in Debian's cron.
 
     Raises:
       InvalidRequest: the expression or the time zone is not valid.
@@ -255,7 +255,7 @@ def _times(cron: str, timezone: str, after: datetime) -> Iterator[datetime]:
 
 
 def _newest(kept: _Schedule, now: datetime) -> datetime:
-    """Return the newest time of a schedule that has passed, searched backwards from now."""
+    """Return the newest time of a schedule that has passed. Search backwards from now."""
     back = next(CronSim(kept.cron, now.astimezone(ZoneInfo(kept.timezone)), reverse=True)).astimezone(UTC)
     later = _times(kept.cron, kept.timezone, back)
     return [back, *itertools.takewhile(lambda at: at <= now, later)][-1]

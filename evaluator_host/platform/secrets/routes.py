@@ -34,7 +34,7 @@ class CodeSecrets(Protocol):
     """The part of a host that decides which secrets code may get."""
 
     async def code_secrets(self, workspace_id: str) -> set[str]:
-        """Return the names of secrets that code of a workspace may get; `*` for all."""
+        """Return the names of the secrets that code of a workspace may get. `*` means all of them."""
 
 
 def secrets_api(

@@ -1,7 +1,7 @@
 """The audit log: who called which operation and evaluator, with how many rows and which outcome; never row data.
 
-A running host gathers entries in memory and writes them in batches, so that no call waits for them. A host that is
-killed loses the entries of its last second; while the database does not answer, the newest `KEPT` entries are kept.
+A running host collects entries in memory and writes them in batches, so that no call waits for them. If the host is
+killed, the entries of its last second are lost. While the database does not answer, the newest `KEPT` entries are kept.
 """
 
 from collections import deque
@@ -124,7 +124,7 @@ class AuditLog:
         """Write the waiting audit entries.
 
         Raises:
-          StoreUnavailable: the database does not answer; the entries wait for the next try.
+          StoreUnavailable: the database does not answer; the entries will be written at the next attempt.
         """
         while self._waiting:
             batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]

@@ -1,6 +1,6 @@
 """Copies a running host's database to one file, with SQLite's backup or pg_dump, and restores such a file.
 
-A copy shows the database at one moment, and making it does not stop writers.
+A copy contains the database as it was at one moment. Writers go on while it is made.
 """
 
 import os
@@ -39,7 +39,7 @@ def copy_database(address: Address, file: Path) -> None:
 
 
 def restore_database(address: Address, copy: Path, revisions: Mapping[str, str]) -> None:
-    """Fill an empty database from a file that `copy_database` wrote; `revisions` has each table group's revision.
+    """Fill an empty database from a file of `copy_database`. `revisions` has the revision of each group of tables.
 
     Raises:
       Misconfigured: a newer version made the copy, or the database is not empty.

@@ -1,7 +1,8 @@
 """Opens a host's database: its address, transactions and read snapshots; turns its errors into the host's exceptions.
 
-A SQLite file has one writer at a time. Writers in this process queue for a lock here, so that none has to poll for the
-file's lock; they wait for writers in other processes. Messages never contain values, which may be a user's data.
+A SQLite file has one writer at a time. Writers in this process wait for a lock here, so that they do not have to poll
+for the lock of the file. Only for writers in other processes they wait at the file. Messages never contain values,
+because these may be a user's data.
 """
 
 import asyncio
@@ -149,7 +150,7 @@ class Database:
     """Connections to one database. Bound to one event loop.
 
     Attributes:
-      lost: Why the database is no longer used: its SQLite file was removed or replaced. None otherwise.
+      lost: Why the database is no longer used (its SQLite file was removed or replaced). None if it is used.
     """
 
     def __init__(self, address: Address, *, connections: int = _CONNECTIONS) -> None:
@@ -159,7 +160,7 @@ class Database:
         self._writing = asyncio.Lock() if address.engine is Engine.SQLITE else None
 
     def with_kept_connections(self) -> "Database":
-        """Return the same database on separate connections; writers on all connections wait for each other."""
+        """Return the same database with separate connections. Writers on all connections wait for each other."""
         kept = Database(self.address, connections=_KEPT)
         kept._writing = self._writing
         return kept
@@ -180,7 +181,7 @@ class Database:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
-        """Open a snapshot for reading; it neither waits for a writer nor blocks one.
+        """Open a snapshot for reading. It does not wait for a writer, and no writer waits for it.
 
         Raises:
           StoreUnavailable: the database does not answer.
@@ -197,7 +198,7 @@ class Database:
             yield
 
     def mark(self) -> tuple[Any, ...] | None:
-        """Return a value that changes whenever any process writes to the database; None when unknown.
+        """Return a value that changes whenever any process writes to the database. None if it is not known.
 
         The value is unknown for PostgreSQL, and for a SQLite file written a moment ago, since two writes may have the
         same time.
@@ -231,7 +232,7 @@ class Database:
             return await connection.scalar(query)
 
     async def now(self) -> datetime:
-        """Return the time of the database's clock, which all hosts share; SQLite has the clock of the machine."""
+        """Return the time of the database's clock, which all hosts share. SQLite uses the clock of the machine."""
         if self.address.engine is Engine.SQLITE:
             return datetime.now(UTC)
         found: datetime = await self.fetch_value(text("SELECT clock_timestamp()"))
@@ -243,7 +244,7 @@ class Database:
             return (await connection.execute(statement)).rowcount
 
     async def delete_rows(self, key: Any, chosen: ColumnElement[bool], *, at_once: int) -> int:
-        """Delete chosen rows by primary key, `at_once` at a time so that no writer waits long; return how many."""
+        """Delete chosen rows by primary key, `at_once` at a time so that no writer waits long. Return their number."""
         removed = 0
         while True:
             some = select(key).where(chosen).limit(at_once)
@@ -253,7 +254,7 @@ class Database:
                 return removed
 
     async def give_space_back(self) -> None:
-        """Return the space of deleted rows to the file system, a few MB at a time; PostgreSQL does that itself."""
+        """Return the space of deleted rows to the file system, a few MB at a time. PostgreSQL does this itself."""
         while self.address.engine is Engine.SQLITE:
             async with self.transaction() as connection:
                 before = await connection.scalar(text("PRAGMA freelist_count"))
@@ -264,7 +265,9 @@ class Database:
                     return
 
     async def require_writable(self) -> None:
-        """Check that the host can write: PostgreSQL is not read-only, and no process keeps the SQLite file locked.
+        """Check that the host can write.
+
+        PostgreSQL must not be read-only, and no other process may keep the SQLite file locked.
 
         Raises:
           StoreUnavailable: the host cannot write, or the database does not answer.
@@ -346,7 +349,7 @@ def insert_unless_there(connection: AsyncConnection, table: type[DeclarativeBase
 async def insert_many(
     connection: AsyncConnection, table: type[DeclarativeBase], records: Sequence[Any], **same: Any
 ) -> None:
-    """Insert dataclasses of one type as rows; `same` has further columns, with one value for all rows.
+    """Insert dataclasses of one type as rows. `same` has further columns, each with one value for all rows.
 
     The values are passed to the driver unconverted, since SQLAlchemy would take a dozen microseconds for each row.
     """
@@ -391,7 +394,7 @@ def _unavailable(address: Address, error: Exception) -> StoreUnavailable:
 
 
 def refuse_bytes(engine: SyncEngine) -> SyncEngine:
-    """Make a SQLAlchemy engine refuse PostgreSQL databases with the encoding SQL_ASCII, and return the engine."""
+    """Make a SQLAlchemy engine refuse PostgreSQL databases with the encoding SQL_ASCII. Return the engine."""
 
     def refuse(_: Any, entry: Any) -> None:
         if entry.driver_connection.info.parameter_status("server_encoding") == "SQL_ASCII":
@@ -407,7 +410,7 @@ def refuse_bytes(engine: SyncEngine) -> SyncEngine:
 
 
 def connect_args(url: URL) -> dict[str, Any]:
-    """Return the connection parameters for a PostgreSQL server that its URL does not set."""
+    """Return the connection parameters that are not in the URL of a PostgreSQL server."""
     return {name: value for name, value in _ANSWERING.items() if name not in url.query}
 
 
@@ -438,7 +441,7 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
 
 
 class _Connection(aiosqlite.Connection):
-    """A connection that two tasks may close at once, as SQLAlchemy does when one of them is cancelled."""
+    """A connection that two tasks may close at the same time. SQLAlchemy does this when one of them is cancelled."""
 
     def __init__(self, file: str, **options: Any) -> None:
         # the driver sends no BEGIN, because `_begin_sqlite` does
@@ -447,7 +450,7 @@ class _Connection(aiosqlite.Connection):
         self._thread.daemon = True  # a host may end without waiting for this thread
 
     def stop(self) -> "asyncio.Future[Any] | None":
-        """Stop the connection's thread; the base class would wait for ever if it had already ended."""
+        """Stop the thread of the connection. The base class would wait for ever if the thread had already ended."""
         return super().stop() if self._running else None
 
 
@@ -466,7 +469,7 @@ def _roll_back(connection: Any, _: Any, error: BaseException | None) -> None:
 
 
 def _replace_connections(failed: Any) -> None:
-    """Replace all connections after a refused write: one opened while the file was read-only can never write."""
+    """Replace all connections after a refused write. One that was opened to a read-only file can never write."""
     failed.is_disconnect |= "readonly database" in str(failed.original_exception)
 
 

@@ -1,7 +1,7 @@
 """API keys: creates, lists, revokes and looks them up by id. The key itself is never stored.
 
-A key is `eh_<id>_<secret>`. The id is public and finds the stored record, which has a hash of the whole key. The secret
-has 256 random bits, so the hash needs no salt.
+A key is `eh_<id>_<secret>`. The id is public. It is used to find the stored record, which contains a hash of the whole
+key. The secret has 256 random bits, so the hash needs no salt.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ class GeneratedKey:
 
     @property
     def hash(self) -> str:
-        """The key's hash, to store."""
+        """The hash of the key, which is stored."""
         return token_hash(self.text)
 
 
@@ -53,7 +53,7 @@ def key_id_of(text: str) -> str | None:
 
 
 def token_hash(text: str) -> str:
-    """Return a key's hash, to store or to compare."""
+    """Return the hash of a key, to store it or to compare it."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -88,7 +88,7 @@ class Keys(Repository):
     """The API keys in the database."""
 
     async def create_key(self, name: str, workspace: str, *, expires_at: datetime | None = None) -> tuple[ApiKey, str]:
-        """Create a key, and its workspace if there is none; return it with its text, which is never shown again.
+        """Create a key, and its workspace if there is none. Return the key with its text, which is never shown again.
 
         Raises:
           InvalidRequest: a name is not valid.
@@ -153,11 +153,11 @@ class Keys(Repository):
         return replace(key, revoked_at=now)
 
     async def delete_all(self) -> int:
-        """Delete every key, and return how many there were; requests then need no key. The audit log keeps the ids."""
+        """Delete every key, and return how many there were. Requests then need no key. The audit log keeps the ids."""
         return await self._database.change_rows(delete(ApiKeyTable))
 
     async def any_made(self) -> bool:
-        """Whether a key was ever created, even if it was revoked since; from then on every request needs a key."""
+        """Whether a key was ever created, even if it has been revoked. From then on, every request needs a key."""
         return bool(await self._database.fetch_value(select(exists(select(ApiKeyTable.id)))))
 
     async def any_usable(self) -> bool:
@@ -169,11 +169,11 @@ class Keys(Repository):
         return bool(await self._database.fetch_value(select(exists(usable))))
 
     def mark(self) -> tuple[object, ...] | None:
-        """Return a value that changes with the keys; None if the database has no such value."""
+        """Return a value that changes when keys change. None if the database has no such value."""
         return self._database.mark()
 
     async def credentials(self, ids: Collection[str]) -> dict[str, Credential]:
-        """Return the stored hashes of keys by id, without unknown and revoked keys."""
+        """Return the stored hashes of keys, by id. Unknown and revoked keys are left out."""
         wanted, found = list(ids), dict[str, Credential]()
         columns = (ApiKeyTable.id, ApiKeyTable.workspace_id, ApiKeyTable.token_hash, ApiKeyTable.expires_at)
         async with self._database.reading() as connection:
@@ -185,7 +185,7 @@ class Keys(Repository):
         return found
 
     async def used(self, moments: Mapping[str, datetime]) -> None:
-        """Store when keys were last used; `moments` has the times by key id."""
+        """Store when keys were last used. `moments` has the times by the keys' ids."""
         async with self._database.transaction() as connection:
             for key_id, moment in sorted(moments.items()):  # sorted, so that two hosts never deadlock
                 await connection.execute(

@@ -1,4 +1,4 @@
-"""Stores small JSON objects by workspace, kind and name, so that hosts that share a database lose no change."""
+"""Stores small JSON objects by workspace, kind and name. No change is lost if several hosts share a database."""
 
 import secrets
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class Objects(Repository):
         Raises:
           InvalidRequest: the name is not valid.
           NameTaken: there is an object of that kind with that name.
-          InUse: the workspace has `most` objects of that kind.
+          InUse: the workspace already has `most` objects of that kind.
         """
         require_name(name, _noun(kind))
         counting = select(func.count()).select_from(EntityTable).where(_of(kind), _in(workspace_id))
@@ -73,7 +73,7 @@ class Objects(Repository):
         return [StoredObject(*row) for row in await self._database.fetch_all(query)]
 
     async def list_every(self, kind: str) -> list[StoredObject]:
-        """Return the objects of a kind in all workspaces; an unchanged SQLite file is not read again."""
+        """Return the objects of a kind in all workspaces. If an SQLite file has not changed, it is not read again."""
         mark = self._database.mark()
         if (known := self._every.get(kind)) is not None and known[0] == mark:
             return known[1]
@@ -93,7 +93,7 @@ class Objects(Repository):
         return StoredObject(*found)
 
     async def swap_object(self, before: StoredObject, content: str) -> bool:
-        """Replace an object's content if it is still the content of `before`; return whether it was replaced."""
+        """Replace an object's content if it has not changed since `before`. Return whether it was replaced."""
         same = (EntityTable.id == before.id) & (EntityTable.content == before.content)
         values = {"content": content, "updated_at": datetime.now(UTC)}
         return await self._database.change_rows(update(EntityTable).where(same).values(**values)) == 1

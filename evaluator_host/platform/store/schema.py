@@ -3,7 +3,7 @@
     SQLite: file lock ─▶ BEGIN IMMEDIATE ─▶ a copy in backups/ ─▶ migrations ─▶ references checked ─▶ COMMIT
     PostgreSQL: BEGIN ─▶ advisory lock ─▶ migrations ─▶ COMMIT
 
-The tables of one package, such as `evaluator_host.platform.labels`, have a revision of their own. Tables that a
+The tables of each package, such as `evaluator_host.platform.labels`, have their own revision number. Tables that a
 database does not have are created as the package declares them. Existing tables are changed by the package's modules
 `migrations/r0002_<outcome>.py`, each with a function `upgrade()`; the first revision needs no module.
 
@@ -124,7 +124,7 @@ def revisions_of(address: Address) -> dict[str, str]:
 
 
 def is_current(connection: Connection, address: Address) -> bool:
-    """Return whether a database has all tables of this version, in the right revision.
+    """Return whether a database has all tables of this version, each in the revision of this version.
 
     Raises:
       Misconfigured: a newer version has used the database.
@@ -185,7 +185,7 @@ def _run_migrations(connection: Connection, group: TableGroup, current: str) -> 
 
 
 def _require_untaken(connection: Connection, address: Address, missing: list[TableGroup]) -> None:
-    """Refuse a database in which another program has tables with the same names."""
+    """Refuse a database that has tables of another program with the same names."""
     names = {table.name for group in missing for table in group.tables}
     taken = sorted(set(inspect(connection).get_table_names()) & names)
     if taken:
@@ -195,7 +195,7 @@ def _require_untaken(connection: Connection, address: Address, missing: list[Tab
 
 
 def _require_known(revisions: Mapping[str, str], address: Address) -> None:
-    """Check that this version knows the tables of a database, if it has any."""
+    """If a database has tables, check that this version knows them."""
     newer = newer_tables(revisions)
     if not newer:
         return
@@ -208,7 +208,7 @@ def _require_known(revisions: Mapping[str, str], address: Address) -> None:
 
 
 def newer_tables(revisions: Mapping[str, str]) -> str | None:
-    """Describe the first group of tables whose revision this version does not know; None if it knows all."""
+    """Describe the first group of tables with a revision that this version does not know. None if it knows all."""
     for group in table_groups():
         revision = revisions.get(group.package, group.head)
         if not group.knows(revision):
@@ -217,7 +217,7 @@ def newer_tables(revisions: Mapping[str, str]) -> str | None:
 
 
 def _check_references(connection: Connection, address: Address) -> None:
-    """Check foreign keys, because a migration may rebuild a SQLite table while they are off."""
+    """Check foreign keys. They are off while a migration rebuilds a table of a SQLite file."""
     if address.engine is Engine.SQLITE:
         broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
         if broken:
@@ -240,7 +240,10 @@ def _arguments(address: Address) -> dict[str, Any]:
 
 @contextmanager
 def _alone(address: Address) -> Iterator[None]:
-    """Hold the file lock of a SQLite database, and create it in WAL mode if missing; PostgreSQL has its own lock."""
+    """Hold the file lock of a SQLite database, and create the file in WAL mode if it is missing.
+
+    PostgreSQL has a lock of its own.
+    """
     if address.file is None:
         yield
         return
@@ -259,7 +262,7 @@ def _alone(address: Address) -> Iterator[None]:
 
 
 def _note_writer(file: Path) -> None:
-    """Log that this process waits, for minutes if need be, because another one locks a SQLite file."""
+    """Log that this process waits (perhaps for minutes), because another process locks a SQLite file."""
     try:
         with closing(sqlite3.connect(file, timeout=_QUIET_S, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -270,7 +273,7 @@ def _note_writer(file: Path) -> None:
 
 
 def _back_up(file: Path) -> Path:
-    """Make a complete copy of a database, and return its path; the caller holds the lock against writers."""
+    """Make a complete copy of a database, and return its path. The caller holds the lock, so that nobody writes."""
     folder = backups_dir(file)
     folder.mkdir(mode=0o700, exist_ok=True)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")

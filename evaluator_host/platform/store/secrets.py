@@ -1,4 +1,4 @@
-"""Secrets of workspaces by name: encrypted in the database, decrypted only for the request that needs one.
+"""Secrets of workspaces, by name. They are encrypted in the database, and decrypted only for a request that needs them.
 
 They are encrypted with AES-256-GCM under a key that is not in the database: a setting, or a file in the data directory.
 An encrypted secret is bound to its workspace and name, so that it cannot be decrypted if it is copied to another row.
@@ -39,7 +39,9 @@ _MAKE: Final = "`openssl rand -base64 32` makes one"
 
 
 class SecretBox:
-    """Encrypts secrets with the host's newest key, decrypts with any of its keys. Only `seal` creates the key file.
+    """Encrypts secrets with the host's newest key, and decrypts them with any of its keys.
+
+    Only `seal` creates the key file.
 
     Args:
       given: Keys from the host's settings, newest first, separated by commas or spaces, each 32 bytes in base64. None
@@ -94,7 +96,7 @@ class SecretBox:
         return sealed[1:5] == _mark(self._keys()[0])
 
     def marks(self) -> frozenset[bytes]:
-        """Return the marks of this host's keys: the 4 bytes by which an encrypted secret names its key. Blocking.
+        """Return the marks of this host's keys: the 4 bytes in an encrypted secret that identify its key. Blocking.
 
         Raises:
           Misconfigured: a key cannot be read, or is not valid.
@@ -103,7 +105,7 @@ class SecretBox:
         return frozenset(map(_mark, self._keys())) if there else frozenset()
 
     def add_key(self) -> bool:
-        """Add a new key at the beginning of the key file; return False if the keys are in the settings. Blocking.
+        """Add a new key at the beginning of the key file. Return False if the keys are in the settings. Blocking.
 
         Raises:
           Misconfigured: the key file cannot be read or written.
@@ -115,7 +117,7 @@ class SecretBox:
         return True
 
     def drop_old_keys(self) -> int:
-        """Leave only the newest key in the key file; return how many were dropped. Blocking.
+        """Leave only the newest key in the key file. Return how many keys were dropped. Blocking.
 
         Raises:
           Misconfigured: the key file cannot be read or written, or the keys are in the settings.
@@ -132,7 +134,7 @@ class SecretBox:
         return _SETTING if self._given is not None else str(self._file)
 
     def _keys(self) -> list[bytes]:
-        """Return the keys, newest first. The file is read each time, since another process may have added a key."""
+        """Return the keys, newest first. Read the file each time, since another process may have added a key."""
         text = self._given if self._given is not None else _read(self._file)
         return [_decoded(one, self._source) for one in re.split(r"[,\s]+", text.strip())]
 
@@ -210,7 +212,7 @@ class Secrets(Repository):
         self.box = box
 
     async def set_secret(self, workspace_id: str, name: str, value: str, *, shortest: int = SHORTEST) -> SecretReport:
-        """Store or replace a secret of at least `shortest` characters; below `SHORTEST`, results do not mask it.
+        """Store or replace a secret of at least `shortest` characters. Results do not mask those below `SHORTEST`.
 
         Raises:
           InvalidRequest: the name or the value is not valid.
@@ -231,20 +233,20 @@ class Secrets(Repository):
         return SecretReport(name, created_at, now)
 
     async def list_secrets(self, workspace_id: str) -> list[SecretReport]:
-        """Return the names and times of the secrets, sorted by name; never their values."""
+        """Return the names and times of the secrets, sorted by name, without their values."""
         table = SecretTable
         query = select(table.name, table.created_at, table.updated_at).where(table.workspace_id == workspace_id)
         return [SecretReport(*row) for row in await self._database.fetch_all(query.order_by(table.name))]
 
     async def get_secret(self, workspace_id: str, name: str) -> SecretReport:
-        """Return the name and times of a secret; never its value."""
+        """Return the name and times of a secret, without its value."""
         found = next((one for one in await self.list_secrets(workspace_id) if one.name == name), None)
         if found is None:
             raise await self._missing(workspace_id, name)
         return found
 
     async def reveal(self, workspace_id: str, name: str) -> str:
-        """Return the value of a secret, for the request that needs it.
+        """Return the value of a secret. Call this only for a request that needs the value.
 
         Raises:
           Misconfigured: the secret was encrypted with a key that this host does not have.
@@ -295,7 +297,7 @@ class Secrets(Repository):
         """Encrypt every secret again, with a new key in the key file or with the first key of the settings.
 
         Args:
-          drop_old: Instead of adding a key, use the newest one and then remove the others from the key file.
+          drop_old: Whether to add no key, but to use the newest one and then remove the others from the key file.
 
         Raises:
           Misconfigured: the keys cannot be read or written, or a secret needs a key that would be dropped.
@@ -327,7 +329,7 @@ def _require_possible(name: str) -> None:
 
 
 def _require_value(value: str, shortest: int) -> None:
-    """Check a value, which is sent in a header and masked in answers; messages never repeat it."""
+    """Check a value. It is sent in a header, and masked in answers. Messages never repeat it."""
     if not shortest <= len(value) <= LONGEST:
         raise InvalidRequest(f"a secret must have {shortest} to {LONGEST} characters, not {len(value)}")
     if not (value.isascii() and value.isprintable()) or value != value.strip():

@@ -24,7 +24,9 @@ _NO_QUOTA: Final = Quota()
 
 
 class Store:
-    """The database of a host, and what resources share: workspaces, keys, audit, secrets, storage, named objects.
+    """The database of a host, and what its resources share.
+
+    This includes workspaces, keys, the audit log, secrets, limits of storage, and named objects.
 
     A resource makes its own repositories over `database`. Bound to one event loop. Every method of a repository may
     raise:
@@ -51,7 +53,7 @@ class Store:
         await self._kept.close()
 
     async def identity(self) -> str:
-        """Return the random name of this database, which only its copies share."""
+        """Return the random name of this database. Only copies of the database have the same name."""
         return str(await self.database.fetch_value(select(IdentityTable.id)))
 
 

@@ -35,7 +35,10 @@ _JSON: Final = JSON().with_variant(Text(), "sqlite")
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """A column type for times, stored in UTC. A time without a zone raises ValueError; returned times have a zone."""
+    """A column type for times, stored in UTC.
+
+    A time without a zone raises ValueError. Returned times have a zone.
+    """
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -59,7 +62,7 @@ def _refuse() -> datetime:
 
 
 class Size(NamedTuple):
-    """A query for how many bytes of one kind workspaces store; its column `owner` has the workspace."""
+    """A query for how many bytes of one kind workspaces store. Its column `owner` is the workspace."""
 
     kind: str
     owner: InstrumentedAttribute[str]
@@ -82,7 +85,7 @@ class Table(DeclarativeBase):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the queries for how much workspaces store in this table; none for tables that stay small."""
+        """Yield the queries for the storage that workspaces use in this table. Tables that stay small have none."""
         return ()
 
 
@@ -183,7 +186,7 @@ class PackageSetUseTable(Table):
 
 
 class EntityTable(Table):
-    """JSON objects (`content`) by kind and name, in namespaces of a workspace."""
+    """JSON objects (`content`), by kind and name. Each belongs to a namespace of a workspace."""
 
     __tablename__ = "entities"
     __table_args__ = (
@@ -202,7 +205,7 @@ class EntityTable(Table):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the bytes of the objects, and of the files in the data directory that some of them describe."""
+        """Yield the queries for the size of the objects, and of the files that some of them describe."""
         on_disk = cast(cast(cls.content, _JSON)["size"].as_string(), BigInteger)
         yield Size("files", cls.workspace_id, select(func.sum(on_disk)).where(cls.kind == "file"))
         yield Size("files", cls.workspace_id, select(func.sum(func.length(cls.content))))

@@ -1,4 +1,4 @@
-"""Measures the storage of each workspace; refuses uploads over its quota or with too little free disk."""
+"""Measures the storage of each workspace. Refuses uploads over its quota, or if too little of the disk is free."""
 
 import asyncio
 import time
@@ -33,7 +33,7 @@ class Quota:
     data_dir: Path = Path()  # data directory of the host
 
     def require_disk(self, more_bytes: int = 0) -> None:
-        """Check that the disk of the data directory can store more bytes and keep its reserve free. Blocking.
+        """Check that the disk of the data directory has room for more bytes, besides its reserve. Blocking.
 
         Raises:
           MachineExhausted: the disk has too little room.
@@ -60,7 +60,7 @@ class StorageUsage:
         return found[0] if found else UsageReport(workspace_id, self._quota.workspace_bytes)
 
     async def list_usage(self, workspace_id: str | None = None) -> list[UsageReport]:
-        """Return the storage of every workspace that stores something, or of one workspace, the largest first."""
+        """Return the storage of every workspace that stores anything, or of one workspace, the largest first."""
         parts: dict[str, Counter[str]] = defaultdict(Counter)
         sums = [
             (query if workspace_id is None else query.where(owner == workspace_id))
@@ -114,7 +114,7 @@ class StorageUsage:
         self._measured[workspace_id] = at, held + more_bytes
 
     async def metered(self, workspace_id: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the chunks of an upload; check at its start and after every 16 MB whether the workspace has room.
+        """Yield the chunks of an upload. Check at its start and after every 16 MB that the workspace has room.
 
         Raises:
           OverQuota: the workspace reaches its quota.

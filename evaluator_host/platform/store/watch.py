@@ -22,8 +22,8 @@ _log = logging.getLogger(__name__)
 class DatabaseWatch:
     """Checks a database every two seconds, and logs when it stops working and when it works again.
 
-    If a SQLite file is removed or replaced while the host runs, the host stops using it until it is back: writes would
-    go to the removed file.
+    If a SQLite file is removed or replaced while the host runs, the host does not use the database until the file is
+    back. Otherwise it would write to the removed file.
 
     Args:
       database: The host's database; its `lost` is set here.
@@ -86,13 +86,15 @@ class DatabaseWatch:
 
 
 def _identity(file: Path | None) -> tuple[int, int] | None:
-    """Return a value that identifies a file, whatever its name; None if there is no file."""
+    """Return a value that identifies a file, even if it gets another name. None if there is no file."""
     found = file_facts(file) if file else None
     return found and (found.st_dev, found.st_ino)
 
 
 def _read_file(address: Address, file: Path) -> int:
-    """Read one row of every table in a SQLite file on a new connection, which has no cached pages; count the tables.
+    """Read one row of every table in a SQLite file, and return the number of tables.
+
+    Use a new connection, which has no cached pages.
 
     Raises:
       StoreUnavailable: the file is damaged, or cannot be read.
@@ -105,7 +107,9 @@ def _read_file(address: Address, file: Path) -> int:
 
 
 def require_not_emptied(address: Address, data_dir: Path) -> None:
-    """Check that an empty SQLite file is new, since an interrupted copy or a full disk can empty a used file.
+    """If a SQLite file is empty, check that it is new.
+
+    An interrupted copy or a full disk can empty a file that was used before.
 
     Raises:
       StoreUnavailable: the file is empty, but a host of this data directory has used it.
@@ -118,7 +122,7 @@ def require_not_emptied(address: Address, data_dir: Path) -> None:
 
 
 def require_usable(address: Address) -> None:
-    """Check that a SQLite file can be read and written, or created. Blocking; does nothing for PostgreSQL.
+    """Check that a SQLite file can be read and written, or created. Does nothing for PostgreSQL. Blocking.
 
     Raises:
       StoreUnavailable: the file cannot be used; the detail says what to do.

@@ -32,7 +32,7 @@ class Workspaces(Repository):
     """The workspaces in the database. `default` always exists."""
 
     async def ensure_workspace(self, name: str) -> Workspace:
-        """Return the workspace with a name; create it if there is none.
+        """Return the workspace with this name. Create it if there is none.
 
         Raises:
           InvalidRequest: the name is not valid.
@@ -48,7 +48,7 @@ class Workspaces(Repository):
 
 
 async def ensure_workspace(connection: AsyncConnection, name: str) -> Workspace:
-    """Return the workspace with a name, or create it, in the transaction of `connection`."""
+    """Return the workspace with this name, or create it, in the transaction of `connection`."""
     require_name(name, "workspace")
     query = select(*columns_of(WorkspaceTable, Workspace)).where(WorkspaceTable.name == name)
     row = (await connection.execute(query)).first()
@@ -61,7 +61,7 @@ async def ensure_workspace(connection: AsyncConnection, name: str) -> Workspace:
 
 
 def require_name(name: str, what: str) -> None:
-    """Check a name that a caller chose; `what` names its kind in the message: `workspace`.
+    """Check a name that a caller has chosen. `what` is the kind of object in the message, such as `workspace`.
 
     Raises:
       InvalidRequest: the name is not valid; the message gives the rule.
@@ -82,13 +82,13 @@ def _near_name(name: str) -> str:
 
 
 class PackageSetUses(Repository):
-    """The package sets that each workspace requested; workspaces share the files, but see only their own sets.
+    """The package sets that each workspace requested. Workspaces share the files, but each sees only its own sets.
 
     In these methods, `names` are the key of a set and the digest of its packages.
     """
 
     async def asked(self, workspace_id: str, names: Collection[str]) -> None:
-        """Record that a workspace requested the package set with these names; repeating it changes nothing."""
+        """Record that a workspace requested the package set with these names. Repeating this changes nothing."""
         values = [{"workspace_id": workspace_id, "name": name, "asked_at": datetime.now(UTC)} for name in sorted(names)]
         async with self._database.transaction() as connection:
             await connection.execute(insert_unless_there(connection, PackageSetUseTable), values)

@@ -1,4 +1,4 @@
-"""Runs commands: loads settings, runs the event loop, turns errors into messages and exit codes.
+"""Runs commands: loads settings, runs the event loop, and turns errors into messages and exit codes.
 
 A user sees a traceback only with `--debug` or EVALUATOR_HOST_DEBUG.
 """
@@ -39,7 +39,7 @@ cli_state: Final = CliState()
 
 
 def load_settings(**overrides: Any) -> "Settings":
-    """Return the settings from environment variables; an override that is not None replaces one with its name.
+    """Return the settings from environment variables. An override that is not None replaces the setting of that name.
 
     Raises:
       Misconfigured: values are invalid; `problems` names the variable or option of each.
@@ -60,7 +60,7 @@ def load_settings(**overrides: Any) -> "Settings":
 
 
 def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine until it ends. A signal that stops programs cancels it, and every sandbox is destroyed first.
+    """Run a coroutine until it ends. A signal that ends programs cancels it; then all sandboxes are destroyed first.
 
     Raises:
       SystemExit: a signal ended the coroutine; the code is 128 plus the signal.
@@ -91,7 +91,7 @@ def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def run_command(command: Callable[[], None]) -> None:
-    """Run a command line. On an error, print it to standard error and exit with its code."""
+    """Run a command line. If there is an error, print it to standard error and exit with its code."""
     buffer_streams()
     cli_state.debug = _wants_debug(sys.argv[1:])
     try:
@@ -119,7 +119,7 @@ def run_command(command: Callable[[], None]) -> None:
 
 
 def _wants_debug(arguments: Sequence[str]) -> bool:
-    """Return whether the user wants tracebacks; used before the arguments are parsed, since parsing may fail too."""
+    """Return whether the user wants tracebacks. Called before the arguments are parsed, since parsing may fail, too."""
     before = itertools.takewhile(lambda one: one.startswith("-"), arguments)
     return "--debug" in before or os.environ.get("EVALUATOR_HOST_DEBUG", "").strip().lower() in _ON
 

@@ -1,7 +1,7 @@
 """Prints for the command line: results to standard output, everything else to standard error. Formats tables.
 
-The output of evaluators is never interpreted as markup, and its control characters are escaped, because a terminal
-would obey them or show text in another order.
+The output of evaluators is never interpreted as markup. Its control characters are escaped, because a terminal would
+execute them or show text in another order.
 """
 
 import io
@@ -26,7 +26,7 @@ err: Final = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)
 
 
 def buffer_streams() -> None:
-    """Buffer stdout and stderr even if PYTHONUNBUFFERED is set, since a signal during a write would truncate output."""
+    """Buffer stdout and stderr even if PYTHONUNBUFFERED is set. A signal during a write would truncate the output."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper) and isinstance(stream.buffer, io.RawIOBase):
@@ -59,13 +59,13 @@ def print_json_lines(values: Iterable[Any], *, prefix: str = "") -> None:
 
 
 def _print_line(text: str) -> None:
-    """Print JSON with its control characters escaped; they are only inside strings, whose meaning does not change."""
+    """Print JSON with its control characters escaped. They occur only in strings, and the escapes mean the same."""
     safe = _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
     sys.stdout.buffer.write(safe.encode("utf-8", "replace") + b"\n")
 
 
 def print_found(found: T, as_text: Callable[[T], object], *, as_json: bool, none: str | None = None) -> None:
-    """Print a value as JSON or as text; if it is empty, print the message `none` on standard error instead."""
+    """Print a value as JSON or as text. If it is empty, print the message `none` to standard error instead."""
     if as_json:
         print_json(found)
     elif none is not None and not found:

@@ -52,7 +52,7 @@ def owned_jobs_table(jobs: Sequence[OwnedJob]) -> Text:
 
 
 def _job_rows(job: JobReport) -> Iterator[tuple[object, ...]]:
-    """Yield a line for each evaluator of a job; only the first one names the job's data set and time."""
+    """Yield a line for each evaluator of a job. Only the first line has the job's data set and time."""
     about = job.name, job.dataset_name or OWN_ROWS, format_time(job.created_at)
     for score in job.scores:
         yield (
@@ -118,7 +118,10 @@ def schedule_facts(one: ScheduleReport) -> object:
 
 
 def history_table(history: ScoreHistory) -> Text:
-    """Return a table of evaluators with their scores job by job, and how to compare two jobs if a score fell."""
+    """Return a table of evaluators with their scores in each job.
+
+    If a score fell, it also says how to compare two jobs.
+    """
     header = ("EVALUATOR", "JOBS", "TREND", "FIRST", "MEAN", "CHANGE")
     made = table(header, [_history_cells(line) for line in history.evaluators])
     for line in history.evaluators:
@@ -145,7 +148,7 @@ def _history_cells(line: ScoreLine) -> tuple[object, ...]:
 
 
 def _bars(line: ScoreLine) -> str:
-    """Return a bar for each job, from the lowest to the highest mean; a dot for a mean that cannot be relied on."""
+    """Return a bar for each job, from the lowest to the highest mean, or a dot if the mean cannot be relied on."""
     means = [None if score is None or score.doubt else score.mean for score in line.scores]
     known = [mean for mean in means if mean is not None]
     low, span = (min(known), max(known) - min(known)) if known else (0.0, 0.0)
@@ -156,7 +159,7 @@ def _bars(line: ScoreLine) -> str:
 
 
 def _score_text(score: JobScore, *, zero: bool) -> str | None:
-    """Return an evaluator's mean as text, with its number of rows, pass rate and change; None without a mean."""
+    """Return an evaluator's mean as text, with its number of rows, pass rate and change. None if there is no mean."""
     if score.mean is None:
         return None
     rate = "" if score.pass_rate is None else f", {score.pass_rate:.1%} passed"
@@ -256,7 +259,7 @@ def _row(row: JobRow, answers: str | None) -> tuple[object, ...]:
 
 
 def _said(row: JobRow, answers: str | None) -> tuple[str | None, str]:
-    """Return the beginning of a row's outputs (at the path `answers`, if they are mapped), and of the other values."""
+    """Return the beginnings of a row's outputs and of its other values. `answers` is the outputs' path, or None."""
     record = dict(row.row)
     mapped = None if answers is None or answers in record else value_at(record, answers, None)
     answer = next((record.pop(name) for name in (answers, "outputs", "output") if name in record), None)

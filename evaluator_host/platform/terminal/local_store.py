@@ -17,7 +17,7 @@ _NAME_IT: Final = "name the folder of the host with --data-dir or EVALUATOR_HOST
 
 
 def require_data(settings: Settings) -> None:
-    """Check that a host has kept data where these settings say; a PostgreSQL server is not contacted.
+    """Check that a host has stored data at the place in these settings. A PostgreSQL server is not contacted.
 
     Raises:
       InvalidRequest: the file of the database does not exist.
@@ -43,15 +43,15 @@ def require_package_sets(settings: Settings) -> None:
 
 
 def with_store(settings: Settings, work: "Callable[[Store], Awaitable[T]]", *, may_be_new: bool = False) -> T:
-    """Open the database that these settings name, and run `work` with it.
+    """Open the database in these settings, and run `work` with it.
 
     Args:
       settings: Settings of the host.
-      work: Reads or changes what the database has.
-      may_be_new: Whether to make the database if there is none.
+      work: Function that reads or changes the database.
+      may_be_new: Whether to create the database if there is none.
 
     Raises:
-      InvalidRequest: there is no database, and none may be made.
+      InvalidRequest: there is no database, and `may_be_new` is not set.
     """
     if not may_be_new:
         require_data(settings)

@@ -1,4 +1,4 @@
-"""Stores logins: the host that commands call by default, and a key for each host, which is sent only to that host."""
+"""Stores logins: the host that commands call by default, and a key for each host. A key is sent only to its host."""
 
 import json
 import os
@@ -19,7 +19,7 @@ class Logins:
     keys: dict[str, str] = field(default_factory=dict)  # keys, by the URL of their host
 
     def add(self, url: str, key: str) -> None:
-        """Make a host the default, with its key; an empty key is for a host without keys."""
+        """Make a host the default, and store its key. The key is empty for a host without keys."""
         self.url, self.keys[url] = url, key
         file = login_file()
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -42,7 +42,7 @@ def read_logins() -> Logins:
 
 
 def use_login() -> None:
-    """Set EVALUATOR_HOST_URL to the host of the last login, unless the environment names a host."""
+    """Set EVALUATOR_HOST_URL to the host of the last login, unless the variable is already set."""
     url = read_logins().url
     if url is not None:
         os.environ.setdefault("EVALUATOR_HOST_URL", url)

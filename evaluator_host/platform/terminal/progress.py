@@ -16,7 +16,7 @@ _EVERY_S: Final = 0.1
 
 
 def is_seen(*, shown: bool) -> bool:
-    """Whether to draw a progress bar: `shown` is set, and standard error is a terminal."""
+    """Whether to draw a progress bar: if `shown` is set and standard error is a terminal."""
     return shown and err.is_terminal
 
 
@@ -87,7 +87,7 @@ class BuildProgress(_Bar):
 
 
 class JobProgressBar(_Bar):
-    """Shows the progress of a job: outputs that a model produces, then results."""
+    """Shows the progress of a job: first the outputs that a model produces, then the results."""
 
     def __init__(self, *, shown: bool) -> None:
         super().__init__(

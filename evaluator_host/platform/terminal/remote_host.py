@@ -45,10 +45,10 @@ ClientOption = Annotated[
 
 
 def named_job(client: Client, given: str) -> JobReport:
-    """Return a job by its id, or counted back from the newest (`last`, `last-1`).
+    """Return a job by its id, or counted back from the newest job: `last`, `last-1`.
 
     Raises:
-      InvalidRequest: there are fewer jobs than `last-N` needs.
+      InvalidRequest: there are too few jobs for `last-N`.
       NotFound: there is no such job.
     """
     from_last = _FROM_LAST.fullmatch(given)

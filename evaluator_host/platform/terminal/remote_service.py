@@ -1,4 +1,4 @@
-"""Calls the running host in `--url` for a command, with the key in the settings; sends rows in batches."""
+"""Evaluates rows for a command on the running host in `--url`, with the key in the settings. Sends rows in batches."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
@@ -39,7 +39,7 @@ class RemoteService:
 
     @property
     def together(self) -> EvaluationResult | None:
-        """Return the score over all rows that were sent; None for an evaluator without such a score.
+        """Return the score over all rows that were sent. None if the evaluator has no such score.
 
         Raises:
           InvalidRequest: the rows were sent in several batches, whose scores cannot be joined.
@@ -58,7 +58,7 @@ class RemoteService:
     async def build(
         self, packages: tuple[str, ...], language: Language, python: str | None
     ) -> AsyncGenerator[BuildEvent, None]:
-        """Install a package set; yield the events of its build until it ends.
+        """Install a package set. Yield the events of its build until the build ends.
 
         This never raises an error: a failed build is reported when the evaluator runs.
         """
@@ -90,7 +90,7 @@ class RemoteService:
         parallelism: int | None,
         caller: Caller = DEFAULT_CALLER,
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
-        """Evaluate rows; yield `(index, result)` as batches come back."""
+        """Evaluate rows. Yield `(index, result)` whenever a batch comes back."""
         batches = _batches(rows)
         sent: dict[asyncio.Task[Batch], int] = {}
         try:
@@ -116,7 +116,7 @@ class RemoteService:
             await asyncio.gather(*sent, return_exceptions=True)
 
     async def send_data(self, path: Path) -> DataFile:
-        """Store a data file of an evaluator on the host, unless the host has it."""
+        """Store a data file of an evaluator on the host, unless the host already has the file."""
         return await self._client.data.send(path)
 
     async def check(self, evaluator: Evaluator) -> CheckReport:

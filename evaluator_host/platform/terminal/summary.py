@@ -1,4 +1,4 @@
-"""Formats results as tables, and summarises a run row by row in constant memory."""
+"""Formats results as tables, and summarises a run, one row after the other, with a fixed amount of memory."""
 
 import math
 from collections import Counter
@@ -25,7 +25,10 @@ _STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wider than the one 
 
 
 class Percentiles:
-    """Quantiles of positive numbers to within 1 %: counts in buckets whose width grows with the value."""
+    """Quantiles of positive numbers, exact to 1 %.
+
+    Numbers are counted in buckets; the buckets for larger numbers are wider.
+    """
 
     def __init__(self) -> None:
         self._buckets: Counter[int] = Counter()
@@ -35,7 +38,7 @@ class Percentiles:
         self._buckets[math.floor(math.log(max(value, 1e-6), _STEP))] += 1
 
     def at(self, fraction: float) -> float | None:
-        """Return the value below which a fraction (0..1) of the numbers lies; None without numbers."""
+        """Return the value below which this fraction (0..1) of the numbers lies. None if there are no numbers."""
         rank = fraction * sum(self._buckets.values())
         seen = 0
         for bucket in sorted(self._buckets):
@@ -63,7 +66,7 @@ class Summary:
         self._run_ms = Percentiles()
 
     def add(self, result: EvaluationResult, *, row: int, line: int) -> None:
-        """Count one row's result; `row` is its number from 0, `line` its line in the data file."""
+        """Count the result of one row. `row` is the row's number, from 0, and `line` its line in the data file."""
         self.rows += 1
         self.statuses[result.status] += 1
         self._run_ms.add(result.timing_ms.run)
@@ -86,7 +89,7 @@ class Summary:
 
     @property
     def mean(self) -> float | None:
-        """Mean score; None if no row has one."""
+        """Mean score. None if no row has a score."""
         return self._score.mean
 
     @property
@@ -195,7 +198,7 @@ def _spread(numbers: Numbers) -> dict[str, float | None]:
 
 
 def warnings_text(counts: Sequence[WarningCount]) -> str:
-    """Return warnings of rows, one per line: the number of rows, what happened, what to do."""
+    """Return warnings of rows, one per line, each with the number of rows, what happened, and what to do."""
     return "\n".join(in_options(one.text) for one in counts)
 
 
@@ -210,7 +213,7 @@ def _metrics_text(found: dict[str, dict[str, Any]]) -> str:
 
 
 def usage_text(used: ModelUsage) -> str:
-    """Return the use of models in one line: requests, tokens, cost, connections."""
+    """Return the use of models in one line: requests, tokens, cost and connections."""
     replayed = f", {used.replayed} recorded answers" if used.replayed else ""
     cost = "" if used.cost is None else f", cost {used.cost:.6g}"
     hosts = f", {used.connections} connections of {used.network_bytes} bytes" if used.connections else ""
@@ -218,7 +221,7 @@ def usage_text(used: ModelUsage) -> str:
 
 
 def corpus_scores_text(result: EvaluationResult) -> str:
-    """Return the score over all rows with its warnings, or the error in its place, as lines of text."""
+    """Return the score over all rows with its warnings, or the error if there is no such score, as lines of text."""
     if result.error is not None:
         return f"{result.error.code}: {result.error.message}"
     numbers = ", ".join(f"{name} {value:.4g}" for name, value in result.metrics.items()) or "no numbers"
@@ -296,7 +299,7 @@ def result_table(result: EvaluationResult) -> Text:
 
 
 def message_of(error: EvaluationError) -> str:
-    """Return an error's message, with options in place of API fields; a KeyError's message begins with its type."""
+    """Return an error's message, with options instead of API fields. A KeyError's message begins with `KeyError`."""
     return f"KeyError: {error.message}" if error.type == "KeyError" else in_options(error.message)
 
 
@@ -322,7 +325,7 @@ def fix_text(fix: Fix) -> str:
 
 
 def exit_code(result: EvaluationResult) -> int:
-    """Return 0 if the row did not fail, 1 if it did, 3 if the host is to blame."""
+    """Return 0 if the row did not fail, 1 if it failed, 3 if it failed because of the host."""
     if result.error is not None and result.error.code in HOST_FAULTS:
         return 3
     return 1 if result.status is Status.FAILED else 0

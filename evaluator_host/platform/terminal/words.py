@@ -31,7 +31,7 @@ _READ: Final = tuple((re.compile(api), option) for api, option in _WORDS)
 
 
 def in_options(text: str) -> str:
-    """Return a message or hint with the API fields in it replaced by the command-line options that set them."""
+    """Return a message or hint in which API fields are replaced with the command-line options that set them."""
     for api, option in _READ:
         text = api.sub(_option if option is None else option, text)
     return text

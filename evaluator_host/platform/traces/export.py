@@ -1,4 +1,6 @@
-"""Reads one request of an OTLP exporter in a limited child process: unpacks it, decodes it, groups its spans by trace.
+"""Reads one request of an OTLP exporter: unpacks it, decodes it, and groups its spans by trace.
+
+This happens in a limited child process.
 
 The host gets the spans as encoded JSON and never decodes them, since a few KB of a request may be millions of values.
 """
@@ -32,7 +34,7 @@ _HEAD: Final = 4  # number of bytes that hold the length of the head
 
 @dataclass(frozen=True, slots=True)
 class TraceSpans:
-    """The spans of one trace, or of one session's traces, in one request."""
+    """The spans in one request that belong to one trace, or to the traces of one session."""
 
     trace_id: str  # id in hex, or as it was sent
     spans: int  # number of spans
@@ -53,7 +55,7 @@ def read_request(
       most_bytes: Size limit of the unpacked body.
       share: Fraction of the traces to keep, 0 to 1. The choice depends on trace ids only, so that all spans of a trace
         are kept, or none.
-      group_by: `trace`, or `session` to join the traces of a session under its id, on which `share` then depends.
+      group_by: `trace`, or `session` to join the traces of a session under its id. `share` then depends on this id.
 
     Raises:
       InvalidRequest: the body is not an OTLP export.
@@ -96,7 +98,7 @@ def traces_of(answer: bytes) -> Iterator[TraceSpans]:
 
 
 def _sessions(export: dict[str, Any]) -> dict[str, str]:
-    """Return the session of each trace that has one, in an attribute of one of its spans or of their resource."""
+    """Return the session of each trace, if an attribute of a span or of the spans' resource names one."""
     found: dict[str, str] = {}
     for trace_id, group, spans in _by_trace(export):
         resource = group["resource"] if isinstance(group["resource"], dict) else {}
@@ -175,7 +177,7 @@ def _require_few(spans: int) -> None:
 
 
 def _by_trace(export: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], list[dict[str, Any]]]]:
-    """Yield the spans of each trace with their resource and scope; skip values of another shape."""
+    """Yield the spans of each trace with their resource and scope. Skip values that do not have the expected form."""
     for group in objects(export.get("resourceSpans", export.get("resource_spans"))):
         for scoped in objects(group.get("scopeSpans", group.get("scope_spans"))):
             by_trace: dict[str, list[Any]] = {}
@@ -189,7 +191,7 @@ def _by_trace(export: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], lis
 
 
 def _place(trace_id: str) -> int:
-    """Return the last 56 bits of a trace id, which are random by W3C Trace Context; 0 for an id that is not hex."""
+    """Return the last 56 bits of a trace id, which are random by W3C Trace Context. 0 if the id is not hexadecimal."""
     try:
         return int(trace_id[-14:], 16)
     except ValueError:

@@ -1,9 +1,10 @@
-"""Collects the spans that exporters send into traces, and scores each complete trace once.
+"""Joins the spans that exporters send to traces, and scores each trace once when it is complete.
 
 A trace arrives in batches of ended spans, the root last. It counts as complete `QUIET_S` seconds after its last span if
-it has a root, and after `SILENT_S` seconds if it has none. The traces of a session can be scored together, once no span
-has arrived for a time that the exporter's URL sets. Until it is scored, a trace is only in memory, as JSON. Memory and
-turns are divided between workspaces, so that a flood from one workspace leaves a quarter of the memory to others.
+it has a root, and after `SILENT_S` seconds if it has none. The traces of a session can be scored together when no span
+of the session has arrived for a while; the exporter's URL says for how long. Until a trace is scored, it is only in
+memory, as JSON. Workspaces share memory and processor time: however many spans one workspace sends, a quarter of the
+memory is left for the others.
 """
 
 import asyncio
@@ -58,7 +59,7 @@ class _Key(NamedTuple):
 
 @dataclass(slots=True)
 class _Pending:
-    """A trace, or a session, that is not scored yet."""
+    """A trace, or a session, that has not been scored yet."""
 
     groups: list[bytes] = field(default_factory=list)
     size: int = _OF_EACH_BYTES
@@ -75,7 +76,7 @@ class _Pending:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """One request of an exporter: its body, which may be compressed, with content type and encoding."""
+    """One request of an exporter: its body, which may be compressed, its content type and its encoding."""
 
     body: bytes
     media_type: str
@@ -109,7 +110,7 @@ class Traffic:
 
     @property
     def waiting(self) -> int:
-        """Number of traces that are not complete yet, or wait to be scored."""
+        """Number of traces that are not complete yet, or that wait to be scored."""
         return len(self._pending) + sum(map(len, self._due.values()))
 
     async def accept_spans(
@@ -121,7 +122,7 @@ class Traffic:
         sampling: float | None = None,
         session_quiet_s: float | None = None,
     ) -> int:
-        """Add the spans of an export to their traces; return how many were refused because their trace is too large.
+        """Add the spans of an export to their traces. Return how many were refused because their trace is too large.
 
         Args:
           workspace_id: Owner of the evaluator.
@@ -129,15 +130,15 @@ class Traffic:
           export: The exporter's request.
           sampling: Share of traces to score, 0 to 1; None for the evaluator's own rate. The choice depends only on
             trace ids, so that all spans of a trace are chosen, or none.
-          session_quiet_s: Seconds after the last span of a session at which its traces are scored together; None to
-            score each trace alone.
+          session_quiet_s: How many seconds after a session's last span its traces are scored together. None to score
+            each trace alone.
 
         Raises:
           NotFound: there is no such evaluator.
           InvalidRequest: the body is not an OTLP export.
           TooLarge: the body is over the limit, `EVALUATOR_HOST_TRACES_MB`, or has over 10,000 spans.
-          Busy: the waiting spans of this workspace, or of all workspaces, use all the memory that they may.
-          OverQuota: the workspace stores as much as it may.
+          Busy: the waiting spans of this workspace, or of all workspaces, have reached their memory limit.
+          OverQuota: the workspace has reached its quota.
         """
         await self._usage.require_room(workspace_id)
         found = await self._registry.resolve(workspace_id, reference)
@@ -166,7 +167,10 @@ class Traffic:
         return refused
 
     def _require_room(self, workspace: str, size: int) -> None:
-        """Check that a workspace may use more memory: at most three times as much as stays free, or a first request."""
+        """Check that a workspace may use more memory: at most three times as much as stays free.
+
+        The first request of a workspace is always accepted.
+        """
         own, free = self._held[workspace], _HELD_BYTES - self._held.total() - size
         if own and own + size > SANDBOXES_PER_FREE * free:
             raise Busy(
@@ -174,12 +178,12 @@ class Traffic:
             )
 
     def _key_of(self, workspace: str, reference: str, spans: TraceSpans) -> _Key:
-        """Return the key of a trace, or of its session if another of its spans has named one."""
+        """Return the key of a trace, or that of its session if one of its spans has named the session."""
         key = _Key(workspace, reference, spans.trace_id)
         return key if spans.traces else key._replace(trace_id=self._sessions.get(key, spans.trace_id))
 
     def _join(self, key: _Key, session: _Pending, traces: Iterable[str]) -> None:
-        """Move spans of these traces to their session, which a later span has named."""
+        """Move the waiting spans of these traces to their session, after a later span has named the session."""
         for trace_id in traces:
             own = key._replace(trace_id=trace_id)
             self._sessions[own] = key.trace_id
@@ -193,7 +197,7 @@ class Traffic:
                 self._held[key.workspace] -= _OF_EACH_BYTES
 
     def _add(self, key: _Key, spans: TraceSpans, now: float, quiet_s: float | None = None) -> int:
-        """Add spans to their trace or session; return how many were refused: all, once there are too many."""
+        """Add spans to their trace or session. Return how many were refused: all of them if there are too many."""
         pending = self._pending.get(key)
         if pending is None:
             pending = self._pending[key] = _Pending()
@@ -217,7 +221,7 @@ class Traffic:
     async def list_traces(
         self, workspace_id: str, name: str, *, limit: int = 100, before: int | None = None, status: str | None = None
     ) -> list[TraceReport]:
-        """Return scored traces of an evaluator, the newest first, as many as 16 MB hold.
+        """Return scored traces of an evaluator, newest first, at most 16 MB of them.
 
         Their `result` and `trace` are encoded JSON. `before` is the last number on the previous page.
 
@@ -251,7 +255,7 @@ class Traffic:
         return [{"inputs": {}, "trace": orjson.loads(found[number])} for number in numbers]
 
     async def run(self) -> None:
-        """Score complete traces until cancelled, then waiting traces until the host has to stop; drop the rest."""
+        """Score complete traces until cancelled. Then score waiting ones until the host must stop; drop the rest."""
         try:
             while True:
                 if not self._pending and not self._untold:
@@ -279,7 +283,7 @@ class Traffic:
         self._tell_dropped()
 
     def _begin(self, keys: list[_Key]) -> None:
-        """Score these traces as soon as it is their workspace's turn."""
+        """Score these traces when it is the turn of their workspace."""
         for key in keys:
             pending = self._pending.pop(key)
             for trace_id in pending.traces:
@@ -307,7 +311,7 @@ class Traffic:
             del self._held[workspace]
 
     async def _score(self, key: _Key, pending: _Pending) -> None:
-        """Score a trace and store its result; retry if the store or a sandbox is missing for a moment."""
+        """Score a trace and store its result. Try again if the store or a sandbox is not available for a moment."""
         if pending.refused:
             self._drop(key, f"it has over {TRACE_SPANS} spans or {_TRACE_BYTES >> 20} MB")
             return
@@ -343,7 +347,7 @@ class Traffic:
 
 
 async def _patiently(work: Callable[[], Awaitable[_T]]) -> _T:
-    """Run `work` and return its result; retry for up to 90 s while the host is busy or lacks something (429, 503)."""
+    """Run `work` and return its result. Try again for up to 90 s if the host is busy or lacks something (429, 503)."""
     for pause_s in _PAUSES_S:
         try:
             return await work()

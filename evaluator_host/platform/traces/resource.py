@@ -17,7 +17,7 @@ from evaluator_host.types.jobs import JobScore
 
 
 class TraceResource(Resource):
-    """Live traces. The resource of alerts reads their scores, the resource of data sets their rows."""
+    """The live traces of a host. Alerts read their scores, and data sets can get rows from them."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -33,7 +33,7 @@ class TraceResource(Resource):
         return (Task("the scoring of live traffic", self._traffic.run),)
 
     def kept(self) -> Iterable[Kept]:
-        """Return how scored traces are deleted once they are too old."""
+        """Return what deletes the scored traces that are too old."""
         return (Kept("traces", self.host.settings.traces_days, self._traces.delete_before),)
 
     async def require_evaluator(self, workspace_id: str, name: str) -> None:
@@ -45,7 +45,7 @@ class TraceResource(Resource):
         return await self._traces.live_figures(workspace_id, name, since=since)
 
     async def rows_of_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        """Return traces as rows of a data set; see `TraceRows`."""
+        """Return live traces as rows of a data set. See `TraceRows`."""
         return await self._traffic.rows_of_traces(workspace_id, name, numbers)
 
 

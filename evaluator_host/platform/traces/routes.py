@@ -35,7 +35,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRouter:
     """Return the routes of live traffic. A key reaches the evaluators of its workspace.
 
-    `body_bytes` limits an export, compressed or not.
+    `body_bytes` is the size limit of an export, both before and after it is unpacked.
     """
     router = APIRouter(prefix="/v1/evaluators/{name}/traces", tags=["traces"], route_class=LateRoute)
 

@@ -42,7 +42,7 @@ class TraceTable(Table):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the bytes of traces and results."""
+        """Yield the query for the size of traces and results."""
         yield Size("traces", EvaluatorTable.workspace_id, select(func.sum(cls.stored_bytes)).join(EvaluatorTable))
 
 
@@ -66,7 +66,7 @@ class Traces(Repository):
     """The scored traces in the database."""
 
     async def add_traces(self, traces: Sequence[ScoredTrace]) -> None:
-        """Store scored traces; skip those of an evaluator that was deleted meanwhile."""
+        """Store scored traces. Skip those of evaluators that were deleted meanwhile."""
         async with self._database.transaction() as connection:
             wanted = {trace.evaluator_id for trace in traces}
             known = set(await connection.scalars(select(EvaluatorTable.id).where(EvaluatorTable.id.in_(wanted))))
@@ -81,7 +81,7 @@ class Traces(Repository):
     async def list_traces(
         self, workspace_id: str, name: str, *, limit: int, before: int | None = None, status: str | None = None
     ) -> list[tuple[int, ScoredTrace]]:
-        """Return a page of an evaluator's traces with their numbers, newest first, up to `limit` or about 16 MB.
+        """Return a page of an evaluator's traces with their numbers, newest first: at most `limit`, and about 16 MB.
 
         `before` is the last number of the previous page; None for the first page.
         """
@@ -107,7 +107,7 @@ class Traces(Repository):
             return found
 
     async def get_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> dict[int, str]:
-        """Return traces of an evaluator as OTLP/JSON, by their numbers."""
+        """Return traces of an evaluator by their numbers, as OTLP/JSON."""
         query = select(TraceTable.id, TraceTable.trace).join(
             EvaluatorTable, EvaluatorTable.id == TraceTable.evaluator_id
         )
@@ -145,5 +145,5 @@ class Traces(Repository):
             raise await self._not_found("evaluator", name, names, otherwise=LISTED)
 
     async def delete_before(self, before: datetime) -> int:
-        """Delete traces received before this time, and return how many."""
+        """Delete traces that were received before this time, and return their number."""
         return await self._database.delete_rows(TraceTable.id, TraceTable.received_at < before, at_once=_PRUNED_AT_ONCE)

@@ -1,1 +1,1 @@
-"""Storage of workspaces, and its limits."""
+"""The storage of workspaces, and its limits."""

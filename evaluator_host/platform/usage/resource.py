@@ -1,4 +1,4 @@
-"""Shows the storage of workspaces."""
+"""Adds to a host a route that shows the storage of workspaces."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,7 +14,7 @@ class UsageResource(Resource):
     """The storage of workspaces on a host."""
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:  # noqa: ARG002 - it changes nothing
-        """Return the route of storage."""
+        """Return the route that shows the storage of a workspace."""
         return usage_api(self.host.store.usage).routes
 
 

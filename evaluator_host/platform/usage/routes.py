@@ -1,4 +1,4 @@
-"""The route of storage."""
+"""The route that shows the storage of a workspace."""
 
 from fastapi import APIRouter, Response
 
@@ -9,7 +9,7 @@ from evaluator_host.types.stored import UsageReport
 
 
 def usage_api(usage: StorageUsage) -> APIRouter:
-    """Return the route of storage."""
+    """Return the route that shows the storage of a workspace."""
     router = APIRouter(route_class=JsonRoute, tags=["host"])
 
     @router.get("/v1/usage", response_model=UsageReport)

@@ -1,1 +1,1 @@
-"""Wires: routes by which other platforms let this host run evaluators' code, in formats of their own."""
+"""Wires: routes on which other platforms let this host run evaluators' code. A wire has its platform's formats."""

@@ -1,4 +1,4 @@
-"""Evaluates for wires: reads bodies, enforces time limits, writes the audit log, chooses workspace and packages."""
+"""Evaluates for wires: reads bodies, enforces time limits, writes the audit log, and chooses workspace and packages."""
 
 import asyncio
 import json
@@ -36,13 +36,13 @@ class WireCalls:
     _known: dict[str, str] = field(default_factory=dict)
 
     async def workspace_id(self, name: str) -> str:
-        """Return the id of a workspace that the operator named; it is created if there is none."""
+        """Return the id of a workspace that the operator named. Create the workspace if it does not exist."""
         if name not in self._known:
             self._known[name] = (await Workspaces(self.host.store.database).ensure_workspace(name)).id
         return self._known[name]
 
     async def read(self, request: Request) -> dict[str, Any]:
-        """Check the signature of a request, if it is signed, and return the JSON object in its body.
+        """If a request is signed, check its signature. Return the JSON object in its body.
 
         Raises:
           Unauthorized: the signature is not valid.
@@ -86,7 +86,9 @@ class WireCalls:
         lock: str | None = None,
         timeout_s: float | None = None,
     ) -> EvaluationResult | EvaluationError:
-        """Evaluate one row, and respond before the platform gives up, with an error if the code has not loaded by then.
+        """Evaluate one row, and respond before the platform gives up.
+
+        If the code has not loaded by then, the response is an error.
 
         Args:
           request: The platform's request.
@@ -122,15 +124,15 @@ class WireCalls:
         )
 
     def audited(self, request: Request, verb: str) -> AuditedCall:
-        """Return a context manager that writes the audit entry of a call which evaluates nothing."""
+        """Return a context manager that writes the audit entry of a call. Use it for calls that evaluate nothing."""
         return AuditedCall(self.access, caller_of(request.scope), f"wires.{self.wire.name}.{verb}")
 
     def caller(self, request: Request) -> KeyHolder:
-        """Return the caller of a request: workspace and key."""
+        """Return the workspace and the key of a request's caller."""
         return caller_of(request.scope)
 
     def _fitted(self, evaluator: Evaluator, timeout_s: float | None) -> Evaluator:
-        """Return pasted code with the packages and limits of the wire."""
+        """Return pasted code, with the packages and limits that the wire sets."""
         language = Language.PYTHON if evaluator.language is Language.PYTHON else Language.JAVASCRIPT
         packages = evaluator.packages or tuple(self.options.packages.get(language.value, ()))
         limit_s = min(self.wire.limit_s(self.options), self.host.settings.max_timeout_s)
@@ -175,7 +177,7 @@ class WireCalls:
         return found
 
     def _late(self) -> Busy | EvaluationError:
-        """Return why there was no result in time for the caller: no sandbox was free, or the code did not load."""
+        """Return why the caller got no result in time: no sandbox was free, or the code did not load."""
         within = f"within the {self.wire.clock_s:g} s that the caller waits"
         if self.host.service.pool.waiting:
             return HostBusy(f"no sandbox was free {within}; try again", retry_after_s=1.0)

@@ -1,4 +1,4 @@
-"""`wires list` and `wires check`: lists the wires, and tests whether platforms can use a running host's responses."""
+"""`wires list` lists the wires. `wires check` tests whether platforms can use the responses of a running host."""
 
 from typing import Annotated, Any, Final
 
@@ -69,7 +69,7 @@ def _options(settings: Settings, name: str) -> WireOptions:
 
 
 def _try(wire: Wire, base: str, key: str | None, probe: Probe) -> dict[str, Any]:
-    """Send one request; return its title, URL, status and body, and whether the platform can use it.
+    """Send one request. Return its title, URL, status and body, and whether the platform can use the response.
 
     Raises:
       HostUnreachable: nothing answers at the URL.

@@ -1,4 +1,4 @@
-"""Passes a request on to the platform's own server, for paths that a wire does not answer."""
+"""Passes a request on to the platform's own server if the wire has no answer for its path."""
 
 import asyncio
 from typing import Final

@@ -1,4 +1,4 @@
-"""Adds the wires that the settings turn on to the application."""
+"""Adds to the application the wires that the settings turn on."""
 
 from collections.abc import Callable
 from functools import partial
@@ -34,7 +34,10 @@ def named_wires(settings: Settings) -> list[tuple[Wire, WireOptions]]:
 
 
 def mount_wires(app: FastAPI, served: ASGIApp, host: Host, access: Access) -> ASGIApp:
-    """Add the wires' routes to `app`; return the ASGI application for their requests and all others (`served`)."""
+    """Add the wires' routes to `app`.
+
+    Return the application `served`, wrapped so that it recognises requests to wires.
+    """
     calls = [WireCalls(wire, options, host, access) for wire, options in named_wires(host.settings)]
     for one in calls:
         app.router.routes += one.wire.routes(one)
@@ -42,7 +45,7 @@ def mount_wires(app: FastAPI, served: ASGIApp, host: Host, access: Access) -> AS
 
 
 def wire_findings(settings: Settings) -> list[Finding]:
-    """Return the `doctor` findings about the wires in the settings, one per wire."""
+    """Return the `doctor` findings about the wires in the settings, one for each wire."""
     try:
         wires = named_wires(settings)
     except Misconfigured as error:
@@ -57,7 +60,7 @@ def wire_findings(settings: Settings) -> list[Finding]:
 
 
 class WireRequests:
-    """ASGI middleware that recognises requests to wires, takes keys out of their paths, and counts them.
+    """ASGI middleware for requests to wires: it recognises them, removes keys from their paths, and counts them.
 
     Args:
       app: The application that serves all requests.
@@ -82,7 +85,7 @@ class WireRequests:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; a request to a wire gets a `WireRequest`, and is counted."""
+        """Pass a request on. If it is for a wire, give it a `WireRequest` and count it."""
         found = self._find(scope["path"]) if scope["type"] == "http" else None
         if found is None:
             await self._app(scope, receive, send)
@@ -95,7 +98,7 @@ class WireRequests:
         scope["route"] = inner.get("route", calls.wire)  # a route and a wire both have a `path`, which names the span
 
     def _find(self, path: str) -> tuple[WireCalls, str, str | None] | None:
-        """Return a path's wire, the path without key, and the key, for example in `/wires/NAME/key/eh_…/v1/private`."""
+        """Return a path's wire, the path without a key, and the key, as in `/wires/NAME/key/eh_…/v1/private`."""
         for prefix, calls in self._calls.items():
             if path == prefix or path.startswith(f"{prefix}/"):
                 below, key = path.removeprefix(prefix), None
@@ -111,7 +114,7 @@ class WireRequests:
 
 
 def _watched(send: Send, note: Callable[[int], None]) -> Send:
-    """Return a `send` that also passes the response's status to `note`."""
+    """Return a `send` that also calls `note` with the status of the response."""
 
     async def watched(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -1,4 +1,4 @@
-"""The class `Wire`, which declares how a platform calls this host, and `WireRequest`, one request to a wire."""
+"""The class `Wire` declares how a platform calls this host. `WireRequest` is one request to a wire."""
 
 import asyncio
 import hmac
@@ -60,14 +60,16 @@ class Wire:
 
     Attributes:
       name: Name in `EVALUATOR_HOST_WIRES`, in paths, metrics and the audit log.
-      title: The platform's service that the wire replaces, in one line.
-      variable: The setting of the platform that turns the wire on, in one line; `{url}` is the wire's URL.
-      clock_s: Seconds after which the platform gives up; every request is answered earlier.
+      title: One line that names the service of the platform that the wire replaces.
+      variable: One line with the setting of the platform that turns the wire on. `{url}` in it stands for the wire's
+        URL.
+      clock_s: Seconds after which the platform gives up. The host answers every request earlier.
       row_s: Default time limit of a row in seconds; None for as long as `clock_s` allows.
       body_bytes: Size limit of a request body.
       refuse: Returns the response for an error of the host.
       routes: Returns the routes, below `prefix`.
-      probes: Returns the requests that `wires check` sends; called with the part of the URL below the prefix.
+      probes: Function that returns the requests for `wires check`. It is called with the part of the URL below the
+        prefix.
       prefix: Path of the wire; by default `/wires/<name>`.
       open_paths: Paths below the prefix that need no key, for health checks.
       key_of: Returns the key from a header or parameter of the platform's own, or None; by default None.
@@ -94,7 +96,7 @@ class Wire:
         return self.prefix or f"/wires/{self.name}"
 
     def limit_s(self, options: WireOptions) -> float:
-        """Return the time limit of a row in seconds: the one in the options, but less than `clock_s`."""
+        """Return the time limit of a row in seconds: the limit in the options, but less than `clock_s`."""
         longest = self.clock_s - 2 * MARGIN_S
         return min(options.timeout_s or self.row_s or longest, longest)
 
@@ -124,14 +126,14 @@ class WireRequest:
         self.has_secret = False  # whether the caller has the wire's secret instead of a key of a workspace
 
     def refuse(self, error: HostError) -> Response:
-        """Return the response for an error of the host, in the platform's terms."""
+        """Return the response for an error of the host, in the platform's format."""
         return self._wire.refuse(error, self.below)
 
     async def admit(self, keyring: Keyring) -> KeyHolder:
-        """Return the caller, found by the wire's secret or signature, or else by a key.
+        """Return the caller of this request. The wire's secret, a signature or a key proves who calls.
 
         Raises:
-          Unauthorized: secret, signature and key are all missing, or one is wrong.
+          Unauthorized: secret, signature and key are all missing, or one of them is wrong.
           StoreUnavailable: the database does not answer.
         """
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._scope["headers"]}
@@ -154,7 +156,7 @@ class WireRequest:
         return KeyHolder(await self._workspace_of(self._options.workspace), f"wire:{self._wire.name}")
 
     def require_signature(self, body: bytes) -> None:
-        """Check the signature of a request that came without a key: `t=<unix seconds>,v1=<hex>` over `<t>.<body>`.
+        """Check the signature of a request without a key: `t=<unix seconds>,v1=<hex>`, made of `<t>.<body>`.
 
         Raises:
           Unauthorized: the signature is not valid, or older than five minutes.
@@ -182,7 +184,7 @@ def query_key(scope: Scope) -> str | None:
 
 
 def described(error: EvaluationError, *, with_line: bool = True) -> str:
-    """Return an error as runtimes print it: `KeyError: 'x' (line 3)`; JavaScript's plain `Error` has no name."""
+    """Return an error as runtimes print it, such as `KeyError: 'x' (line 3)`. JavaScript's `Error` has no name."""
     name = f"{error.type}: " if error.type not in (None, "Error") and error.code is ErrorCode.USER_EXCEPTION else ""
     place = f" (line {error.line})" if with_line and error.line is not None else ""
     return f"{name}{error.message.removeprefix(name)}{place}"

@@ -100,7 +100,7 @@ class Access:
         self._refused, self._refusals_at = Counter[str](), -_REFUSALS_S
 
     def note_refusal(self, address: str) -> None:
-        """Count a refused request, with a missing or invalid key, for its address."""
+        """Count a request from this address that was refused because of a missing or invalid key."""
         if len(self._refused) < _ADDRESSES or address in self._refused:
             self._refused[address] += 1
 
@@ -137,7 +137,7 @@ class Access:
         await self._try("requested package sets cannot be recorded yet", self.package_visibility.write)
 
     async def _try(self, failure: str, chore: Callable[[], Awaitable[None]]) -> None:
-        """Do a chore of the regular task; log its failure once, not every second."""
+        """Do a part of the regular work. If it fails, log the failure once, not every second."""
         try:
             await chore()
         except StoreUnavailable as error:
@@ -198,7 +198,10 @@ WorkspaceOf: TypeAlias = Annotated[str, Depends(_workspace)]
 
 
 class AuditedCall:
-    """The audit entry of a running call. Call exactly one of its methods, once, or use it as a context manager.
+    """The audit entry of a running call.
+
+    Call exactly one of its methods, once, or use it as a context manager. `verb` is `evaluate`, `evaluate_batch`,
+    `check`, `environments.build`, …
 
     `verb` is `evaluate`, `evaluate_batch`, `check`, `environments.build`, …
     """
@@ -225,7 +228,7 @@ class AuditedCall:
         self._started = time.perf_counter()
 
     def note_grants(self, grants: Sequence[str]) -> None:
-        """Note the grants of the call's evaluators, if they become known only now."""
+        """Set the grants of the call's evaluators, if they were not known when the call began."""
         self._grants = tuple(grants)
 
     def __enter__(self) -> KeyHolder:
@@ -256,7 +259,7 @@ class AuditedCall:
             self._note(None, failed=0, outcome=_OK)
 
     def failed(self, error: BaseException | EvaluationError) -> None:
-        """Record a call that raised this error, or that ended with it instead of a result."""
+        """Record a call that raised this error, or that has this error instead of a result."""
         outcome = error.code if isinstance(error, HostError | EvaluationError) else HostError.code
         self._note(self._digest(), failed=self.rows, outcome=outcome)
 

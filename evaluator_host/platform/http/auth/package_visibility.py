@@ -36,7 +36,7 @@ class PackageVisibility:
         """Write the recorded requests to the database.
 
         Raises:
-          StoreUnavailable: the database does not answer; the notes wait for the next try.
+          StoreUnavailable: the database does not answer; the requests will be written at the next attempt.
         """
         while self._unwritten:
             workspace, names = self._unwritten.popitem()
@@ -54,11 +54,11 @@ class PackageVisibility:
         return [report for report in reports if _names_of(report) & names]
 
     async def sees(self, caller: KeyHolder, name: str) -> bool:
-        """Whether a caller's workspace requested the package set with this name, which is a key or a digest."""
+        """Whether the caller's workspace requested the package set with this name. The name is a key or a digest."""
         return caller.key_id is None or name in await self._names(caller)
 
     async def is_shared(self, caller: KeyHolder, report: EnvironmentReport) -> bool:
-        """Whether another workspace requested the package set too; if so, its files must not be removed."""
+        """Whether another workspace requested the package set, too. Then its files must not be removed."""
         if caller.key_id is None:
             return False
         await self.write()  # also writes requests that came a moment ago

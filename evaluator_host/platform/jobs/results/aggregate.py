@@ -38,8 +38,9 @@ _CELLS: Final = 40  # cells along each axis of a grid, so 1,600 points at most
 class ValuesByName:
     """Collects the values of metrics, 8 bytes each, within a memory limit.
 
-    When there are too many values, half of the metrics are dropped and listed in `postponed`, for another pass over the
-    results. `wanted` has the names of the metrics to collect (None for all); at most `most` metrics are collected.
+    When there are too many values, the values of half of the metrics are dropped. These metrics are listed in
+    `postponed`, so that their values can be collected when all results are read again. `wanted` has the names of the
+    metrics to collect (None for all); at most `most` metrics are collected.
     """
 
     def __init__(self, wanted: Collection[str] | None = None, *, most: int = NAMES) -> None:
@@ -50,7 +51,7 @@ class ValuesByName:
         self.postponed: dict[str, None] = {}
 
     def add(self, name: str, *values: float) -> None:
-        """Add one row's values of a metric, always the same number of values for one metric."""
+        """Add one row's values of a metric. A metric has the same number of values in every row."""
         found = self.arrays.get(name)
         if found is None:
             unknown = name not in self._wanted if self._wanted is not None else len(name) > NAME_CHARS
@@ -74,7 +75,7 @@ async def by_name(
     Args:
       fill: Adds the values of all rows to a `ValuesByName`; called again when they do not fit into memory at once.
       finish: Computes the result of one metric from its values.
-      most: Highest number of metrics; further ones are left out.
+      most: Maximum number of metrics; further ones are left out.
     """
     made: dict[str, Finished] = {}
     wanted: Collection[str] | None = None
@@ -160,7 +161,7 @@ def _histogram(ordered: "array[float]") -> tuple[Bin, ...]:
 async def with_rubrics(
     metrics: tuple[Aggregate, ...], rubrics: Rubrics, results: AsyncIterator[StoredResult]
 ) -> tuple[Aggregate, ...]:
-    """Return `metrics` with the number of rows at each level of their rubrics, counted over results of scored rows."""
+    """Return `metrics` with the number of rows at each level of their rubrics, counted in results of scored rows."""
     labels = Counter({(f"{name}.label", label): 0 for name, rubric in rubrics.items() for label in rubric})
     async for one in results:
         given = (await _value(one)).get("labels")
@@ -170,7 +171,7 @@ async def with_rubrics(
 
 
 async def rubrics_of(result: StoredResult) -> Rubrics:
-    """Return the rubrics in a result; values of another shape are skipped, because a sandbox wrote them."""
+    """Return the rubrics in a result. Values in another format are skipped, because the result comes from a sandbox."""
     found = (await _value(result)).get("rubrics")
     known = found.items() if isinstance(found, dict) else ()
     return {name: [str(label) for label in labels] for name, labels in known if isinstance(labels, list) and labels}
@@ -193,7 +194,7 @@ def _with_levels(metric: Aggregate, rubric: list[str] | None, labels: Counter[tu
 def paired_difference(metric: str, pairs: Iterable[tuple[float, float]]) -> Difference:
     """Compare a metric over pairs (before, after): means, difference, interval. Skip pairs that are not finite.
 
-    If all values lie between 0 and 1, that counts as the metric's range, and the interval is cut at -1 and 1.
+    If all values are between 0 and 1, a difference can only be between -1 and 1, and the interval is cut there.
     """
     before, after = array("d"), array("d")
     for old, new in pairs:
@@ -222,7 +223,7 @@ def paired_difference(metric: str, pairs: Iterable[tuple[float, float]]) -> Diff
 
 
 def _interval(changes: "array[float]", mean: float, *, reachable: float) -> tuple[float, float] | None:
-    """Return the interval of a mean difference, cut at `reachable` on both sides; None for too few rows."""
+    """Return the interval of a mean difference, cut at -`reachable` and `reachable`. None if there are too few rows."""
     n = len(changes)
     if n < FEWEST_ROWS:
         return None
@@ -284,7 +285,7 @@ class Scatter:
         return len(self._rows)
 
     def points(self) -> tuple[tuple[Point, ...], bool]:
-        """Return the points of the plot, and whether neighbouring values were merged into one point."""
+        """Return the points of the plot, and whether neighbouring points were merged into one."""
         distinct = _grouped(zip(self._before, self._after, strict=True), at_most=POINTS)
         if distinct is not None:
             return self._placed(distinct), False
@@ -307,7 +308,7 @@ class Scatter:
 
 
 def _grouped(keys: Iterable[tuple[float, float]], *, at_most: int) -> "list[array[int]] | None":
-    """Return the indexes of each key, or None when there are more than `at_most` keys."""
+    """Return the indexes of each key, or None if there are more than `at_most` keys."""
     groups: dict[tuple[float, float], array[int]] = {}
     for at, key in enumerate(keys):
         if (group := groups.get(key)) is None:

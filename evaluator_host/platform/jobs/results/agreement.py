@@ -26,9 +26,9 @@ _VERDICTS: Final = {
 def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
     """Return a row's class `(by the person, by the evaluator)`; None if one of them gave none.
 
-    A string from the person is compared with the result's label. If the result has no label, a number (also as a
-    string) is compared with the score. True, false, `yes`, `fail` and similar values are compared with `passed`; if
-    `passed` is missing, a score of at least 0.5 counts as passed.
+    If the person's label is a string, it is compared with the result's label. If the result has no label, a number (or
+    a string with a number) is compared with the score. True, false, `yes`, `fail` and similar values are compared with
+    `passed`; if `passed` is missing, a score of at least 0.5 counts as passed.
     """
     score, label, passed = result.get("score"), result.get("label"), result.get("passed")
     if isinstance(human, str):
@@ -46,7 +46,7 @@ def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
 
 
 def _classes(human: str, label: str) -> tuple[str, str]:
-    """Return the classes of two labels: the same class if they differ only in case, or are equal as numbers."""
+    """Return the classes of two labels: the same class if the labels differ only in case or are equal as numbers."""
     human, label = (unicodedata.normalize("NFC", text.strip()) for text in (human, label))
     number = _number(human)
     same = human.casefold() == label.casefold() or (number is not None and number == _number(label))

@@ -33,7 +33,10 @@ def changes_of_evaluators(before: JobEvaluator, after: JobEvaluator) -> tuple[Ch
 
 
 def changes_of_jobs(before: tuple[Job, str], after: tuple[Job, str]) -> tuple[Changed, ...]:
-    """Return the differences between two jobs (each given with its data set's name), without those of evaluators."""
+    """Return the differences between two jobs, except those between their evaluators.
+
+    Each job is given with the name of its data set.
+    """
     (one, data), (other, later_data) = before, after
     old, new = spec_from_json(one.request), spec_from_json(other.request)
     models = [{} if spec.target is None else asdict(spec.target) for spec in (old, new)]
@@ -55,12 +58,12 @@ def _settings(one: Evaluator) -> dict[str, Any]:
 
 
 def _digest(one: Evaluator) -> str:
-    """Return the first digits of a digest of an evaluator's code and files."""
+    """Return the beginning of a digest of an evaluator's code and files."""
     return hashlib.sha256(encode_json([one.code, one.files, one.path])).hexdigest()[:12]
 
 
 def _fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the fields in which two objects differ, as text for each object, such as `outputs=answer`."""
+    """Return the fields in which two objects differ, as one text for each object, such as `outputs=answer`."""
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     return _text(before, names), _text(after, names)
 

@@ -17,7 +17,7 @@ CHANGES_SHOWN: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """An evaluator in one of two jobs."""
+    """An evaluator in one of the two jobs that are compared."""
 
     job_id: str
     position: int  # place of the evaluator in the job
@@ -36,7 +36,10 @@ class ComparedRows:
         self._zero = before.zero and after.zero  # whether a row that failed has a score of 0 in both
 
     async def changes(self, *, better: bool | None, after: int, limit: int) -> ChangePage:
-        """Return a page of changed rows after row `after`: scores that rose (`better`), fell (false) or both (None)."""
+        """Return a page of the changed rows after row `after`.
+
+        `better` selects scores that rose (true) or fell (false); None selects both.
+        """
         found: list[Change] = []
         async with aclosing(self._pairs(after=after)) as pairs:
             async for one, other in pairs:
@@ -49,7 +52,7 @@ class ComparedRows:
         return ChangePage(tuple(found), None)
 
     async def scatter(self, metric: str) -> Scatter:
-        """Return the pairs of values that rows have for a metric."""
+        """Return a scatter plot of a metric: its values in both jobs, for each row."""
         pairing = Scatter()
         async for one, other in self._pairs():
             was, now = (side.value_of(metric, zero=self._zero) for side in (one, other))
@@ -58,7 +61,7 @@ class ComparedRows:
         return pairing
 
     async def comparison(self, changed: tuple[Changed, ...]) -> Comparison:
-        """Return the differences of all metrics, and the rows that changed most; `changed` has further differences."""
+        """Return the differences of all metrics, and the rows that changed most. `changed` has further differences."""
         found = _Differences(zero=self._zero)
 
         async def fill(values: ValuesByName) -> None:
@@ -93,7 +96,7 @@ class ComparedRows:
         )
 
     def _doubt(self, failed: int) -> str | None:
-        """Return why these figures do not match the jobs' means (failed rows count differently); None if they do."""
+        """Return why these figures do not match the means of the jobs (one job counts failed rows as 0), or None."""
         if self._before.zero == self._after.zero or not failed:
             return None
         job = "earlier" if self._before.zero else "later"
@@ -104,7 +107,7 @@ class ComparedRows:
         )
 
     async def _pairs(self, *, after: int = -1) -> AsyncGenerator[tuple[Figures, Figures], None]:
-        """Yield the results of both jobs for each row that both have, in the order of rows, after row `after`."""
+        """Yield the results in both jobs for each row after row `after` that both jobs have, in the order of rows."""
         sides = (self._before, self._after)
         earlier, later = (self._results.figures(one.job_id, one.position, after=after) for one in sides)
         async with aclosing(earlier), aclosing(later):
@@ -120,7 +123,7 @@ class ComparedRows:
 
 
 class _Differences:
-    """Counts the rows that two jobs have in common; with `zero`, a failed row has a score of 0."""
+    """Counts the rows that both jobs have. With `zero`, a failed row has a score of 0."""
 
     def __init__(self, *, zero: bool) -> None:
         self._zero = zero
@@ -165,7 +168,10 @@ class _Changes:
 
 
 class _Verdicts:
-    """Counts rows by their verdicts in two jobs; with `zero`, a failed row did not pass if others have verdicts."""
+    """Counts rows by their verdicts in two jobs.
+
+    With `zero`, a failed row counts as not passed, if other rows of the job have verdicts.
+    """
 
     def __init__(self, *, zero: bool) -> None:
         self._zero = zero
@@ -180,7 +186,7 @@ class _Verdicts:
         return self._judged().total()
 
     def rate(self, side: int) -> float | None:
-        """Return the share that passed in job `side`, among rows with verdicts in both jobs; None without such rows."""
+        """Return the share of passed rows in job `side`, of all rows with verdicts in both jobs. None for no rows."""
         judged = self._judged()
         passed = sum(count for verdicts, count in judged.items() if verdicts[side] is True)
         return passed / judged.total() if judged else None
@@ -194,8 +200,8 @@ class _Verdicts:
 def _gain(before: Figures, after: Figures, *, zero: bool) -> float:
     """Return by how much a row's score rose: infinity if the row failed before, minus infinity if it fails now.
 
-    The result is 0 for a row that has no score though it did not fail: that is neither better nor worse. With `zero`, a
-    failed row has a score of 0.
+    If a row did not fail but has no score, return 0: this row is neither better nor worse. With `zero`, a failed row
+    has a score of 0.
     """
     was, now = before.score_with(zero=zero), after.score_with(zero=zero)
     if was is not None and now is not None:

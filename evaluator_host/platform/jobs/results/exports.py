@@ -135,7 +135,7 @@ def _is_number(text: str) -> bool:
 
 
 class _Sink(io.RawIOBase):
-    """A file object for writing, from which the written bytes are taken."""
+    """A file object for writing. The bytes that were written can be taken from it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -161,7 +161,7 @@ class _Sink(io.RawIOBase):
 
 
 class _Parquet:
-    """Parquet: numbers are doubles, `index` is an integer, `passed` a boolean, any other value a string or JSON."""
+    """Writes Parquet. Numbers are doubles, `index` an integer, `passed` a boolean, other values strings or JSON."""
 
     def __init__(self, header: Sequence[str]) -> None:
         with extra("parquet", "writing Parquet", InvalidRequest):
@@ -188,7 +188,7 @@ class _Parquet:
         return self._sink.take()
 
     def _column(self, kind: Any, cells: list[Any]) -> Any:
-        """Return a column in Arrow's layout, without `pyarrow.array`, which imports pandas if that is installed."""
+        """Return a column in Arrow's layout. `pyarrow.array` is not used, because it imports pandas if it can."""
         parts: list[Any]
         match str(kind):
             case "bool":
@@ -209,7 +209,7 @@ class _Parquet:
 
 
 def _bits(flags: Sequence[Any]) -> bytes:
-    """Return flags as bits, eight to a byte; the first is in the lowest bit."""
+    """Return flags as bits, eight in each byte. The first flag is the lowest bit."""
     octets = (flags[at : at + 8] for at in range(0, len(flags), 8))
     return bytes(sum(1 << place for place, flag in enumerate(octet) if flag) for octet in octets)
 

@@ -67,7 +67,7 @@ class HumanLabels(Protocol):
     """The part of a host in which people label the rows of jobs."""
 
     async def labels_of(self, job: Job, queue: str | None) -> dict[int, Json]:
-        """Return people's labels for the rows of a job, by row: from one queue, or from all that apply to the job.
+        """Return the labels that people gave to rows of a job, by row: from one queue, or from all for the job.
 
         Raises:
           NotFound: there is no such queue.
@@ -122,7 +122,7 @@ class JobResults:
     async def groups(
         self, workspace_id: str, job_id: str, column: str, *, evaluator: str | None = None
     ) -> list[ColumnFigures]:
-        """Return the scores so far of each evaluator, or of one, by the values of a column of the data set.
+        """Return each evaluator's scores so far (or one evaluator's), by the values of a column of the data set.
 
         Raises:
           InvalidRequest: no row has a value in that column.
@@ -144,7 +144,7 @@ class JobResults:
         return [replace(groups.figures(one.label, zero=zero), doubt=doubts[one.label]) for one, groups in gathered]
 
     async def _gather(self, job_id: str, evaluator: JobEvaluator, values: dict[int, Json], groups: Groups) -> None:
-        """Count the results of an evaluator for some consecutive rows; `values` are the column's values by row."""
+        """Count the results of an evaluator for some consecutive rows. `values` has the column's value for each row."""
         first, last = min(values), max(values)
         async with aclosing(self._results.figures(job_id, evaluator.position, after=first - 1, last=last)) as figures:
             async for one in figures:
@@ -163,8 +163,8 @@ class JobResults:
     ) -> list[Comparison]:
         """Compare a job with a later one over the same rows, evaluator by evaluator.
 
-        Evaluators with the same name are compared, whatever their versions. If there are none, `by_place` compares
-        evaluators at the same place. If both jobs count failed rows as 0, the comparison does too.
+        Evaluators with the same name are compared, even if their versions differ. If the jobs have no such evaluators,
+        `by_place` compares evaluators at the same place. If both jobs count failed rows as 0, the comparison does too.
 
         Raises:
           InvalidRequest: the jobs have different rows, or no evaluator in common.
@@ -193,7 +193,7 @@ class JobResults:
     async def labels_in_common(
         self, workspace_id: str, job_id: str, other_id: str, *, evaluator: str | None = None, by_place: bool = False
     ) -> tuple[str, str]:
-        """Return the labels, in the first and in the second job, of the first evaluator that both jobs have.
+        """Return the labels of the first evaluator that both jobs have: its label in the first job and in the second.
 
         Raises:
           InvalidRequest: for the reasons given at `compare`.
@@ -235,7 +235,7 @@ class JobResults:
         limit: int = 1000,
         by_place: bool = False,
     ) -> ChangePage:
-        """Return the rows whose score changed, in order, for the first evaluator that both jobs have.
+        """Return the rows with a changed score, in order, for the first evaluator that both jobs have.
 
         `better` selects scores that rose (true) or fell (false). `after` is the last row of the previous page.
 
@@ -260,7 +260,7 @@ class JobResults:
     async def chosen_rows(
         self, workspace_id: str, job_id: str, *, evaluator: str | None, status: str | None, passed: bool | None
     ) -> list[int]:
-        """Return the numbers of rows with a result that has this status or verdict, from one evaluator or any."""
+        """Return the numbers of rows that have a result with this status or verdict, from one evaluator or any."""
         _, evaluators = await self._evaluators(workspace_id, job_id, evaluator)
         position = None if evaluator is None else evaluators[0].position
         return await self._results.rows(job_id, Filter(position, status, passed))
@@ -347,7 +347,7 @@ class JobResults:
     async def _in_common(
         self, workspace_id: str, job_id: str, other_id: str, evaluator: str | None, *, by_place: bool
     ) -> tuple[Job, Job, list[tuple[JobEvaluator, JobEvaluator]]]:
-        """Return two jobs, and the pairs of evaluators that they have in common, at least one."""
+        """Return two jobs, and the pairs of evaluators that both jobs have. There is at least one pair."""
         before, after = [await self._jobs.get_job(workspace_id, one) for one in (job_id, other_id)]
         await self._require_same_rows(before, after)
         sides = await self._jobs.evaluators(job_id), await self._jobs.evaluators(other_id)
@@ -378,7 +378,7 @@ class JobResults:
             )
 
     async def _of_evaluator(self, job_id: str, evaluator: JobEvaluator, *, most: int, zero: bool) -> EvaluatorFigures:
-        """Return the figures of an evaluator; with `zero`, a failed row counts as a score of 0 that did not pass."""
+        """Return the figures of an evaluator. With `zero`, a failed row has a score of 0 and did not pass."""
         gathered = _Gathered(zero=zero)
 
         async def fill(values: ValuesByName) -> None:
@@ -407,17 +407,17 @@ class JobResults:
 
 
 def _names(evaluators: Iterable[EvaluatorFigures]) -> int:
-    """Return the number of metrics that have figures, over all evaluators."""
+    """Return the total number of metrics with figures, over all evaluators."""
     return sum(len(one.metrics) for one in evaluators)
 
 
 def _counts_zero(job: Job) -> bool:
-    """Return whether a job counts a failed row as a score of 0 that did not pass."""
+    """Return whether a job counts a failed row with a score of 0, and as not passed."""
     return spec_from_json(job.request).config.failures is Failures.ZERO
 
 
 async def _usage(results: AsyncIterable[StoredResult]) -> ModelUsage:
-    """Return the models' total usage for all these results; the cost is None if a result's cost is unknown."""
+    """Return the use of models for all these results. The cost is None if the cost of one result is unknown."""
     total = ModelUsage()
     async for one in results:
         used = (await decode_large(one.result.encode())).get("usage")
@@ -427,7 +427,7 @@ async def _usage(results: AsyncIterable[StoredResult]) -> ModelUsage:
 
 
 class _Gathered:
-    """Counts statuses, verdicts and errors of the rows of an evaluator, and gathers their run times."""
+    """Counts the rows of an evaluator by status, verdict and error, and collects their run times."""
 
     def __init__(self, *, zero: bool = False) -> None:
         self._zero = zero
@@ -484,7 +484,7 @@ class _Gathered:
 
 
 def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple[JobEvaluator, JobEvaluator]]:
-    """Return pairs of evaluators with the same name; if they have no names, with the same label."""
+    """Return pairs of evaluators with the same name, or with the same label if they have no names."""
     by_key = {(one.name, None if one.name else one.label): one for one in later}
     keys = [(one.name, None if one.name else one.label) for one in earlier]
     return [(one, by_key[key]) for one, key in zip(earlier, keys, strict=True) if key in by_key]
@@ -493,7 +493,8 @@ def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple
 async def failure_groups(label: str, failures: AsyncIterable[StoredResult]) -> list[FailureGroup]:
     """Return the groups of an evaluator's failures, the largest first.
 
-    After `GROUPS` groups, further kinds of failures are grouped by error code alone. `label` names the evaluator.
+    If there are more than `GROUPS` groups, further failures are grouped only by error code. `label` names the
+    evaluator.
     """
     groups: dict[tuple[Any, ...], tuple[FailureGroup, list[int], int]] = {}
     async for one in failures:
@@ -516,12 +517,12 @@ async def failure_groups(label: str, failures: AsyncIterable[StoredResult]) -> l
 
 
 def _next_values(chunks: Iterator[list[tuple[int, bytes]]], column: str) -> dict[int, Json]:
-    """Return the values that the next rows have in a column, by the number of the row; empty after the last."""
+    """Return the values of a column in the next rows, by row number. Return nothing after the last row."""
     return {number: value_in(decode_json(line), column) for number, line in next(chunks, [])}
 
 
 def rows_differ(folder: RowsFolder, one: Dataset, other: Dataset, answers: Collection[str]) -> str | None:
-    """Return the first difference of two data sets in words; None if they differ at most in `answers`. Blocking.
+    """Return the first difference between two data sets in words. None if only the columns `answers` differ. Blocking.
 
     In rows that have criteria for each evaluator, only ids and inputs are compared.
     """
@@ -541,7 +542,7 @@ def rows_differ(folder: RowsFolder, one: Dataset, other: Dataset, answers: Colle
 
 
 def _case(record: dict[str, Json], answers: Collection[str]) -> dict[str, Json]:
-    """Return the parts of a row that make it the same test case, without the answer to it."""
+    """Return the parts of a row that identify its test case, without the answer."""
     if is_keyed(record) and record.get("id") is not None:
         return {name: record[name] for name in ("id", "inputs")}
     return {name: value for name, value in record.items() if name not in answers}

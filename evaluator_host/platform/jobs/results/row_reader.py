@@ -76,7 +76,7 @@ _SEARCHES: Final = 10
 
 
 def has_text(row: JobRow, text: str) -> bool:
-    """Return whether a value in the row contains the text in any case; column names do not count."""
+    """Return whether a value in the row contains the text, in upper or lower case. Column names are not searched."""
     result = [row.result.get(name) for name in _OF_RESULT]
     return any(text.casefold() in value.casefold() for value in _values([row.row, row.output, result]))
 
@@ -141,7 +141,7 @@ class RowReader:
         brief: bool = False,
         memory: Reservation | None = None,  # reserves the memory that the page takes
     ) -> JobRowPage:
-        """Return a page of a job's rows with results; it ends at 16 MB of rows, results or answers of models.
+        """Return a page of a job's rows with their results. A page has at most 16 MB of rows, of results or of answers.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.
@@ -170,7 +170,7 @@ class RowReader:
         return JobRowPage(tuple(map(row_preview, rows) if brief else rows), next_cursor, count)
 
     async def _with_made_outputs(self, job: Job, rows: list[JobRow]) -> list[JobRow]:
-        """Return rows with the outputs that the mapping's template makes from them, if it can."""
+        """Return rows with the outputs that a template of the mapping makes from them, if there is such a template."""
         templates = spec_from_json(job.request).parse_mapping().templates
         mapping = Mapping(tuple((field, source) for field, source in templates if field == "outputs"))
         if not mapping.sources or not rows or self._asks(job):
@@ -185,7 +185,7 @@ class RowReader:
         return [replace(row, output=outputs.get(row.index)) for row in rows]
 
     async def one(self, workspace_id: str, job_id: str, index: int) -> JobRowDetail:
-        """Return one row: the record of the data set, the mapped row, and the results of all evaluators.
+        """Return one row: its record in the data set, the row mapped from this record, and all evaluators' results.
 
         Raises:
           NotFound: there is no such job, or it has no such row.
@@ -204,7 +204,7 @@ class RowReader:
         return JobRowDetail(index, record, _given(made) if isinstance(made, Row) else None, tuple(results))
 
     async def diff(self, workspace_id: str, job_ids: tuple[str, str], labels: tuple[str, str], index: int) -> RowDiff:
-        """Return the differences between two jobs in a row's outputs and in an evaluator's results for it.
+        """Return the differences between two jobs in one row: in its outputs, and in an evaluator's results for it.
 
         `labels` has the evaluator's label in each of the jobs.
 
@@ -246,7 +246,7 @@ class RowReader:
     async def every(
         self, workspace_id: str, job_id: str, which: Filter, *, evaluator: str | None = None, first: int = 0
     ) -> AsyncGenerator[list[JobRow], None]:
-        """Yield all rows from `first` on with a result that matches `which`, in order, some MB at a time.
+        """Yield, in order, all rows from `first` on that have a result matching `which`. Each part has a few MB.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.
@@ -265,7 +265,7 @@ class RowReader:
                 return
 
     async def closing_line(self, workspace_id: str, job_id: str) -> bytes:
-        """Return the last line for a file of all rows: facts for `merge` if the job is over a shard, or else `b""`."""
+        """Return the last line of a file with all rows: facts for `merge` if the job scores a shard, or else `b""`."""
         job = await self.jobs.get_job(workspace_id, job_id)
         spec = spec_from_json(job.request)
         return b"" if spec.config.shard is None else spec.shard.closing_line(rows=job.rows, bad_lines=0)
@@ -307,7 +307,7 @@ class RowReader:
         *,
         most_bytes: int = PAGE_BYTES,
     ) -> list[JobRow]:
-        """Return the rows that results belong to; leave out the last ones if rows or answers have over `most_bytes`."""
+        """Return the rows of these results. Leave out the last ones if rows or answers exceed `most_bytes`."""
         answers: dict[int, StoredOutput] = {}
         if self.outputs is not None and self._asks(job):
             sizes = await self.outputs.sizes(job.id, {one.row for one in results})
@@ -340,7 +340,7 @@ def _unified(before: list[str], after: list[str]) -> str:
 
 
 def _lines(value: Json) -> list[str]:
-    """Return a string, or another value as JSON, as at most 400 lines with 20,000 characters in total."""
+    """Return a string, or another value as JSON, in lines: at most 400 lines with 20,000 characters in total."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
     return text[:_DIFF_CHARS].splitlines()[:_DIFF_LINES]
 
@@ -353,7 +353,7 @@ def _result_lines(row: JobRowDetail, label: str) -> list[str]:
 
 
 def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int) -> list[StoredResult]:
-    """Return the first results, at least one, whose rows' answers have at most `most_bytes` bytes in total."""
+    """Return the first results, at least one. The answers to their rows have at most `most_bytes` bytes in total."""
     held = 0
     seen: set[int] = set()
     for place, one in enumerate(results):
@@ -365,7 +365,7 @@ def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int)
 
 
 def _decoded(one: StoredResult) -> dict[str, Any]:
-    """Return a decoded result; if its JSON was cut, the fields before the cut and those with columns of their own."""
+    """Return a decoded result. If its JSON was cut, it has the fields before the cut, and those in other columns."""
     try:
         found = decode_json(one.result.encode())
     except InvalidJson:
@@ -434,7 +434,7 @@ def _cut(text: str | None, most: int = _TEXT) -> str | None:
 
 
 class _Cutter:
-    """Cuts one value; leaves out all but the first `_VALUES` values in it."""
+    """Shortens one value: keeps only the first `_VALUES` values in it."""
 
     def __init__(self) -> None:
         self._left = _VALUES

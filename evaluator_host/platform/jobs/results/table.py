@@ -62,11 +62,11 @@ class Figures:
     metrics: str
 
     def score_with(self, *, zero: bool) -> float | None:
-        """Return the score; with `zero`, 0 for a row that failed."""
+        """Return the score. With `zero`, it is 0 for a row that failed."""
         return 0.0 if zero and self.status == Status.FAILED else self.score
 
     def metrics_with(self, *, zero: bool) -> dict[str, float]:
-        """Return the metrics, and the score under the name `score`, unless a metric has this name.
+        """Return the metrics. The score has the name `score`, unless a metric has this name.
 
         With `zero`, a row that failed has a score of 0.
         """
@@ -76,7 +76,7 @@ class Figures:
         return {name: as_float(value) for name, value in found.items()}
 
     def value_of(self, metric: str, *, zero: bool) -> float | None:
-        """Return a metric, or the score under the name `score`; None if the row does not have it."""
+        """Return a metric, or the score for the name `score`. None if the row does not have it."""
         return self.score_with(zero=zero) if metric == "score" else self.metrics_with(zero=False).get(metric)
 
 
@@ -126,7 +126,7 @@ class Results(Repository):
         return _Look(connection, job_id, which, tuple(every), order, columns=_light(brief=brief), bounded=bounded)
 
     async def _whole(self, job_id: str, rows: Sequence[Any]) -> AsyncGenerator[StoredResult, None]:
-        """Yield the whole results for `rows`, which lack long texts; results with a long text are read one by one."""
+        """Yield the complete results for `rows`, which lack long texts. Results with long texts are read one by one."""
         parts = await self._parts(job_id, {one.shared for one in rows})
         for row in rows:
             one = row
@@ -136,15 +136,15 @@ class Results(Repository):
                 yield _joined(one, parts[one.shared])
 
     def after(self, result: StoredResult, sort: Sort) -> str:
-        """Return the cursor of the page that starts after a result."""
+        """Return the cursor for the page that starts after this result."""
         return _Order(sort).cursor(result)
 
     def after_row(self, row: int) -> str:
-        """Return the cursor of the page, in the order of rows, that starts after all results of a row."""
+        """Return the cursor for the page that starts after the last result of this row, when sorted by row."""
         return _Order(Sort.ROW).cursor(_Place(row, sys.maxsize))
 
     async def count(self, job_id: str, which: Filter) -> int:
-        """Return how many results match the filter; for a filter by status alone, use the job's counters."""
+        """Return the number of results that match the filter. For a filter by status alone, use the job's counters."""
         if which == Filter(which.position, which.status):
             statuses = [status for status in Status if which.status in (None, status)]
             tallied = sum((getattr(JobEvaluatorTable, status.value) for status in statuses), start=literal(0))
@@ -156,7 +156,7 @@ class Results(Repository):
         return int(await self._database.fetch_value(query))
 
     async def of_row(self, job_id: str, row: int) -> list[StoredResult]:
-        """Return a row's results, in the order of the evaluators; after the first 16 MB, long results are cut off."""
+        """Return a row's results, in the order of the evaluators. After the first 16 MB, long results are cut."""
         async with self._database.reading() as connection:
             look = await self._look(connection, job_id, Filter(), _Order(Sort.ROW), brief=True)
             rows = await look.of_row(row)
@@ -188,7 +188,7 @@ class Results(Repository):
     async def figures(
         self, job_id: str, position: int, *, after: int = -1, last: int | None = None
     ) -> AsyncGenerator[Figures, None]:
-        """Yield the figures of an evaluator's results by row: those after row `after`, up to row `last`."""
+        """Yield the figures in an evaluator's results, by row: from the row after `after` to row `last`."""
         table = ResultTable
         chosen = (table.job_id == job_id) & (table.position == position)
         chosen &= true() if last is None else table.row <= last
@@ -223,7 +223,10 @@ class Results(Repository):
         return found
 
     async def _parts(self, job_id: str, ids: set[int | None]) -> dict[int | None, str]:
-        """Return the parts that results of a job share, by their ids; None stands for results stored whole."""
+        """Return the parts that results of a job share, by id.
+
+        The key None has an empty part, for results that are stored as a whole.
+        """
         if not ids - {None}:
             return {None: ""}
         table = SharedPartTable
@@ -232,7 +235,7 @@ class Results(Repository):
 
 
 def _joined(stored: Any, part: str) -> StoredResult:
-    """Return a result with the fields of its shared part and its own fields, which take precedence."""
+    """Return a result with the fields of its shared part and its own fields. If both have a field, its own counts."""
     if not part:
         return StoredResult(*stored)
     result = f'{part[:-1]},"metrics":{stored.metrics},{stored.result[1:]}'
@@ -287,9 +290,9 @@ class _Order:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Reads results in order: each SQL statement searches an index once per evaluator, and merges what it finds.
+    """Reads results in order. Each SQL statement searches an index once for each evaluator, and merges the findings.
 
-    If no index has the order, a statement goes through all results of the job.
+    If no index has this order, a statement reads all results of the job.
     """
 
     connection: AsyncConnection
@@ -302,7 +305,7 @@ class _Look:
     bounded: bool  # whether each part of a merge needs its own limit, so that the database does not read too much
 
     async def page(self, limit: int, last: _Place | None) -> list[Any]:
-        """Return the results after `last`: first those with the same value, then others, then those without one."""
+        """Return the results after `last`: those with the same value, then with other values, then without a value."""
         column, down = self.order.column, self.order.down
         if column is None:
             return await self._first(limit, after=last)
@@ -321,7 +324,7 @@ class _Look:
         return await self._first(len(self.positions), ResultTable.row == row)
 
     async def _upwards(self, read: list[Any]) -> list[Any]:
-        """Return results that were read downwards so that those with equal values are in the order of their rows.
+        """Return results that were read in descending order, but sort results with equal values by ascending row.
 
         Results with the last value are read again, because the first of them by row may not have been read.
         """
@@ -356,7 +359,7 @@ class _Look:
 
 
 def _light(*, brief: bool) -> tuple[Any, ...]:
-    """Return the columns of results without long texts; with `brief`, the beginnings of long texts are included."""
+    """Return the columns of results, without long texts. With `brief`, the beginning of a long text is included."""
     table = ResultTable
     light: dict[Any, Any] = {column: _unless_long(column) for column in (table.metrics, table.result)}
     if brief:
@@ -368,7 +371,7 @@ def _light(*, brief: bool) -> tuple[Any, ...]:
 
 
 def _unless_long(column: Any) -> Any:
-    """Return an SQL expression for a text column that is null if the text is too long to be read with many others."""
+    """Return an SQL expression for a text column. It is null if the text is too long to be read with many others."""
     return case((func.length(column) <= _LONG, column))
 
 

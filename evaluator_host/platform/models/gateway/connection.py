@@ -1,8 +1,8 @@
 """One connection of a row: reads one HTTP/1.1 request with h11, and writes one response.
 
-The row is untrusted. A connection carries one request and is closed after its response, so nothing can hide behind
-a request. There are limits for the head, the body, the bodies of all connections of a row together, and data that waits
-in a tunnel or after a request. From a request to a model, only method, path and JSON body reach the provider.
+The row is untrusted. A connection carries one request and is closed after its response, so nothing can hide behind a
+request. There are limits for the head, for the body, for all bodies of a row together, and for data that waits in a
+tunnel or after a request. From a request to a model, only method, path and JSON body reach the provider.
 """
 
 import asyncio
@@ -30,7 +30,10 @@ _ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
 class Refused(Exception):
-    """A request that the host refuses; `status`, `code` and `str` say why, `again` whether to retry."""
+    """A request that the host refuses.
+
+    `status`, `code` and the message say why; `again` says whether the row may send it again.
+    """
 
     def __init__(self, status: int, message: str, code: str = "bad_request", *, again: bool = False) -> None:
         super().__init__(message)
@@ -79,7 +82,7 @@ class RequestReader:
 
     @property
     def rest(self) -> bytes:
-        """The bytes that came after the request."""
+        """The bytes after the end of the request."""
         return self._http.trailing_data[0]
 
     def feed(self, data: bytes) -> Request | None:
@@ -114,7 +117,7 @@ class RequestReader:
                     return None
 
     def _destination(self, head: h11.Request) -> HostPort | None:
-        """Return the host to which a request goes, after checks; None for this host.
+        """Return the host to which a request goes, after checks. None if the request is for this host.
 
         Raises:
           Refused: the row may not call that host, or two readers could understand the request differently.
@@ -141,7 +144,7 @@ class RequestReader:
 
 
 class Tunnel:
-    """A connection after CONNECT: the bytes from and to the row, not parsed.
+    """A connection after CONNECT. The bytes from and to the row are not parsed.
 
     `count` is called with the number of bytes that arrive, and raises Refused if the row has sent too many.
     """
@@ -199,9 +202,9 @@ class Tunnel:
 class Connection:
     """The host's end of one connection that a row has opened.
 
-    `serve` is called with the complete request, `refuse` with the error for bytes that end the connection. `room`
-    returns whether the host has room for that many more bytes, `admits` whether the row may reach a host (None if
-    it may reach no host).
+    `serve` is called with the complete request. `refuse` is called with the error if bytes from the row end the
+    connection. `room` returns whether the host has room for a number of further bytes. `admits` returns whether the row
+    may reach a host; None means that the row may reach no host.
     """
 
     def __init__(
@@ -233,7 +236,7 @@ class Connection:
         return RequestReader(self._room, lambda: self._wire.reply(self.number, _CONTINUE), admits=admits, within=within)
 
     def receive(self, data: bytes) -> None:
-        """Handle bytes that the row sent; a few bytes after the request are dropped, unless it opened a tunnel."""
+        """Handle bytes that the row sent. After a request without a tunnel, a few further bytes are dropped."""
         if self.ended:
             return
         try:
@@ -309,7 +312,7 @@ class Connection:
 
 
 class KeptAnswer(Connection):
-    """Takes the place of a row's connection when the host itself makes a request for the row; keeps the response.
+    """Takes the place of a row's connection when the host makes a request on behalf of the row. Keeps the response.
 
     Attributes:
       status: HTTP status of the response; 0 before there is one.
@@ -358,7 +361,7 @@ def _named(head: h11.Request) -> HostPort | None:
 
 
 def _check_head(head: h11.Request) -> None:
-    """Refuse a request that is for another host, or that two readers could understand differently.
+    """Refuse a request for another host, or one that two readers could understand differently.
 
     Raises:
       Refused: the request is for another host, or ambiguous.

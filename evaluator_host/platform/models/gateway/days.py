@@ -1,8 +1,8 @@
 """Keeps each workspace within its daily budget for models, across all processes and hosts of one database.
 
-Before a process makes requests, it takes them from the day's budget in the database: as many as are waiting, and some
-more while much is left. It gives unused requests back after a second. If it is unknown whether the database made such a
-change, the requests count as made, so that the budget is never exceeded.
+Before a process makes requests, it takes them from the day's budget in the database. It takes as many as are waiting,
+and some more if much of the budget is left. After a second it gives unused requests back. If the process does not know
+whether the database made a change, the requests count as made, so that the budget is never exceeded.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost
 
 @dataclass(slots=True)
 class _Day:
-    """The part of a workspace's budget for the day that this process has counted or reserved."""
+    """The part of a workspace's budget for one day that this process has used or reserved."""
 
     workspace: str
     date: str
@@ -129,7 +129,10 @@ class DayBudgets:
         return known
 
     async def _read(self, store: "Store", day: _Day) -> None:
-        """Read the tokens and cost of all processes, unless that was done a moment ago and much is left."""
+        """Read the tokens and cost of all processes.
+
+        Do nothing if they were read a moment ago and much of the budget is left.
+        """
         if self._budget.tokens is None and self._budget.cost is None:
             return
         now = asyncio.get_running_loop().time()
@@ -140,7 +143,7 @@ class DayBudgets:
         day.read_at = now
 
     async def _take(self, store: "Store", day: _Day) -> bool:
-        """Take one of the day's requests; return False when none is left."""
+        """Take one of the day's requests. Return False if none is left."""
         loop = asyncio.get_running_loop()
         while not day.held:
             if loop.time() < day.spent_until:
@@ -157,7 +160,7 @@ class DayBudgets:
         return True
 
     async def _take_part(self, store: "Store", day: _Day) -> None:
-        """Take requests for waiting callers, and some more; if none are left, wait until other processes give some."""
+        """Take requests for waiting callers, and some more. If none are left, wait until others give some back."""
 
         def wanted(left: int) -> int:
             return min(left, max(day.waiting, 1, min(_PART, left // _PARTS)))

@@ -1,4 +1,4 @@
-"""Sends one request from a row to a model's provider, retries where that may help, and passes the answer on."""
+"""Sends one request of a row to a model's provider, retries it if that may help, and returns the answer to the row."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,7 +27,7 @@ CHARACTERS_A_TOKEN: Final = 4  # assumed characters per token if a provider does
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Callbacks by which a request to a provider reports to the gate of its row."""
+    """Callbacks through which a request to a provider reports to the row that made it."""
 
     used: Callable[[Used], None]  # called once with the tokens and cost of the request
     # called with a good answer before the row gets the end of it, since the row may then end
@@ -68,7 +68,7 @@ class Exchange:
         self._headers = {"content-type": JSON_TYPE, "accept-encoding": "identity", **_credentials(model), **headers}
 
     async def run(self, connection: Connection) -> None:
-        """Ask the provider and pass its answer on to a connection of the row.
+        """Send the request to the provider, and pass the answer on to a connection of the row.
 
         Raises:
           Refused: the provider does not answer.
@@ -103,7 +103,7 @@ class Exchange:
         self._tell(Used())
 
     async def _respond(self, client: httpx.AsyncClient) -> httpx.Response:
-        """Ask the provider, again as long as a retry may help; return the response, without its body."""
+        """Send the request to the provider, again and again if that may help. Return the response without its body."""
         registered, tries = self._model.registered, 0
         while True:
             tries += 1
@@ -171,7 +171,7 @@ class Exchange:
             await connection.answer(200, [("content-type", JSON_TYPE)], text.encode())
 
     async def _whole(self, response: httpx.Response, place: AsyncExitStack) -> bytes:
-        """Return the body of an answer, up to just over its limit; a large answer first waits for room in memory."""
+        """Return the body of an answer, up to just over its limit. If it is large, wait until memory is free."""
         data, chunks = bytearray(), aiter(response.aiter_raw())
         left_s, now = self._model.registered.timeout_s, asyncio.get_running_loop().time
         has_place = False
@@ -227,7 +227,7 @@ class Exchange:
         return mask(text) if len(data) <= LARGE_BYTES else await asyncio.to_thread(mask, text)
 
     def _count(self, tokens: tuple[int, int] | None, answer_bytes: int) -> Used:
-        """Report the use of the request; tokens that the provider does not report are estimated from the length."""
+        """Report what the request used. If the provider reports no tokens, estimate them from the length."""
         estimated = len(self._content) // CHARACTERS_A_TOKEN, answer_bytes // CHARACTERS_A_TOKEN
         asked, answered = tokens or estimated
         return self._tell(Used(asked, answered, self._model.cost(asked, answered)))
@@ -243,7 +243,7 @@ class Exchange:
 
 
 def _credentials(model: GrantedModel) -> dict[str, str]:
-    """Return the headers that carry the model's key, and a version of Anthropic's API if the row names none."""
+    """Return the headers with the model's key, and with a version of Anthropic's API in case the row sends none."""
     anthropic = model.registered.kind is ModelKind.ANTHROPIC
     found = dict([_VERSION]) if anthropic else {}
     if model.key is not None:

@@ -1,8 +1,8 @@
 """Answers the requests that rows make to granted models: checks, budgets, recorded answers, and the provider itself.
 
-Rows are untrusted code, so the gateway builds each request to a provider: the URL and key of the registered model, and
-the JSON body with the model's own name in it. Answers have a size limit, and the key is masked in them. In recorded
-answers the evaluator's secrets are masked too.
+Rows are untrusted code. So the gateway itself builds each request to a provider, from the URL and key of the registered
+model and the row's JSON body with the provider's name for the model. The size of answers is limited, and the key is
+masked in them. In recorded answers, the evaluator's secrets are masked, too.
 """
 
 import asyncio
@@ -72,7 +72,8 @@ _log = logging.getLogger(__name__)
 class Gateway:
     """Serves the model and network requests of evaluators with grants. Bound to one event loop.
 
-    `store` is None on the command line, where only the operator's models exist; `names` looks up other hosts.
+    `store` is None on the command line, where only the operator's models exist; `names` looks up the addresses of other
+    hosts.
     """
 
     def __init__(self, settings: Settings, store: "Store | None", *, names: Lookups = TENANT_NAMES) -> None:
@@ -90,7 +91,7 @@ class Gateway:
         self.large = Turns(large_answers(settings.memory_mb), per_free=3)
 
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms, *, redactor: Redactor) -> "Grant":
-        """Look up the models and other hosts that an evaluator was granted; `redactor` masks its secrets.
+        """Look up the models and other hosts that an evaluator was granted. `redactor` masks the evaluator's secrets.
 
         Raises:
           InvalidRequest: there is no such model, or the operator does not allow the model or a host.
@@ -109,13 +110,13 @@ class Gateway:
 
 
 def large_answers(memory_mb: int) -> int:
-    """Return how many large answers from models may be in memory at once, in half of the memory for requests."""
+    """Return how many large answers fit into half of the memory for requests. At most so many are in memory at once."""
     return max(_FEWEST_LARGE, (memory_mb << 20) // 2 // (_COPIES * ANSWER_BYTES))
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The models and hosts that an evaluator may use in a call or a part of a job; implements `ModelGrant`."""
+    """The models and hosts that an evaluator may use, in one call or in a part of a job. Implements `ModelGrant`."""
 
     gateway: Gateway
     evaluator: Evaluator
@@ -165,7 +166,7 @@ class RowGate:
 
     @property
     def waited_s(self) -> float:
-        """Seconds so far during which a connection waited for an answer."""
+        """Number of seconds so far in which a connection of the row waited for an answer."""
         running = asyncio.get_running_loop().time() - self._since if self._since is not None else 0.0
         return self._waited_s + running
 
@@ -176,15 +177,15 @@ class RowGate:
         return replace(used, connections=self._network_connections, network_bytes=self._network_bytes)
 
     def tell_waits(self, on_wait: Callable[[bool], None], resume: Callable[[], Awaitable[None]]) -> None:
-        """From now on, call `on_wait` when the row begins or ends to wait; await `resume` before it gets an answer."""
+        """Call `on_wait` from now on when the row begins or stops waiting. Before it gets an answer, await `resume`."""
         self._on_wait, self._resume = on_wait, resume
 
     def open(self, wire: Wire) -> None:
-        """Begin to serve the row; `wire` reaches its sandbox."""
+        """Begin to serve the row. `wire` is the connection to its sandbox."""
         self._wire = wire
 
     def receive(self, connection: int, data: bytes, *, end: bool) -> None:
-        """Handle bytes that the row sent on a connection; with `end` it has closed the connection."""
+        """Handle bytes that the row sent on a connection. With `end`, the row has closed the connection."""
         if self._wire is None:
             return
         known = self._connections.get(connection)
@@ -213,7 +214,9 @@ class RowGate:
         self._wire = None
 
     async def ask(self, model: str, request: dict[str, Json]) -> dict[str, Json]:
-        """Send an OpenAI chat request to a granted model; return `{"response": …}` or `{"error": text, "status": int}`.
+        """Send a chat request in OpenAI's form to a granted model.
+
+        Return `{"response": …}` or `{"error": text, "status": int}`.
 
         The row occupies no sandbox meanwhile. Budgets and recorded answers apply as to requests from the sandbox.
         """
@@ -257,14 +260,14 @@ class RowGate:
         connection.respond(error.status, headers, refusal(kind, error.status, str(error), error.code))
 
     def _cut_off(self, connection: Connection, error: Refused) -> None:
-        """Refuse the request on a connection, and end the work for it."""
+        """Refuse the request on a connection, and stop the work on the request."""
         self._refuse(connection, error)
         del self._bodies[connection.number]
         if (task := self._tasks.pop(connection.number, None)) is not None:
             task.cancel()
 
     def _wait(self, number: int, *, waits: bool) -> None:
-        """Note whether a connection waits; that time counts as the row's waiting time."""
+        """Note whether a connection is waiting. The time while any connection waits is the row's waiting time."""
         now = asyncio.get_running_loop().time()
         if waits and number in self._connections:
             self._waiting.add(number)
@@ -279,7 +282,7 @@ class RowGate:
             self._on_wait(False)  # noqa: FBT003 - as above
 
     async def _ready(self, number: int, limit: asyncio.Timeout | None = None) -> None:
-        """Return once the row may get an answer; if it waits for no other answer, wait until it may run again."""
+        """Return when the row may get an answer. If it waits for no other answer, wait until the row may run again."""
         if limit is not None and not limit.expired():
             limit.reschedule(None)
         if self._waiting == {number}:
@@ -458,7 +461,7 @@ class RowGate:
             raise
 
     def _require(self, why: str | None) -> None:
-        """Raise an error if a request is over a budget; `why` is None if it is not."""
+        """Refuse a request that would exceed a budget. `why` says which, or is None if the request is allowed."""
         if why is not None:
             hint = "raise the budget, or ask models less often"
             self.problem = self.problem or EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint=hint)
@@ -488,7 +491,7 @@ async def _decoded(data: bytes) -> dict[str, Json]:
 
 
 def _forwarded(request: Request) -> dict[str, str]:
-    """Return those headers that a provider needs to understand the request, if their values are plain text."""
+    """Return the headers that a provider needs to understand the request, if their values are plain text."""
     found = {name: request.headers[name] for name in _FORWARDED if name in request.headers}
     return {
         name: value

@@ -27,7 +27,7 @@ _MODEL: Final = Adapter(RegisteredModel)
 
 @dataclass(frozen=True, slots=True)
 class GrantedModel:
-    """A model that an evaluator may ask, with its key."""
+    """A model that an evaluator may call, with the model's key."""
 
     registered: RegisteredModel
     key: str | None = field(repr=False)
@@ -38,7 +38,7 @@ class GrantedModel:
         return self.registered.name
 
     def cost(self, input_tokens: int, output_tokens: int) -> float | None:
-        """Return the cost of these tokens, in the currency of the model's prices; None when it has no price."""
+        """Return the cost of these tokens in the currency of the model's prices. None if the model has no price."""
         prices = self.registered.input_price, self.registered.output_price
         if prices[0] is None or prices[1] is None:
             return None
@@ -46,9 +46,9 @@ class GrantedModel:
 
 
 class ModelDirectory:
-    """The registered models: the operator's, and those of workspaces.
+    """The registered models: those of the operator, and those of workspaces.
 
-    `store` has the models and secrets of workspaces; it is None on the command line.
+    `store` contains the models and secrets of workspaces. It is None on the command line.
     """
 
     def __init__(self, settings: Settings, store: "Store | None") -> None:
@@ -70,7 +70,7 @@ class ModelDirectory:
         return _stored(await objects.add_object(_KIND, workspace, model.name, _content(model), most=_REGISTERED))
 
     async def require_addable(self, workspace: str, model: RegisteredModel) -> None:
-        """Check a model before it is registered; raises InvalidRequest and NotFound for the reasons given at `add`."""
+        """Check a model before it is registered. Raises InvalidRequest and NotFound for the same reasons as `add`."""
         if model.name in await self.operator.models(workspace):
             raise InvalidRequest.of(
                 "name", f"the operator has a model named {model.name} already", "choose another name"
@@ -78,7 +78,7 @@ class ModelDirectory:
         await self._require(workspace, model)
 
     async def change(self, workspace: str, name: str, changes: dict[str, Any]) -> RegisteredModel:
-        """Change fields of a workspace's model, and return it; raises what `add` raises, or NotFound without it."""
+        """Change fields of a workspace's model, and return it. Raises the same errors as `add`, and NotFound."""
         if name in await self.operator.models(workspace):
             raise InvalidRequest.of(
                 "name",
@@ -121,7 +121,7 @@ class ModelDirectory:
         await self._kept().objects.delete_object(_KIND, workspace, name)
 
     async def resolve(self, workspace: str, entries: Sequence[str]) -> dict[str, GrantedModel]:
-        """Return granted models by the names that the code uses; `*` matches any other name.
+        """Return the granted models by the names that the code uses. The name `*` stands for any other name.
 
         Args:
           workspace: The workspace of the evaluator.
@@ -143,7 +143,7 @@ class ModelDirectory:
         return found
 
     async def find(self, workspace: str, name: str) -> GrantedModel:
-        """Return a registered model with its key; raises what `resolve` raises."""
+        """Return a registered model with its key. Raises the same errors as `resolve`."""
         configured, model = (await self.operator.models(workspace)).get(name), None
         if configured is not None:
             model = _registered(name, configured)

@@ -1,4 +1,4 @@
-"""Names of other hosts: how evaluators ask for them, and which of them the operator allows."""
+"""Other hosts that evaluators may reach: how evaluators name them, and which of them the operator allows."""
 
 import ipaddress
 import re
@@ -40,7 +40,10 @@ HTTPS: Final = 443
 
 @dataclass(frozen=True, slots=True)
 class HostPort:
-    """A host, by name or address (lower case, no brackets), and a port; `*.example.com` is any name below it."""
+    """A port of a host.
+
+    The host is a name or an address (lower case, no brackets); `*.example.com` is any name that ends in `.example.com`.
+    """
 
     host: str
     port: int
@@ -68,7 +71,7 @@ class HostPort:
         return f"{self._name}:{self.port}"
 
     def includes(self, other: "HostPort") -> bool:
-        """Whether a grant of this host and port includes another one; port 0 means every port."""
+        """Whether a grant of this host and port includes the other one. Port 0 means every port."""
         below = self.host.startswith("*.") and other.host.removeprefix("*").endswith(self.host[1:])
         return (self.host in ("*", other.host) or below) and self.port in (0, other.port)
 
@@ -83,7 +86,7 @@ def host_port(text: str, *, port: int) -> HostPort | None:
 
 
 def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    """Whether an address is public, and embeds no other address (as 6to4, Teredo and ISATAP do)."""
+    """Whether an address is public. An address with another one inside it (6to4, Teredo, ISATAP) is not."""
     if not address.is_global or address.is_multicast or any(address in network for network in _NOT_PUBLIC):
         return False
     if isinstance(address, ipaddress.IPv4Address):

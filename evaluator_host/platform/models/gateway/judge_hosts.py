@@ -1,4 +1,4 @@
-"""Decides which hosts evaluators may ask for models.
+"""Decides on which hosts evaluators may call models.
 
 The setting EVALUATOR_HOST_JUDGE_HOSTS lists them. If it is not set, the user of a host without keys can allow further
 hosts on its pages: only programs on the same machine reach such a host, and the middleware refuses requests from other
@@ -23,7 +23,7 @@ _MOST: Final = 100  # highest number of hosts that the pages can allow
 
 
 class JudgeHosts:
-    """The hosts that evaluators may ask for models; `store` is None on the command line."""
+    """The hosts on which evaluators may call models. `store` is None on the command line."""
 
     def __init__(self, settings: Settings, store: "Store | None") -> None:
         self._settings = settings
@@ -31,13 +31,13 @@ class JudgeHosts:
         self._store = store
 
     async def show(self) -> ModelHosts:
-        """Return the hosts, and whether the user of this machine may allow more."""
+        """Return the allowed hosts, and whether the user of this machine may allow more hosts."""
         if (store := await self._store_to_ask()) is not None:
             return ModelHosts(await Models(store.database).list_hosts(), may_allow=True)
         return ModelHosts(sorted(self._listed), may_allow=False)
 
     async def require(self, url: str, *, field: str) -> None:
-        """Check that evaluators may ask models at a URL.
+        """Check that evaluators may call models at a URL.
 
         Raises:
           InvalidRequest: the URL is not valid, or not allowed; `field` is the field of the request that has it.
@@ -75,7 +75,7 @@ class JudgeHosts:
 
     @asynccontextmanager
     async def kept_if_done(self, url: str, *, is_new: bool) -> AsyncIterator[None]:
-        """If the block fails, forbid the host again that `allow` had newly allowed."""
+        """If the block fails and `allow` had newly allowed the host, forbid the host again."""
         try:
             yield
         except BaseException:
@@ -84,7 +84,7 @@ class JudgeHosts:
             raise
 
     async def _store_to_ask(self) -> "Store | None":
-        """Return the store with the hosts that were allowed on the pages; None if only the setting counts."""
+        """Return the store with the hosts that were allowed on the pages. None if only the setting can allow hosts."""
         chosen = self._settings
         if self._store is None or chosen.judge_hosts is not None or chosen.sandbox is SandboxChoice.NONE:
             return None

@@ -1,4 +1,4 @@
-"""Masks an evaluator's secrets in a model's answer that is to be stored: in JSON, and in the events of a stream.
+"""Masks an evaluator's secrets in a model's answer before the answer is stored: in JSON, and in a stream of events.
 
 An answer is decoded before it is masked. So a secret is found even if the JSON escapes some of its characters, or if a
 model sends it in pieces, one in each event.
@@ -15,7 +15,7 @@ _Place: TypeAlias = tuple[str | int, ...]
 
 
 class _Text(NamedTuple):
-    """A string in a JSON value: the object or list that holds it, its key there, and the path to it."""
+    """A string in a JSON value: the object or list that contains it, its key in there, and the path to it."""
 
     holder: Any
     key: str | int
@@ -23,7 +23,7 @@ class _Text(NamedTuple):
 
 
 def masked_body(redactor: Redactor, body: str, *, streamed: bool) -> str:
-    """Return the body of an answer with the secrets masked, unchanged if it contains none."""
+    """Return the body of an answer with the secrets masked. A body without secrets stays unchanged."""
     return _masked_events(redactor, body) if streamed else _masked_json(redactor, body)
 
 
@@ -37,7 +37,7 @@ def _masked_json(redactor: Redactor, text: str) -> str:
 
 
 def _masked_events(redactor: Redactor, body: str) -> str:
-    """Mask each event; a secret that spans several events is masked in the first of them."""
+    """Mask each event. If a secret is spread over several events, mask it in the first of them."""
     lines = [_masked_line(redactor, line) for line in body.split("\n")]
     events = {number: value for number, line in enumerate(lines) if (value := _value_of(line)) is not None}
     parts: dict[_Place, list[tuple[int, _Text]]] = {}
@@ -73,7 +73,7 @@ def _value_of(line: str) -> Any:
 
 
 def _texts(value: Any, place: _Place) -> Iterator[_Text]:
-    """Yield the strings in a JSON value; each choice, block or tool call (`index`) has its own place."""
+    """Yield the strings in a JSON value. Each choice, block or tool call (`index`) has its own places."""
     if isinstance(value, dict):
         place += tuple(one for name, one in value.items() if name.endswith("index") and isinstance(one, int))
     items = value.items() if isinstance(value, dict) else enumerate(value)

@@ -1,7 +1,7 @@
 """Decides what the operator lets a workspace use: models, secrets in code, other hosts.
 
-All routes, wires, jobs and judges ask this module. No other module reads the settings EVALUATOR_HOST_MODELS,
-EVALUATOR_HOST_CODE_SECRETS and EVALUATOR_HOST_NETWORK_HOSTS, which a test checks.
+All routes, wires, jobs and judges use this module. A test checks that no other module reads the settings
+EVALUATOR_HOST_MODELS, EVALUATOR_HOST_CODE_SECRETS and EVALUATOR_HOST_NETWORK_HOSTS.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ class OperatorGrants:
         self._workspaces = workspaces
 
     async def models(self, workspace: str) -> dict[str, ModelEndpoint]:
-        """Return the operator's models that a workspace may use, by name; models for other workspaces are left out."""
+        """Return the operator's models that a workspace may use, by name. Models for other workspaces are left out."""
         configured = self._settings.models
         if not any(one.workspaces for one in configured.values()):
             return configured
@@ -39,7 +39,7 @@ class OperatorGrants:
         return set(_entries_for(self._settings.code_secrets, await self._names(workspace)))
 
     async def hosts(self, workspace: str, entries: Iterable[str]) -> list[HostPort]:
-        """Return the hosts that an evaluator of a workspace asks to reach.
+        """Return the hosts that an evaluator of a workspace wants to reach.
 
         Raises:
           InvalidRequest: an entry is not a host, or the operator does not allow it.
@@ -48,7 +48,7 @@ class OperatorGrants:
         return granted_hosts(entries, allowed=_entries_for(self._settings.network_hosts, names))
 
     async def _names(self, workspace: str) -> frozenset[str]:
-        """Return the id and the name of a workspace; settings may use either."""
+        """Return the id and the name of a workspace. Settings may use either of them."""
         name = await self._workspaces.name_of(workspace) if self._workspaces is not None else None
         return frozenset({workspace, name or workspace})
 

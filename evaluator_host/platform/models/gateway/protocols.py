@@ -35,7 +35,7 @@ _EVENT_BYTES: Final = 1 << 20  # longest event that is read; longer events are p
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Route of a request to a model: its API and its path."""
+    """Route of a request to a model: the kind of API, and the path."""
 
     kind: ModelKind  # the API of the route
     path: str  # path after the base URL of the model
@@ -43,7 +43,7 @@ class Route:
 
 
 def route_of(path: str) -> Route | None:
-    """Return the route of a POST request by its path; None for a path that is not a request to a model."""
+    """Return the route for the path of a POST request. None if this is not the path of a request to a model."""
     if (azure := _AZURE.fullmatch(path)) is not None:
         return Route(ModelKind.OPENAI, f"/{azure[2]}", azure[1])
     found = _PATHS.get(path.removeprefix("/v1"))
@@ -76,7 +76,7 @@ def model_list(kind: ModelKind, names: list[str]) -> bytes:
 
 
 def canonical(route: Route, model: str, body: dict[str, Json]) -> dict[str, Json]:
-    """Return a request in the form that finds recorded answers: without user, metadata and transport fields."""
+    """Return a request in the form in which recorded answers are found: without user, metadata and transport fields."""
     kept = {name: value for name, value in body.items() if name not in _VOLATILE}
     if not kept.get("stream"):
         kept.pop("stream", None)
@@ -84,7 +84,7 @@ def canonical(route: Route, model: str, body: dict[str, Json]) -> dict[str, Json
 
 
 def tokens_of(body: Any) -> tuple[int, int] | None:
-    """Return the tokens of request and answer that a response, or an event of its stream, reports, or None."""
+    """Return the token counts of request and answer in a response, or in an event of a stream. None without them."""
     if not isinstance(body, dict):
         return None
     inner = body.get("response") if isinstance(body.get("response"), dict) else body.get("message")
@@ -118,7 +118,7 @@ def chat_request(kind: ModelKind, request: dict[str, Json]) -> tuple[str, dict[s
 
 
 def chat_response(kind: ModelKind, answer: dict[str, Json]) -> dict[str, Json]:
-    """Convert a provider's answer to `chat_request` to OpenAI's form."""
+    """Convert a provider's answer to a request from `chat_request` into OpenAI's form."""
     if kind is ModelKind.OPENAI:
         return answer
     parts = answer.get("content")
@@ -137,10 +137,11 @@ _LAST_EVENT: Final = re.compile(
 
 
 class EventStream:
-    """Splits the server-sent events of an answer that is passed on, and reads the token counts in them.
+    """Splits an answer into server-sent events, to pass them on, and reads the token counts in them.
 
     Args:
-      hides_usage: Whether to leave out the last event of a chat, which has only the tokens and was not asked for.
+      hides_usage: Whether to leave out the last event of a chat. It has only token counts, which the row did not
+        request.
     """
 
     def __init__(self, *, hides_usage: bool) -> None:
@@ -150,7 +151,7 @@ class EventStream:
         self.ended = False  # whether the last event has arrived, after which clients may stop reading
 
     def feed(self, data: bytes) -> bytes:
-        """Add bytes of the answer; return the complete events, to be passed on."""
+        """Add bytes of the answer. Return the events that are complete now, to pass them on."""
         whole, mark, self._rest = (self._rest + data).replace(b"\r\n", b"\n").rpartition(b"\n\n")
         if not mark and len(self._rest) > _EVENT_BYTES:
             whole, self._rest = self._rest, b""

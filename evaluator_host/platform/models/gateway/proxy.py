@@ -1,8 +1,8 @@
-"""Carries connections from rows to other hosts, by CONNECT or as plain HTTP, and only to names that were granted.
+"""Connects rows to other hosts, by CONNECT or with plain HTTP, if the evaluator was granted the names of these hosts.
 
 The host resolves a name once for each connection, refuses addresses that are not public, and connects to the address
-that it checked. TLS is end to end, so the first bytes of a tunnel must name the granted host (SNI). If they are not
-TLS, they are read as one HTTP/1.1 request, which is written anew.
+that it checked. The host cannot read TLS, so the first bytes of a tunnel must name the granted host (SNI). If they are
+not TLS, the host reads them as one HTTP/1.1 request, and writes a new request with the same content.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _BODYLESS: Final = frozenset({204, 304})
 
 
 class Waits(Protocol):
-    """Callback that is told whether the row waits for an answer on a connection."""
+    """Callback that is called with whether the row waits for an answer on a connection."""
 
     def __call__(self, *, waits: bool) -> None:
         """Note whether the row waits."""
@@ -46,7 +46,7 @@ class Proxy:
     """Connects rows to hosts, for all evaluators of one host.
 
     Args:
-      private: Networks such as `10.0.0.0/8`: granted hosts may have addresses in them.
+      private: Networks such as `10.0.0.0/8`, in which granted hosts may have addresses.
       names: Looks up the hosts.
     """
 
@@ -58,7 +58,7 @@ class Proxy:
     async def connect(
         self, to: HostPort, *, workspace: str
     ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        """Connect to a host, for a workspace, at an address that was checked; yields a reader and a writer.
+        """Connect to a host for a workspace, at an address that was checked. Yield a reader and a writer.
 
         Raises:
           Refused: the host has no address that rows may reach, or does not answer.
@@ -108,11 +108,11 @@ class RowTraffic:
 
 
 async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, to: HostPort, row: RowTraffic) -> None:
-    """Serve one request of a row to another host that was granted: CONNECT or plain HTTP.
+    """Serve one request of a row to another host that was granted, by CONNECT or with plain HTTP.
 
     Raises:
       Refused: the host does not answer, or not in HTTP, or the bytes in the tunnel name another host.
-      TimeoutError: the row has waited as long as it may.
+      TimeoutError: the row has waited for the maximum time.
     """
     async with proxy.connect(to, workspace=row.workspace) as (reader, writer):
         if request.method != "CONNECT":
@@ -156,7 +156,7 @@ def _names(data: bytes, to: HostPort) -> bool:
 
 
 def _hello_of(data: bytes) -> bytes | None:
-    """Return the handshake message with which TLS records begin; None if it is not complete."""
+    """Return the handshake message at the beginning of TLS records. None if it is not complete."""
     message = b""
     while len(data) >= 5:
         size = int.from_bytes(data[3:5])
@@ -204,7 +204,7 @@ def server_name(hello: bytes) -> str | None:
 
 
 class _Fields:
-    """Reads the fields of a TLS message from its beginning; raises IndexError if it ends early."""
+    """Reads the fields of a TLS message from its beginning. Raises IndexError if the message ends early."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -251,7 +251,7 @@ async def _pass_bytes(
 
 
 async def _read(reader: asyncio.StreamReader, row: RowTraffic) -> bytes:
-    """Return the next bytes from the other host; empty at the end, or when the row has waited as long as it may."""
+    """Return the next bytes from the other host. Empty at the end, or if the row has waited for the maximum time."""
     while (left_s := row.remaining_s()) > 0:
         with suppress(TimeoutError):
             async with asyncio.timeout(left_s):
@@ -264,7 +264,7 @@ async def _read(reader: asyncio.StreamReader, row: RowTraffic) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A request as this host sends it, with one framing, and the reader of its response."""
+    """A request as this host writes it, and the reader of its response."""
 
     data: bytes
     http: h11.Connection
@@ -290,7 +290,7 @@ async def _pass_request(
     row: RowTraffic,
     streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
 ) -> None:
-    """Pass on a request and its response, each with a single framing that this host makes."""
+    """Pass on a request and its response. This host writes both anew, so that their lengths are unambiguous."""
     reader, writer = streams
     writer.write(sent.data)
     while True:
@@ -308,11 +308,11 @@ async def _pass_request(
 
 
 async def _next_event(http: h11.Connection, reader: asyncio.StreamReader, row: RowTraffic) -> object:
-    """Return the next part of a response; `ConnectionClosed` or `PAUSED` if there is no more.
+    """Return the next part of a response. `ConnectionClosed` or `PAUSED` if there is no more.
 
     Raises:
       Refused: the response is not valid HTTP.
-      TimeoutError: the row has waited as long as it may.
+      TimeoutError: the row has waited for the maximum time.
     """
     try:
         while (event := http.next_event()) is h11.NEED_DATA:

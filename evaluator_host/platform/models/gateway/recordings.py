@@ -1,4 +1,4 @@
-"""Recorded answers of models: found by the content of a request, exported and imported as JSON lines."""
+"""Recorded answers of models. They are found by the content of a request, and exported and imported as JSON lines."""
 
 import asyncio
 import hashlib
@@ -26,7 +26,7 @@ _FIELDS: Final = {"status": int, "content_type": str, "body": str, "input_tokens
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A model's HTTP response, as it is recorded and sent again, and its token counts."""
+    """A model's HTTP response in the form in which it is recorded and sent again, and its token counts."""
 
     status: int
     content_type: str
@@ -81,7 +81,7 @@ class Recordings:
             yield encode_json({**head, **decode_json(one.content.encode())}) + b"\n"
 
     async def import_lines(self, workspace: str, lines: AsyncIterable[bytes]) -> int:
-        """Record the answers in the lines of an export, which replace answers to the same requests; return the count.
+        """Record the answers in the lines of an export. They replace answers to the same requests. Return their number.
 
         Raises:
           InvalidRequest: a line is not a recorded answer; the lines before it may have been recorded.
@@ -105,7 +105,7 @@ def _masked(redactor: Redactor, request: dict[str, Json], answer: Answer) -> tup
 
 
 def _digest_in(line: dict[str, Any]) -> str:
-    """Return the digest of a line's request: from the line if the request has masked secrets, or else computed."""
+    """Return the digest of a line's request: from the line if the request has masked secrets, or else computed anew."""
     request, named = line["request"], line.get("digest")
     if isinstance(named, str) and _DIGEST.fullmatch(named) and MASKED.encode() in encode_json(request):
         return named
