@@ -267,3 +267,59 @@ def evaluate(inputs, outputs, trace):
 async def test_a_host_that_answers_later_is_not_told(service: Service) -> None:
     found = await service.evaluate(Evaluator(SERVED), Row({}, "4"))
     assert (found.score, found.warnings) == (1.0, ())
+
+
+EXACT_BESIDE = "\ndef exact(output, expected):\n    return output == expected\n"
+JUDGED = "\ndef judged(output, expected):\n    "
+
+
+@pytest.mark.parametrize(
+    ("top", "body", "name"),
+    [
+        (
+            "import openai\nclient = openai.OpenAI()\n",
+            "try:\n        return client.models.list()\n    except Exception:\n        return 0.5\n",
+            "openai",
+        ),
+        (
+            "import openai\ndef ask(text):\n    return openai.OpenAI().models.list()\n",
+            "try:\n        found = ask(output)\n    except Exception as error:\n        found = 0.5\n    return found\n",
+            "openai",
+        ),
+        (
+            "",
+            "try:\n        from agents.llm import judge\n        return judge(output)\n    except:\n        return 0.5\n",
+            "agents",
+        ),
+        (
+            "def ask(text):\n    from agents.llm import judge\n    return judge(text)\n",
+            "scores = []\n    try:\n        scores.append(ask(output))\n    except Exception:\n        pass\n    return len(scores)\n",
+            "agents",
+        ),
+    ],
+)
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+async def test_of_several_evaluators_one_that_hides_what_it_lacks_does_not_count(
+    service: Service, top: str, body: str, name: str
+) -> None:
+    code = top + EXACT_BESIDE + JUDGED + body
+    found = await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))
+    assert (found.score, found.metrics) == (1.0, {"exact": 1.0})
+    told = next(one for one in found.warnings if one.code == "entry_failed")
+    assert told.message.startswith(f"judged: it needs `{name}")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "try:\n        import agents\n    except ImportError:\n        return 0.5\n    return agents.judge(output)\n",
+        "try:\n        from agents import judge\n    except Exception:\n        return 0.5\n    return judge(output)\n",
+        "try:\n        client.send(output)\n    except Exception:\n        pass\n    return 0.5\n",
+        "try:\n        sent = client.send(output)\n    except Exception as error:\n        print(error)\n    return 0.5\n",
+    ],
+)
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+async def test_of_several_evaluators_one_that_does_without_something_counts(service: Service, body: str) -> None:
+    code = "import openai\nclient = openai.OpenAI()\n" + EXACT_BESIDE + JUDGED + body
+    found = await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))
+    assert (found.score, found.metrics) == (0.75, {"exact": 1.0, "judged": 0.5})

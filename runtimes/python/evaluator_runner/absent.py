@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _ONLY_AST = 0x400
 _MOST = 20
 _RECORDED = 200
+_FRAMES = 50
 _NAME_CHARS = 200
 _LOADING = ("create_module", "exec_module")
 _IMPORTING = {"__import__", "find_spec", "import_module"}
@@ -27,8 +28,25 @@ _standard = sys.stdlib_module_names
 
 _own: dict[str, str] = {}
 _packages: dict[str, str] = {}
-failed_imports: dict[tuple[str, str, int], bool] = {}
-"""The failed imports since the last `take`: name, file and line, and whether a module was looked for there."""
+
+
+class Asked:
+    """How the evaluator's own code asked for what is absent.
+
+    Attributes:
+      looked_for: Whether a module was looked for; otherwise its stand-in was used.
+      lines: Files and lines of the calls in the evaluator's own code, innermost first.
+    """
+
+    __slots__ = ("lines", "looked_for")
+
+    def __init__(self, *, looked_for: bool, lines: list[tuple[str, int]]) -> None:
+        self.looked_for = looked_for
+        self.lines = lines
+
+
+failed_imports: dict[tuple[str, str, int], Asked] = {}
+"""The failed imports since the last `take`, by name, file and line."""
 
 
 class Finder:
@@ -57,7 +75,19 @@ def record(name: str, *, looked_for: bool = False) -> None:
         return
     file = frame.f_code.co_filename
     if file == tracebacks.FILENAME or file in tracebacks.OTHERS:
-        failed_imports[name[:_NAME_CHARS], file, frame.f_lineno] = looked_for
+        asked = Asked(looked_for=looked_for, lines=_own_lines(frame))
+        failed_imports[name[:_NAME_CHARS], file, frame.f_lineno] = asked
+
+
+def _own_lines(frame: FrameType | None) -> list[tuple[str, int]]:
+    """Return file and line of the frames in the evaluator's own code, from the given one outwards."""
+    found: list[tuple[str, int]] = []
+    while frame is not None and len(found) < _FRAMES:
+        file = frame.f_code.co_filename
+        if file == tracebacks.FILENAME or file in tracebacks.OTHERS:
+            found.append((file, frame.f_lineno))
+        frame = frame.f_back
+    return found
 
 
 def _is_passing(file: str) -> bool:
@@ -95,12 +125,12 @@ def added_to(body: bytes) -> bytes:
     return body[:-1] + jsontext.to_bytes(f',"missing_imports":{jsontext.encode(found)}}}') if found else body
 
 
-def _told(recorded: dict[tuple[str, str, int], bool]) -> list[dict[str, Any]]:
+def _told(recorded: dict[tuple[str, str, int], Asked]) -> list[dict[str, Any]]:
     trees: dict[str, Any] = {}
     told: dict[str, dict[str, Any]] = {}
-    for (name, file, line), looked_for in recorded.items():
+    for (name, file, line), asked in recorded.items():
         if file not in trees:
-            trees[file] = _parsed(file)
+            trees[file] = parsed(file)
         tree = trees[file]
         package = _packages.get(file, file.rpartition("/")[0].replace("/", "."))
         whole, imported = _as_written(tree, name, line, package)
@@ -114,13 +144,14 @@ def _told(recorded: dict[tuple[str, str, int], bool]) -> list[dict[str, Any]]:
             **place,
             **({"names": names} if names else {}),
         }
-        if looked_for and not _is_written(tree, line):
+        if asked.looked_for and not _is_written(tree, line):
             more["optional"] = True
         told.setdefault(module, {"module": module, "line": line, **more})
     return list(told.values())[:_MOST]
 
 
-def _parsed(file: str) -> Any:
+def parsed(file: str) -> Any:
+    """Return the syntax tree of the evaluator or of a file of it; an empty one if it does not parse."""
     text = _own.get(file)
     text = "\n".join(tracebacks.OTHERS[file]) if text is None else text
     try:
@@ -137,22 +168,22 @@ def _as_written(tree: Any, name: str, line: int, package: str) -> tuple[str, str
 
 def _is_written(tree: Any, line: int) -> bool:
     """Return whether a line of the code itself imports something, or asks whether it can be imported."""
-    for node in _nodes(tree):
-        if type(node).__name__ in {"Import", "ImportFrom"} and _covers([node], line):
+    for node in all_nodes(tree):
+        if type(node).__name__ in {"Import", "ImportFrom"} and covers([node], line):
             return True
         name = getattr(node, "attr", None) or getattr(node, "id", None)
-        if name in _IMPORTING and _covers([node], line):
+        if name in _IMPORTING and covers([node], line):
             return True
     return False
 
 
 def _has_other(tree: Any, line: int, package: str) -> bool:
     """Return whether the code binds the names of a failed import to another module that is installed."""
-    for node in _nodes(tree):
+    for node in all_nodes(tree):
         kind = type(node).__name__
-        if kind in {"Try", "TryStar"} and _covers(node.body, line):
+        if kind in {"Try", "TryStar"} and covers(node.body, line):
             tried, others = node.body, node.handlers
-        elif kind == "If" and _covers([node.test], line):
+        elif kind == "If" and covers([node.test], line):
             tried = others = [*node.body, *node.orelse]
         else:
             continue
@@ -162,12 +193,13 @@ def _has_other(tree: Any, line: int, package: str) -> bool:
     return False
 
 
-def _covers(nodes: list[Any], line: int) -> bool:
+def covers(nodes: list[Any], line: int) -> bool:
+    """Return whether a line belongs to one of some statements."""
     return any(one.lineno <= line <= (one.end_lineno or one.lineno) for one in nodes)
 
 
 def _bound_at(nodes: list[Any], line: int) -> set[str]:
-    inside = [one for top in nodes for one in _nodes(top) if getattr(one, "lineno", None) == line]
+    inside = [one for top in nodes for one in all_nodes(top) if getattr(one, "lineno", None) == line]
     names = {name for one in inside for name, _ in _names_of(one, "")}
     for one in inside:
         if type(one).__name__ == "Assign":  # such as json = importlib.import_module("ujson")
@@ -176,7 +208,7 @@ def _bound_at(nodes: list[Any], line: int) -> set[str]:
 
 
 def _bound(nodes: list[Any], package: str) -> list[tuple[str, str]]:
-    return [pair for top in nodes for one in _nodes(top) for pair in _names_of(one, package)]
+    return [pair for top in nodes for one in all_nodes(top) for pair in _names_of(one, package)]
 
 
 def _names_of(node: Any, package: str) -> list[tuple[str, str]]:
@@ -190,7 +222,8 @@ def _names_of(node: Any, package: str) -> list[tuple[str, str]]:
     return [(one.asname or one.name, module) for one in node.names]
 
 
-def _nodes(tree: Any) -> list[Any]:
+def all_nodes(tree: Any) -> list[Any]:
+    """Return a node and all nodes below it."""
     left, found = [tree], []
     while left:
         node = left.pop()

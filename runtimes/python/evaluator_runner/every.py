@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluator_runner import failures, unreached
+from evaluator_runner import failures, hidden, unreached
 from evaluator_runner.binding import bind, called
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.encode import encode_result
@@ -81,6 +81,7 @@ def _calls(found: dict[str, Entry], lines: list[str]) -> Callable[..., Any]:
         outcomes = []
         for name, one in found.items():
             unreached.take()  # forget what the code asked while it loaded, or in the evaluator before this one
+            watch = hidden.Watch()
             try:
                 own, named = _arguments(one, _copy(list(args)), _copy(body))
                 value = called(one.call, own, named)
@@ -90,10 +91,13 @@ def _calls(found: dict[str, Entry], lines: list[str]) -> Callable[..., Any]:
                     value = one.convert(value)
                 if in_vain := unreached.take():
                     raise ConnectionError(in_vain)
+                if lacking := watch.end():
+                    raise ImportError(f"it needs `{lacking}`, which is not there, and hides that", name=lacking)
                 outcome: dict[str, Any] = {"result": encode_result(value, limit=_BYTES).decode()}
             except MemoryError:
                 raise
             except (Exception, SystemExit) as raised:  # noqa: BLE001 - user code may raise anything
+                watch.end()
                 outcome = {"error": failures.from_exception(raised, lines, general="user_exception")}
             outcomes.append({"name": name, **outcome})
         return {"every": outcomes}
