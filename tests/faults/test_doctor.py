@@ -181,6 +181,14 @@ def newer_database(machine: Machine) -> None:
         database.execute("UPDATE evaluator_host_revisions SET revision = '9999'")
 
 
+def a_database_of_an_early_commit(machine: Machine) -> None:
+    new_home(machine.folder)
+    file = machine.data / "evaluator-host.db"
+    migrate(sqlite_address(file))
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("ALTER TABLE jobs DROP COLUMN nodes")
+
+
 def locked_database(machine: Machine) -> None:
     new_home(machine.folder)
     file = machine.data / "evaluator-host.db"
@@ -278,6 +286,12 @@ FAULTS: list[tuple[Callable[[Machine], None], str, str, str]] = [  # each fault 
     (something_else_named_bwrap, "bubblewrap", "bwrap is not bubblewrap", "apt-get install bubblewrap"),
     (damaged_database, "database", "{data}/evaluator-host.db is damaged", "put a copy in its place"),
     (newer_database, "database", "a newer Evaluator Host has used it", "Start that version again"),
+    (
+        a_database_of_an_early_commit,
+        "database",
+        "lacks the column jobs.nodes",
+        "Give this version another EVALUATOR_HOST_DATA_DIR",
+    ),
     (a_folder_for_a_database, "database", "{data}/evaluator-host.db", "move it away"),
     (a_database_nowhere, "database", "/proc/nowhere", "try again"),
     (no_postgresql, "database", "Connection refused", "start the server, or correct EVALUATOR_HOST_DATABASE_URL"),

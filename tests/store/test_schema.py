@@ -18,7 +18,7 @@ from alembic.migration import MigrationContext
 from evaluator_host.platform.store import schema
 from evaluator_host.platform.store.database import Address, Engine, address
 from evaluator_host.platform.store.schema import VERSION_TABLE, migrate, table_groups
-from evaluator_host.platform.store.store import open_store
+from evaluator_host.platform.store.store import open_read_only, open_store
 from evaluator_host.platform.store.tables import Table
 from evaluator_host.types.errors import Misconfigured
 from tests.keyed import eventually
@@ -49,13 +49,14 @@ def later_version(folder: Path, more: str = "") -> Callable[[str], tuple[Path, .
     return lambda package: (later,) if package == STORE else ()
 
 
-def asked(where: Address, query: str) -> list[tuple[object, ...]]:
+def asked(where: Address, query: str, *, rows: bool = True) -> list[tuple[object, ...]]:
     drivername = "sqlite+pysqlite" if where.engine is Engine.SQLITE else where.url.drivername
     engine = sa.create_engine(where.url.set(drivername=drivername))
     with engine.begin() as connection:
-        rows = [tuple(row) for row in connection.exec_driver_sql(query)]
+        answer = connection.exec_driver_sql(query)
+        found = [tuple(row) for row in answer] if rows else []
     engine.dispose()
-    return rows
+    return found
 
 
 def test_the_tables_of_each_package_are_made_and_have_a_revision(where: Address) -> None:
@@ -254,6 +255,28 @@ def test_a_database_of_another_program_is_left_alone(where: Address) -> None:
     with pytest.raises(Misconfigured, match="database of its own"):
         migrate(where)
     assert asked(where, "SELECT * FROM workspaces") == []
+
+
+async def test_a_database_that_lacks_columns_is_refused_by_their_names(where: Address, tmp_path: Path) -> None:
+    migrate(where)
+    asked(where, "ALTER TABLE jobs DROP COLUMN nodes", rows=False)
+    asked(where, "ALTER TABLE audit RENAME TO audit_of_others", rows=False)
+    url = where.url.render_as_string(hide_password=False) if where.file is None else f"sqlite:///{where.file}"
+    with pytest.raises(Misconfigured, match=r"lacks .*the column jobs\.nodes.*a version before 1\.0\.0") as refused:
+        migrate(where)
+    assert "lacks the table audit, " in refused.value.detail
+    with pytest.raises(Misconfigured, match=r"jobs\.nodes"):
+        async with open_read_only(url, tmp_path):
+            pass
+
+
+def test_a_database_of_the_first_commits_is_not_taken_for_that_of_another_program(where: Address) -> None:
+    if where.file is not None:
+        where.file.parent.mkdir(parents=True)
+    asked(where, "CREATE TABLE workspaces (id INTEGER)", rows=False)
+    asked(where, "CREATE TABLE evaluator_host_revision (version_num TEXT)", rows=False)
+    with pytest.raises(Misconfigured, match=r"evaluator_host_revision: a version before 1\.0\.0 has probably made it"):
+        migrate(where)
 
 
 async def test_a_sqlite_file_is_private_and_in_wal_mode(tmp_path: Path) -> None:

@@ -46,10 +46,12 @@ VERSION_TABLE: Final = "evaluator_host_revisions"
 _VERSIONS: Final = SchemaTable(
     VERSION_TABLE, MetaData(), Column("package", Text, primary_key=True), Column("revision", Text, nullable=False)
 )
+_TABLE_BEFORE_1_0: Final = "evaluator_host_revision"  # table of revisions in databases of the first commits
 _FIRST: Final = "0001"
 _ADVISORY_LOCK: Final = 0x6576_616C_686F_7374  # a random number that no other program is likely to use
 _WAIT_S: Final = 600.0  # seconds to wait for another process, which may be writing a lot
 _QUIET_S: Final = 2.0  # seconds after which waiting is logged
+_LACKING_SHOWN: Final = 10  # maximum number of tables and columns that a message names
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +60,8 @@ def migrate(address: Address) -> None:
     """Bring a database to this version's tables; create it if there is none.
 
     Raises:
-      Misconfigured: a newer version has used the database, or it has tables of another program.
+      Misconfigured: a newer version has used the database, its tables lack columns, or it has tables of another
+        program.
       StoreUnavailable: the database does not answer, or cannot write. Nothing was changed.
     """
     with translated(address), _alone(address):
@@ -127,11 +130,12 @@ def is_current(connection: Connection, address: Address) -> bool:
     """Return whether a database has all tables of this version, each in the revision of this version.
 
     Raises:
-      Misconfigured: a newer version has used the database.
+      Misconfigured: a newer version has used the database, or its tables lack columns.
     """
-    found = _revisions(connection)
+    found, groups = _revisions(connection), table_groups()
     _require_known(found, address)
-    return all(found.get(group.package) == group.head for group in table_groups())
+    _require_columns(connection, address, [group for group in groups if found.get(group.package) == group.head])
+    return all(found.get(group.package) == group.head for group in groups)
 
 
 def _revisions(connection: Connection) -> dict[str, str]:
@@ -151,6 +155,7 @@ def _upgrade(connection: Connection, address: Address) -> None:
     missing = [group for group in groups if group.package not in found]
     older = [group for group in groups if found.get(group.package, group.head) != group.head]
     if not missing and not older:
+        _require_columns(connection, address, groups)
         return
     _require_known(found, address)
     _require_untaken(connection, address, missing)
@@ -170,6 +175,7 @@ def _upgrade(connection: Connection, address: Address) -> None:
         connection.execute(delete(_VERSIONS).where(_VERSIONS.c.package == group.package))
         connection.execute(insert(_VERSIONS).values(package=group.package, revision=group.head))
     _check_references(connection, address)
+    _require_columns(connection, address, groups)
     made = ", ".join(f"{group.package} {group.head}" for group in (*missing, *older))
     _log.info("the tables of the database %s were migrated to this version: %s", address, made)
 
@@ -187,11 +193,43 @@ def _run_migrations(connection: Connection, group: TableGroup, current: str) -> 
 def _require_untaken(connection: Connection, address: Address, missing: list[TableGroup]) -> None:
     """Refuse a database that has tables of another program with the same names."""
     names = {table.name for group in missing for table in group.tables}
-    taken = sorted(set(inspect(connection).get_table_names()) & names)
+    there = set(inspect(connection).get_table_names())
+    taken = sorted(there & names)
+    if taken and _TABLE_BEFORE_1_0 in there:
+        raise _of_an_early_commit(address, f"has the table {_TABLE_BEFORE_1_0}")
     if taken:
         raise Misconfigured(
             f"{address} has tables of another program: {', '.join(taken)}. Give it a database of its own"
         )
+
+
+def _require_columns(connection: Connection, address: Address, groups: list[TableGroup]) -> None:
+    """Check that tables have the columns that this version reads and writes.
+
+    Revisions do not tell this for databases of commits before 1.0.0, which changed tables without a migration.
+    """
+    names = [table.name for group in groups for table in group.tables]
+    there = inspect(connection).get_multi_columns(filter_names=names)
+    found = {table: {str(column["name"]) for column in columns} for (_, table), columns in there.items()}
+    lacking = [f"the table {name}" for name in names if name not in found]
+    lacking += [
+        f"the column {table.name}.{column.name}"
+        for group in groups
+        for table in group.tables
+        for column in table.columns
+        if table.name in found and column.name not in found[table.name]
+    ]
+    if lacking:
+        shown = ", ".join(lacking[:_LACKING_SHOWN]) + (", …" if len(lacking) > _LACKING_SHOWN else "")
+        raise _of_an_early_commit(address, f"lacks {shown}")
+
+
+def _of_an_early_commit(address: Address, sign: str) -> Misconfigured:
+    new = "EVALUATOR_HOST_DATABASE_URL" if address.file is None else "EVALUATOR_HOST_DATA_DIR"
+    return Misconfigured(
+        f"the database {address} {sign}: a version before 1.0.0 has probably made it, and this version cannot migrate "
+        f"it. Give this version another {new}, or start the version that made the database"
+    )
 
 
 def _require_known(revisions: Mapping[str, str], address: Address) -> None:
