@@ -30,7 +30,7 @@ def serve(
     *,
     host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
     port: Annotated[
-        int | None, typer.Option(help="Port to listen on; 0 takes a free one.", show_default="8710")
+        int | None, typer.Option(help="Port to listen on; 0 takes a free one.", show_default="PORT, else 8710")
     ] = None,
     data_dir: options.DataDirOption = None,
     sandbox: options.SandboxOption = None,

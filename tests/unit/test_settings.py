@@ -6,6 +6,8 @@ from unittest.mock import Mock
 import pytest
 
 from evaluator_host.engine.config.settings import Settings, python_homes
+from evaluator_host.platform.terminal.command import load_settings
+from evaluator_host.types.errors import Misconfigured
 
 NAMES = ("CA_FILE", "PORT", "ALLOWED_HOSTS", "KEY", "SANDBOX", "DATA_DIR", "DATABASE_URL")
 
@@ -23,6 +25,26 @@ def test_a_variable_wins_over_the_default(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("EVALUATOR_HOST_PORT", "9000")
     assert Settings().port == 9000
     assert Settings(port=1).port == 1
+
+
+def test_the_port_of_a_hosting_platform_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EVALUATOR_HOST_PORT", raising=False)
+    monkeypatch.setenv("PORT", "")
+    assert Settings().port == 8710
+    monkeypatch.setenv("PORT", "3000")
+    assert Settings().port == 3000
+    monkeypatch.setenv("EVALUATOR_HOST_PORT", "9000")
+    assert Settings().port == 9000
+    assert Settings(port=1).port == 1
+
+
+def test_a_value_that_is_invalid_is_refused_by_the_variable_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EVALUATOR_HOST_PORT", raising=False)
+    for name in ("PORT", "EVALUATOR_HOST_PORT"):
+        monkeypatch.setenv(name, "tcp://10.0.0.1")
+        with pytest.raises(Misconfigured) as refused:
+            load_settings()
+        assert [problem.field for problem in refused.value.problems] == [name]
 
 
 def test_a_relative_data_directory_is_one_of_the_folder_that_the_command_began_in(

@@ -24,6 +24,8 @@ UNIT_FILE: Final = _ROOT / "deploy" / "evaluator-host.service"
 SETS_FOLDER: Final = "environments"  # folder of the data directory with the installed package sets
 
 
+_PORT: Final = 8710
+_PLAIN_VARIABLES: Final = {"port": "PORT", "database_url": "DATABASE_URL", "ca_file": "SSL_CERT_FILE"}
 _IDLE_HOST_MB: Final = 192
 _IDLE_SANDBOX_MB: Final = 8  # measured memory of an idle Python sandbox without packages
 FEWEST_SANDBOXES: Final = 16
@@ -161,6 +163,17 @@ def plain_database_url() -> SecretStr | None:
     return SecretStr(named) if named else None
 
 
+def plain_port() -> Any:
+    """Return the value of `PORT`, which hosting platforms set, or 8710; the caller validates it."""
+    return os.environ.get("PORT") or _PORT
+
+
+def variable_of(field: str) -> str:
+    """Return the name of the environment variable from which a setting takes its value."""
+    own, plain = f"EVALUATOR_HOST_{field.upper()}", _PLAIN_VARIABLES.get(field)
+    return plain if plain is not None and os.environ.get(plain) and not os.environ.get(own) else own
+
+
 def otel_variable(name: str, default: str) -> str:
     """Return a standard variable of OpenTelemetry, such as `OTEL_TRACES_EXPORTER`; `default` if it is not set."""
     return os.environ.get(name) or default
@@ -222,7 +235,13 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="EVALUATOR_HOST_", env_ignore_empty=True, extra="forbid", frozen=True)
 
     host: str = Field("127.0.0.1", description="Address to listen on; until a key exists only loopback is allowed.")
-    port: int = Field(8710, ge=0, le=65535, description="Port that the host listens on; 0 chooses a free one.")
+    port: int = Field(
+        default_factory=plain_port,
+        ge=0,
+        le=65535,
+        validate_default=True,
+        description="Port that the host listens on; 0 chooses a free one.",
+    )
     workers: int = Field(
         1, ge=1, le=64, description="Number of processes that answer calls; they share limits and sandboxes."
     )

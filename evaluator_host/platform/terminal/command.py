@@ -139,5 +139,7 @@ def print_error(error: HostError) -> None:
 
 def _setting_problem(fault: Any, given: dict[str, Any]) -> Problem:
     name = str(fault["loc"][0]) if fault["loc"] else "settings"
-    option, variable = f"--{name.replace('_', '-')}", f"EVALUATOR_HOST_{name.upper()}"
-    return Problem(option if name in given else variable, f"{fault['msg']}, not {fault['input']!r}")
+    from evaluator_host.engine.config.settings import variable_of  # noqa: PLC0415 - `--help` needs no settings
+
+    source = f"--{name.replace('_', '-')}" if name in given else variable_of(name)
+    return Problem(source, f"{fault['msg']}, not {fault['input']!r}")
