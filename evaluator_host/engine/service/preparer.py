@@ -12,7 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
@@ -36,6 +36,7 @@ from evaluator_host.types.json_values import is_small
 
 _KEPT: Final = 512
 _KEPT_BYTES: Final = 64 << 20
+_BESIDE_CODE: Final = tuple(one.name for one in fields(Evaluator) if one.name != "code")
 # maximum number of characters that are cleaned in the event loop; each takes up to 0.6 µs
 _SMALL_CODE: Final = 16 << 10
 _SMALL_CONFIG: Final = 500  # maximum number of values that are copied in the event loop; each takes 2 µs
@@ -251,7 +252,7 @@ def _key(evaluator: Evaluator, workspace: str, *, check: bool, lock: str | None)
     Everything except the code is compared as JSON, because 1, 1.0 and true are equal by `==`.
     """
     try:
-        rest = orjson.dumps(replace(evaluator, code=""))
+        rest = orjson.dumps([getattr(evaluator, name) for name in _BESIDE_CODE])
     except TypeError:  # an integer beyond 64 bits
         return None
     return workspace, evaluator.code, rest, check, lock

@@ -59,6 +59,10 @@ class SettingsIn(Wire):
         default_factory=dict, description="Arguments of the evaluator's class, or its configuration."
     )
 
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Return the same settings: pydantic would copy this default for each request, although nothing changes it."""
+        return self
+
 
 @fields_of(ModelBudget)
 class BudgetIn(Wire):
@@ -66,7 +70,7 @@ class BudgetIn(Wire):
 
     def to_model(self) -> ModelBudget:
         """Return the budget in the type that the service uses."""
-        return ModelBudget(**dict(self))
+        return ModelBudget(**vars(self))
 
 
 class CodeSecretIn(Wire):
@@ -151,8 +155,8 @@ class EvaluatorIn(Wire):
             contract=self.contract,
             packages=pin_texts(self.packages, self.language),
             threshold=self.threshold,
-            settings=EvaluatorSettings(**dict(self.settings)),
-            limits=Limits(**dict(self.limits)),
+            settings=EvaluatorSettings(**vars(self.settings)),
+            limits=Limits(**vars(self.limits)),
             policy=self.policy,
             python=self.python,
             files=self.files,

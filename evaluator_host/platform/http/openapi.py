@@ -66,7 +66,9 @@ class DescribedApi(FastAPI):
     """A FastAPI application that makes its OpenAPI document at the first request, in a thread (it takes a second)."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options, openapi_url=None)
+        # the host has its own metrics; without this, FastAPI looks for OpenTelemetry at each request
+        off: Any = {"tracing": False, "metrics": False, "logs": False}
+        super().__init__(**options, openapi_url=None, telemetry=off)
         self._describing = Lock()
         self._of_vendors: dict[str, frozenset[str]] = {}
         self.add_route("/openapi.json", self._document, include_in_schema=False)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from fastapi import Request, Response
 
@@ -28,29 +28,35 @@ async def respond(
     request: Request, work: Coroutine[Any, Any, Any], audited_call: AuditedCall, *, large: bool = False
 ) -> Response:
     """Run the work and return its result, or stop the work when the client hangs up. Record either in the audit log."""
-    task = asyncio.create_task(work)
+    task, waits, is_gone = cast("asyncio.Task[Any]", asyncio.current_task()), True, False
+
+    def stop(_: asyncio.Task[None]) -> None:
+        nonlocal is_gone
+        if waits:
+            is_gone = True
+            task.cancel()
+
     hung_up = asyncio.create_task(_hung_up(request))
+    hung_up.add_done_callback(stop)
     try:
-        await asyncio.wait({task, hung_up}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            audited_call.abandoned()
-            return Response(status_code=499)  # the caller is gone, so nobody reads the response
-        result = task.result()
+        try:
+            result = await work
+        finally:
+            waits = False
+            hung_up.cancel()
         response = await large_json_response(result) if large else json_response(result)
         if len(response.body) > _BATCH_BYTES:
             raise batch_too_large(audited_call.rows)
         audited_call.answered(result)
         return response
-    except asyncio.CancelledError:  # the host is shutting down
+    except asyncio.CancelledError:
         audited_call.abandoned()
-        raise
+        if not is_gone or task.uncancel():  # the host is shutting down
+            raise
+        return Response(status_code=499)  # the caller is gone, so nobody reads the response
     except Exception as error:
         audited_call.failed(error)
         raise
-    finally:
-        for leftover in (task, hung_up):
-            leftover.cancel()
-        await asyncio.wait({task, hung_up})
 
 
 async def _hung_up(request: Request) -> None:
