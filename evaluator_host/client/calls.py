@@ -86,7 +86,10 @@ def evaluator_body(evaluator: Evaluator | str) -> dict[str, Any] | str:
 
 
 def evaluator_headers(evaluator: Evaluator | str) -> tuple[tuple[str, str], ...]:
-    """Return the header by which a balancer sends an evaluator to one host: a digest of its code, or its name."""
+    """Return the header by which a load balancer sends an evaluator always to the same host.
+
+    Its value is a digest of the code, or the name of a stored evaluator.
+    """
     text = evaluator if isinstance(evaluator, str) else evaluator.code
     return (("Evaluator-Digest", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]),)
 
@@ -128,7 +131,7 @@ def proof_body(
     *,
     job: str | None,
 ) -> dict[str, Any]:
-    """Return, as request JSON, the rows on which to prove a migration."""
+    """Return the rows on which to prove a migration, as request JSON."""
     return {
         "rows": [row_body(row) for row in rows or ()],
         "dataset": dataset,
@@ -160,7 +163,7 @@ def encode_line(record: Mapping[str, Json]) -> bytes:
 
 
 def read_answer(call: Call[T], response: httpx.Response) -> T:
-    """Return the host's response decoded to the type that the call names.
+    """Return the host's response, decoded to the type in the call.
 
     Raises:
       HostUnreachable: the answer does not come from an Evaluator Host.
@@ -231,12 +234,12 @@ def _seconds(header: str | None) -> float:
 
 
 def pause_s(busy: Busy) -> float:
-    """Return the seconds to wait before a retry: as the host asks, plus a random part so that clients spread out."""
+    """Return how many seconds to wait before a retry: as the host requests, plus a random part that spreads clients."""
     return min(busy.retry_after_s, _LONGEST_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - no secret
 
 
 def host_url(given: str) -> str:
-    """Return the given URL of a host, with `http://` in front if it has no scheme.
+    """Return the given URL of a host; put `http://` before it if it has no scheme.
 
     Raises:
       InvalidRequest: the URL is not the address of a host.
@@ -255,7 +258,7 @@ def host_url(given: str) -> str:
 
 
 def default_url() -> str:
-    """Return the URL of the host that the environment names, else that of a host on this machine."""
+    """Return the URL of the host in the environment variables, else that of a host on this machine."""
     port = os.environ.get("EVALUATOR_HOST_PORT", "")
     here = f"http://127.0.0.1:{port}" if port.isdecimal() and int(port) else DEFAULT_URL
     return os.environ.get("EVALUATOR_HOST_URL") or here
@@ -264,7 +267,7 @@ def default_url() -> str:
 def http_options(url: str | None, *, key: str | None, timeout_s: float | None) -> dict[str, Any]:
     """Return the arguments of an httpx client for the host at a URL.
 
-    Without a URL, the arguments are for the host that the environment names, with its key.
+    Without a URL, the arguments are for the host in the environment variables, with the key from there.
 
     Raises:
       InvalidRequest: the URL is not that of a host, or the key is malformed. The message does not repeat the key.
@@ -286,7 +289,7 @@ def http_options(url: str | None, *, key: str | None, timeout_s: float | None) -
 
 
 def unreachable(error: httpx.HTTPError, url: httpx.URL) -> HostUnreachable:
-    """Return an exception for a failed HTTP exchange; its message tells the caller what to do."""
+    """Return an exception for a failed HTTP exchange; the message tells the caller what to do."""
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
         other = "give the address of a running host: `--url`, EVALUATOR_HOST_URL or `evaluator-host login URL`"
         return HostUnreachable(f"nothing answers at {url}; start a host with `evaluator-host serve`, or {other}")

@@ -1,4 +1,4 @@
-"""`Client` and `AsyncClient`, and their methods outside any group: `evaluate`, `check`, `migrate`, `info`."""
+"""`Client` and `AsyncClient`, and the methods that belong to no group: `evaluate`, `check`, `migrate`, `info`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType
@@ -44,13 +44,13 @@ class HostVerbs(Verbs[TransportT]):
     Attributes:
       evaluators: Named evaluators.
       datasets: Stored rows.
-      jobs: Evaluators over data sets.
+      jobs: Jobs, which run evaluators over data sets.
       secrets: Keys of models' APIs.
       data: Files that evaluators read.
       models: Models that evaluators may be granted.
-      schedules: Jobs at fixed times.
-      alerts: Messages when figures go out of bounds.
-      labels: Queues of rows that wait for labels of people.
+      schedules: Schedules, which create jobs at fixed times.
+      alerts: Alerts, which send messages when figures go out of bounds.
+      labels: Queues of rows that wait for people to label them.
     """
 
     def __init__(self, transport: TransportT) -> None:
@@ -89,7 +89,7 @@ class HostVerbs(Verbs[TransportT]):
         """Evaluate one row. A failure of the evaluator's code is a result, not an exception.
 
         Args:
-          evaluator: The code and its settings, or the name of a stored one (`exact-match@3`).
+          evaluator: The code and its settings, or the name of a stored evaluator (`exact-match@3`).
           inputs: Columns of the test case by name: `{"question": …, "correct_answer": …}`.
           outputs: The output to score, any JSON value.
           trace: The application's trace, `{"spans": {id: {"name", "attributes", "children"}}}`.
@@ -120,11 +120,11 @@ class HostVerbs(Verbs[TransportT]):
         """Evaluate rows in one request; results keep their order.
 
         Args:
-          evaluator: The code and its settings, or the name of a stored one.
-          rows: Rows, or dictionaries with their fields: `{"inputs": {…}, "outputs": "Paris"}`; as many as the host
-            takes in one request (`EVALUATOR_HOST_MAX_ROWS_PER_BATCH`).
+          evaluator: The code and its settings, or the name of a stored evaluator.
+          rows: Rows, or dictionaries with their fields: `{"inputs": {…}, "outputs": "Paris"}`; at most as many as the
+            host accepts in one request (`EVALUATOR_HOST_MAX_ROWS_PER_BATCH`).
           isolation: `BATCH` lets rows share a process, for speed.
-          outputs: `"none"` says that the rows intentionally have no outputs.
+          outputs: `"none"` means that the rows intentionally have no outputs.
           replay: Whether to record and reuse the answers of models that the evaluator calls.
 
         Raises:
@@ -145,8 +145,8 @@ class HostVerbs(Verbs[TransportT]):
         """Load an evaluator in a sandbox, and run its cases.
 
         Args:
-          evaluator: The code and its settings, or the name of a stored one.
-          cases: Test cases: rows with `expect`, and `case` as their name; None for those of the stored evaluator.
+          evaluator: The code and its settings, or the name of a stored evaluator.
+          cases: Test cases: rows with `expect`, and `case` as the name; None for the cases of the stored evaluator.
 
         Raises:
           NotFound: there is no evaluator of that name.
@@ -173,10 +173,10 @@ class HostVerbs(Verbs[TransportT]):
 
         Args:
           evaluator: The legacy evaluator.
-          rows: Rows of the proof; without rows, a data set and a job, the host generates some.
-          dataset: Name of a data set with the rows of the proof.
-          mapping: Row fields by column or template of the data set.
-          job: Id of a job with the rows of the proof, as its evaluators got them.
+          rows: Rows for the proof; if there are no rows, no data set and no job, the host generates rows.
+          dataset: Name of a data set with the rows for the proof.
+          mapping: Which column or template of the data set fills each field of a row.
+          job: Id of a job with the rows for the proof, as its evaluators got them.
           to: The contract of the new code: `evaluate`, or `main` for code that is `evaluate` now.
           adapt: Whether to keep code that cannot be rewritten, or scores differently afterwards, and to add a function
             `evaluate(inputs, outputs, trace)` that calls it.
@@ -212,14 +212,14 @@ class HostVerbs(Verbs[TransportT]):
 
         Args:
           files: Contents of the file to import and of all files that it names, by path from a common root.
-          path: The file to import, among these.
-          name: First part of the evaluators' names, and name of the data set; None for the file's name.
-          platform: Platform that the file is from; None to recognise it.
+          path: Path, among these, of the file to import.
+          name: First part of the evaluators' names, and name of the data set; None to use the file's name.
+          platform: Platform that the file is from; None if the host should recognise the platform.
           contract: Contract of the evaluators in a module.
           packages: Exact pins for every evaluator; `auto` adds the packages that each evaluator imports.
           models: Registered models for evaluators that call a model: `judge-small`, `embedding=embed-small`.
           replace: Whether to add versions to existing evaluators, and to replace an existing data set.
-          force: Whether to store evaluators that do not load too.
+          force: Whether to store even evaluators that do not load.
           dry_run: Whether to store nothing.
 
         Raises:
@@ -245,7 +245,7 @@ class HostVerbs(Verbs[TransportT]):
 
     @verb
     async def ready(self) -> None:
-        """Check that the host can start a sandbox; returns nothing, raises if it cannot.
+        """Check that the host can start a sandbox; raise an error if it cannot.
 
         Raises:
           SandboxUnavailable: the host cannot start a sandbox.
@@ -261,10 +261,10 @@ class Client(HostVerbs[SyncTransport]):
           result = client.evaluate(Evaluator(code), inputs={"correct_answer": "Paris"}, outputs="Paris")
 
     Args:
-      url: URL of the host; None for the one in EVALUATOR_HOST_URL, else this machine at EVALUATOR_HOST_PORT or 8710.
+      url: URL of the host; None for the URL in EVALUATOR_HOST_URL, else this machine at EVALUATOR_HOST_PORT or 8710.
       key: Key from `evaluator-host keys create`, if the host requires one; without a URL the key in EVALUATOR_HOST_KEY.
       timeout_s: Seconds to wait for one answer; None waits for ever.
-      retries: How often a call is sent again after `Busy`, each time after the pause that the host asks for.
+      retries: How often a call is sent again after `Busy`, each time after the pause that the host requests.
 
     Every method may raise:
 
@@ -296,7 +296,7 @@ class Client(HostVerbs[SyncTransport]):
 class AsyncClient(HostVerbs[AsyncTransport]):
     """Asynchronous client of a host: the methods of `Client`, awaited.
 
-    A method of `Client` that returns a value is awaited, one that yields is read by `async for`.
+    You await a method that returns a value in `Client`, and read a method that yields values with `async for`.
 
     Example:
       async with AsyncClient() as client:
@@ -305,10 +305,10 @@ class AsyncClient(HostVerbs[AsyncTransport]):
               print(report.progress.done)
 
     Args:
-      url: URL of the host; None for the one in EVALUATOR_HOST_URL, else this machine at EVALUATOR_HOST_PORT or 8710.
+      url: URL of the host; None for the URL in EVALUATOR_HOST_URL, else this machine at EVALUATOR_HOST_PORT or 8710.
       key: Key from `evaluator-host keys create`, if the host requires one; without a URL the key in EVALUATOR_HOST_KEY.
       timeout_s: Seconds to wait for one answer; None waits for ever.
-      retries: How often a call is sent again after `Busy`, each time after the pause that the host asks for.
+      retries: How often a call is sent again after `Busy`, each time after the pause that the host requests.
 
     Raises:
       HostError: as the methods of `Client` do.

@@ -74,20 +74,21 @@ class JobVerbs(Verbs[TransportT]):
         """Queue a job.
 
         Args:
-          evaluators: Evaluators with their code, and names of stored ones (`exact-match@3`).
-          dataset: Name of a data set, rows, or `{"eval_set": {…}, "executions": […]}` (docs/dialects); with an eval
-            set and no evaluators, the job runs those that the eval set names.
-          mapping: Row fields by column or template: `{"outputs": "answer", "correct_answer": "gold"}`.
-          target: A model that makes the outputs first.
-          parallelism: Sandboxes at once.
-          limit_samples: Rows to take, from the first on.
-          shard: The part of these rows to score: `3/16` are those whose index modulo 16 is 3.
+          evaluators: Evaluators with their code, and names of stored evaluators (`exact-match@3`).
+          dataset: Name of a data set, rows, or `{"eval_set": {…}, "executions": […]}` (docs/dialects); with an eval set
+            and no evaluators, the job runs the evaluators in the eval set.
+          mapping: Which column or template fills each field of a row:
+            `{"outputs": "answer", "correct_answer": "gold"}`.
+          target: A model that first produces the outputs.
+          parallelism: Number of sandboxes that run at once.
+          limit_samples: How many rows to take, from the first on.
+          shard: The part of these rows to score: `3/16` stands for the rows with index modulo 16 equal to 3.
           executor: `RAY` evaluates the rows on the nodes of the host's Ray cluster.
           isolation: `BATCH` lets rows share a process, for speed.
           max_failures: The job fails when more rows than this have failed.
           replay: Whether to record and reuse the answers of granted models.
           budget: What the whole job may use of granted models; None for no limit.
-          failures: Whether mean and pass rate leave out failed rows, or count them as 0 and as not passed.
+          failures: Whether failed rows are left out of mean and pass rate, or count as 0 and as not passed.
           name: Name for people, shown in lists and found by `search`.
           idempotency_key: A repeated call with the same key returns the job that the first call made.
 
@@ -131,15 +132,18 @@ class JobVerbs(Verbs[TransportT]):
     ) -> JobEstimate:
         """Score the first `rows` rows of a job, and estimate how much the whole job will use models.
 
-        With `replay=Replay.PREFER` the job itself uses these answers again. Errors are those of `create`.
+        With `replay=Replay.PREFER`, the job itself uses the models' answers again. This method raises the same errors
+        as `create`.
 
         Args:
-          evaluators: Evaluators with their code, and names of stored ones (`exact-match@3`).
+          evaluators: Evaluators with their code, and names of stored evaluators (`exact-match@3`).
           dataset: Name of a data set, rows, or an eval set, as in `create`.
-          mapping: Row fields by column or template: `{"outputs": "answer", "correct_answer": "gold"}`.
-          target: A model that makes the outputs first.
-          limit_samples: Rows of the job, from the first on.
-          shard: The part of these rows that the job scores, as in `create`; the rows scored now are the first of all.
+          mapping: Which column or template fills each field of a row:
+            `{"outputs": "answer", "correct_answer": "gold"}`.
+          target: A model that first produces the outputs.
+          limit_samples: How many rows the job takes, from the first on.
+          shard: The part of these rows that the job scores, as in `create`; the rows scored now are the first rows of
+            the data set.
           isolation: `BATCH` lets rows share a process, for speed.
           replay: Whether to record and reuse the answers of granted models.
           budget: Limits for the whole job's use of granted models.
@@ -171,7 +175,7 @@ class JobVerbs(Verbs[TransportT]):
         Args:
           status: Only jobs in this status.
           limit: Maximum number of jobs.
-          before: `created_at` of the last job of the page before.
+          before: `created_at` of the last job on the previous page.
           search: Only jobs with this text in their name, data set or evaluators.
         """
         at = None if before is None else before.isoformat()
@@ -221,7 +225,7 @@ class JobVerbs(Verbs[TransportT]):
 
     @verb
     async def resume(self, job_id: str) -> JobReport:
-        """Continue a paused job where it stopped, or one that failed."""
+        """Continue a paused job where it stopped, or continue a failed job."""
         return await self._control(job_id, "resume")
 
     @verb
@@ -244,7 +248,7 @@ class JobVerbs(Verbs[TransportT]):
 
     @verb
     async def results(self, job_id: str) -> JobFigures:
-        """Return the figures of a job by evaluator and metric, over the results so far."""
+        """Return the results of a job so far, by evaluator and metric."""
         return await self._get(_path(job_id, "results"), JobFigures)
 
     @verb
@@ -254,7 +258,7 @@ class JobVerbs(Verbs[TransportT]):
         Args:
           job_id: Id of the job.
           by: Column of the data set.
-          evaluator: Label of one of its evaluators; None for every one.
+          evaluator: Label of one of the job's evaluators; None for all evaluators.
 
         Raises:
           InvalidRequest: no row has a value in that column.
@@ -291,7 +295,7 @@ class JobVerbs(Verbs[TransportT]):
 
         Args:
           job_id: Id of the job.
-          evaluator: Label of one of its evaluators; None for every one.
+          evaluator: Label of one of the job's evaluators; None for all evaluators.
 
         Raises:
           NotFound: the job has no such evaluator.
@@ -307,8 +311,8 @@ class JobVerbs(Verbs[TransportT]):
         Args:
           job_id: Id of the job.
           label: Column of the data set with the labels.
-          queue: A label queue; without both, all queues whose labels count for the job.
-          evaluator: Label of one of its evaluators; None for every one.
+          queue: Name of a label queue; if `label` and `queue` are None, all queues with labels for the job are used.
+          evaluator: Label of one of the job's evaluators; None for all evaluators.
 
         Raises:
           InvalidRequest: there are no such labels.
@@ -318,7 +322,7 @@ class JobVerbs(Verbs[TransportT]):
 
     @verb
     async def evaluators(self, job_id: str) -> list[JobEvaluatorReport]:
-        """Return the evaluators of a job, as they were when the job was made."""
+        """Return the evaluators of a job, as they were when the job was created."""
         return await self._get(_path(job_id, "evaluators"), list[JobEvaluatorReport])
 
     @verb
@@ -332,7 +336,7 @@ class JobVerbs(Verbs[TransportT]):
           other_id: Id of the later job.
           evaluator: Name of an evaluator of both jobs; None for the only one.
           metric: Name of the metric.
-          by_place: As for `compare`.
+          by_place: The same as in `compare`.
 
         Raises:
           InvalidRequest: the jobs have no evaluator in common, or not the same rows.
@@ -381,14 +385,14 @@ class JobVerbs(Verbs[TransportT]):
         Args:
           job_id: Id of the job.
           file: Path of the file; its suffix is the format: .jsonl, .csv or .parquet.
-          evaluator: Label of one of the job's evaluators; None for every one.
-          resume: Whether to go on with the `<name>.part` of an earlier call with the same arguments.
+          evaluator: Label of one of the job's evaluators; None for all evaluators.
+          resume: Whether to continue the `<name>.part` of an earlier call with the same arguments.
 
         Raises:
           InvalidRequest: there is no such format, or its files cannot be resumed.
           NotFound: there is no such job or evaluator.
 
-        After an error, the file is unchanged; the part that has arrived is beside it, as `<name>.part`.
+        After an error, the file is unchanged. The part that has arrived is in a file beside it, `<name>.part`.
         """
         format_, part, blocking = Format.of_name(str(file)), Path(f"{file}.part"), self._transport.call_blocking
         if format_ not in _FILES:
@@ -425,7 +429,7 @@ class JobVerbs(Verbs[TransportT]):
         Args:
           job_id: Id of the earlier job.
           other_id: Id of the later job.
-          evaluator: Name of an evaluator of both jobs; None for every one.
+          evaluator: Name of an evaluator of both jobs; None for all evaluators.
           by_place: Whether to compare evaluators by their position if no name is in both jobs.
 
         Raises:
@@ -451,7 +455,7 @@ class JobVerbs(Verbs[TransportT]):
           other_id: Id of the later job.
           evaluator: Name of an evaluator of both jobs; None for the first.
           better: True for rows whose score rose, False for those whose score fell; None for both.
-          by_place: As for `compare`.
+          by_place: The same as in `compare`.
 
         Raises:
           InvalidRequest: the jobs have no evaluator in common, or not the same rows.
@@ -475,7 +479,7 @@ class JobVerbs(Verbs[TransportT]):
           other_id: Id of the later job.
           index: Number of the row.
           evaluator: Name of an evaluator of both jobs; None for the first.
-          by_place: As for `compare`.
+          by_place: The same as in `compare`.
 
         Raises:
           InvalidRequest: the jobs have no evaluator in common, or not the same rows.
@@ -522,7 +526,7 @@ class JobVerbs(Verbs[TransportT]):
                 await self._transport.sleep(_AGAIN_S)
 
     async def _events(self, job_id: str) -> AsyncGenerator[JobReport, None]:
-        """Yield the job at each event of the server, without its final state, until the job or the connection ends."""
+        """Yield the job at each event of the server until the job or the connection ends, without the final state."""
         call, rest = Call("GET", _path(job_id, "events"), JobReport), b""
         async with aclosing(self._transport.download(call)) as pieces:
             async for piece in pieces:

@@ -1,4 +1,4 @@
-"""Reads what an interrupted download of a job's rows has left, so that the next download continues from there."""
+"""Reads the rows that an interrupted download of a job has left, so that the next download continues from there."""
 
 import json
 from contextlib import suppress
@@ -11,7 +11,7 @@ from ..types.formats import Format
 
 @dataclass(frozen=True, slots=True)
 class KeptRows:
-    """The usable beginning of a file whose download was interrupted; the host need not send it again.
+    """The usable beginning of a file after an interrupted download; the host need not send this part again.
 
     Attributes:
       size: Length of this beginning in bytes.
@@ -25,7 +25,7 @@ class KeptRows:
 
 
 def kept_rows(part: Path, format_: Format) -> KeptRows:
-    """Return what can be kept of an interrupted download; nothing if there is no such file.
+    """Return the part of an interrupted download that can be kept; nothing if there is no such file.
 
     Raises:
       InvalidRequest: files of the format cannot be read without their end, or the file is not of the format.

@@ -1,4 +1,4 @@
-"""Client methods for rows that wait for labels of people: `client.labels`."""
+"""Client methods for rows that wait for people to label them: `client.labels`."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
         """Return the queues, newest first.
 
         Args:
-          job: Id of a job: only queues whose labels count for it.
+          job: Id of a job; only queues with labels for this job are returned.
         """
         return await self._get("/v1/label-queues" + query(job=job), list[LabelQueue])
 
@@ -44,7 +44,7 @@ class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
 
         Args:
           name: Name of the queue.
-          by: The person; a host with keys takes the key's name.
+          by: Name of the person; a host with keys uses the name of the key instead.
         """
         call = Call("POST", self._path(name, "next"), LabelRow, encode({"by": by}))
         return await self._transport.send(call)
@@ -83,7 +83,7 @@ class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
           label: true or false, a number, or a choice; None removes the label, so that the row waits again.
           skip: Whether to skip the row, which then gets no label.
           note: Text for people.
-          by: The person; a host with keys takes the key's name.
+          by: Name of the person; a host with keys uses the name of the key instead.
 
         Raises:
           InvalidRequest: the queue does not accept this label.

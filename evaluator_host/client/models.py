@@ -36,7 +36,7 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
         Args:
           model: Name, URL, kind, name at the provider, secret and prices.
           key: Key of the API, stored as a secret of the model's name; None if `model.secret` names one.
-          allow_host: Whether to let evaluators call the URL's host from now on; `hosts` says whether you may.
+          allow_host: Whether to let evaluators call the URL's host from now on; `hosts` tells whether you may.
 
         Raises:
           NameTaken: there is already a model of that name.
@@ -51,7 +51,9 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
     @verb
     async def update(self, name: str, /, **changes: Json) -> RegisteredModel:
-        """Change fields of a model, from its next request on, and return it. Costs counted before stay as they are.
+        """Change fields of a model, from its next request on, and return it.
+
+        Costs that were counted before do not change.
 
         Args:
           name: Name of the model.
@@ -66,12 +68,12 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
     @verb
     async def test(self, name: str) -> ModelTest:
-        """Ask a model one short question, and return how it answered."""
+        """Send a short question to a model, and return how the model answered."""
         return await self._transport.send(Call("POST", self._path(name, "test"), ModelTest))
 
     @verb
     async def hosts(self) -> ModelHosts:
-        """Return the hosts that evaluators may call for models."""
+        """Return the hosts at which evaluators may call models."""
         return await self._get("/v1/model-hosts", ModelHosts)
 
     @verb
@@ -115,7 +117,7 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
         """Record the answers of an export; they replace recorded answers to the same requests.
 
         Args:
-          answers: As `export_answers` yields them.
+          answers: The answers, in the form of `export_answers`.
 
         Raises:
           InvalidRequest: an entry is not a recorded answer; earlier entries may be recorded.
@@ -137,6 +139,6 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
         """Delete the recorded answers of the workspace.
 
         Args:
-          model: Only those of this model; None for all.
+          model: Name of the model to delete answers of; None for all models.
         """
         await self._transport.send(Call("DELETE", f"/v1/model-answers{query(model=model)}", NoneType))

@@ -60,7 +60,8 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
           tags: Words to find the evaluator by: `all(tag="tone")`.
           message: Reason for this version.
           force: Whether to store an evaluator that does not load.
-          cases: Rows with `expect`, and `case`, a name; None keeps those of the newest version.
+          cases: Rows with `expect` (the expected result) and `case` (a name); None keeps the cases of the newest
+            version.
           require_cases: Whether to refuse the evaluator if a case fails.
 
         Raises:
@@ -96,7 +97,8 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
           tags: Words to find the evaluator by; None keeps the old ones.
           message: Reason for this version.
           force: Whether to store an evaluator that does not load.
-          cases: Rows with `expect`, and `case`, a name; None keeps those of the newest version.
+          cases: Rows with `expect` (the expected result) and `case` (a name); None keeps the cases of the newest
+            version.
           require_cases: Whether to refuse the evaluator if a case fails.
 
         Raises:
@@ -130,7 +132,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         sampling: float | None = None,
         tags: Sequence[str] | None = None,
     ) -> EvaluatorReport:
-        """Change description, sampling rate or tags without a new version; return the newest one.
+        """Change description, sampling rate or tags without a new version; return the newest version.
 
         Args:
           name: Name of the evaluator.
@@ -157,7 +159,10 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
 
     @verb
     async def ready_judges(self) -> list[ReadyJudge]:
-        """Return ready judges: forms with a rubric; you only add a model: `{**one.judge, "model": "judge-small"}`."""
+        """Return ready-made judges: forms with a rubric.
+
+        You only add a model: `{**one.judge, "model": "judge-small"}`.
+        """
         return await self._get("/v1/ready-judges", list[ReadyJudge])
 
     @verb
@@ -181,7 +186,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
           name: Name of the evaluator.
           status: `scored` or `failed`; None for both.
           limit: Maximum number of traces.
-          before: `number` of the last trace of the page before.
+          before: `number` of the last trace on the previous page.
         """
         path = self._path(name, "traces") + query(status=status, limit=limit, before=before)
         return await self._get(path, list[TraceReport])
@@ -202,12 +207,12 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
 
         Args:
           names: Names of evaluators; without names, every legacy evaluator.
-          rows: Rows of the proof; without rows, a data set and a job, the host generates some.
-          dataset: Name of a data set with the rows of the proof.
-          mapping: Row fields by column or template of the data set.
-          job: Id of a job with the rows of the proof.
+          rows: Rows for the proof; if there are no rows, no data set and no job, the host generates rows.
+          dataset: Name of a data set with the rows for the proof.
+          mapping: Which column or template of the data set fills each field of a row.
+          job: Id of a job with the rows for the proof.
           dry_run: Whether to store nothing.
-          force: Whether to store versions without a proof too.
+          force: Whether to store even versions without a proof.
           adapt: Whether to keep code that cannot be rewritten, and add a function that calls it.
 
         Raises:
@@ -234,13 +239,15 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
         replace: bool = False,
         format: str | None = None,  # noqa: A002 - the word of the option and of reports
     ) -> DatasetReport:
-        """Store rows as a named data set. The data is streamed, and never all of it is in memory.
+        """Store rows as a named data set.
+
+        The data is streamed, so that it is never in memory as a whole.
 
         Args:
           name: Name of the data set.
           data: Path of a file (.jsonl .csv .tsv .json .parquet .xlsx), or rows: `[{"question": …, "answer": …}]`.
           replace: Whether to replace an existing data set of that name.
-          format: Format of the file: `csv`, …; None to read it from the suffix.
+          format: Format of the file: `csv`, …; None to use the file's suffix.
 
         Raises:
           NameTaken: there is already a data set of that name, and `replace` is false.
@@ -270,7 +277,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
 
     @verb
     async def versions(self, name: str) -> list[DatasetReport]:
-        """Return the kept versions of a data set, the newest first; `qa@2` names one."""
+        """Return the kept versions of a data set, the newest first; `qa@2` is the name of version 2 of `qa`."""
         return await self._get(self._path(name, "versions"), list[DatasetReport])
 
     @verb
@@ -298,7 +305,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
 
         Args:
           name: Name of the data set.
-          text: Text that a value or the name of a column must contain; upper and lower case are equal.
+          text: Text that a value or the name of a column must contain; upper and lower case make no difference.
           where: Conditions on columns: `city=Rome`, `answer~paris` (contains), `meta.score>=0.5`.
           sort: Column to sort by; put `-` before it for descending order.
           first: Number of matching rows to skip.
@@ -312,11 +319,11 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
 
     @verb
     async def changes(self, name: str, to: str, *, first: int = 0, limit: int = 100) -> RowChanges:
-        """Return which rows of another data set differ from those of this one.
+        """Return which rows differ between two data sets.
 
         Args:
-          name: The data set.
-          to: The other data set, such as a later version `qa@3`.
+          name: Name of the data set.
+          to: Name of the other data set, such as a later version `qa@3`.
           first: Number of differences to skip.
           limit: Maximum number of differences.
         """
@@ -343,7 +350,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
 
         Args:
           name: Name of the data set.
-          set: New rows, by the number of the row that each replaces, from 0.
+          set: New rows; the key of each is the number, from 0, of the row that it replaces.
           remove: Numbers of rows to remove.
           add: Rows to append.
           add_from: `{"job": id, "rows": [0, 7]}` or `{"evaluator": name, "traces": [12]}`: rows to append.
@@ -380,7 +387,9 @@ async def _lines(rows: Iterable[dict[str, Json]]) -> AsyncGenerator[bytes, None]
 
 
 class DataVerbs(NamedVerbs[TransportT, DataFile]):
-    """Methods for the files that evaluators in the workspace of the caller's key read, named by digest.
+    """Methods for the data files of evaluators in the workspace of the caller's key.
+
+    Files are named by their digest.
 
     Jobs that still need a deleted file fail.
     """

@@ -18,7 +18,7 @@ class ScheduleVerbs(NamedVerbs[TransportT, ScheduleReport]):
 
     @verb
     async def create(self, /, name: str, cron: str, *, timezone: str = "UTC", **job: Any) -> ScheduleReport:
-        """Create a schedule, which creates a job at each time of a cron expression.
+        """Create a schedule, which creates jobs at the times of a cron expression.
 
         Args:
           name: Name of the schedule.
@@ -38,7 +38,7 @@ class ScheduleVerbs(NamedVerbs[TransportT, ScheduleReport]):
     async def update(
         self, name: str, *, paused: bool | None = None, cron: str | None = None, timezone: str | None = None
     ) -> ScheduleReport:
-        """Pause, resume or change a schedule, and return it; None keeps a field.
+        """Pause, resume or change a schedule, and return it; None leaves a field unchanged.
 
         Args:
           name: Name of the schedule.
@@ -59,14 +59,16 @@ class ScheduleVerbs(NamedVerbs[TransportT, ScheduleReport]):
 
 
 class AlertVerbs(NamedVerbs[TransportT, AlertReport]):
-    """Methods for the alerts in the workspace of the caller's key. Each alert has its last messages."""
+    """Methods for the alerts in the workspace of the caller's key. Each alert lists its last messages."""
 
     _PATH = "/v1/alerts"
     _REPORT = AlertReport
 
     @verb
     async def create(self, name: str, rule: AlertRule) -> AlertReport:
-        """Create an alert: a message, also to a webhook if the rule names one, when a figure goes out of bounds.
+        """Create an alert, which sends a message when a figure goes out of bounds.
+
+        The message also goes to a webhook, if the rule names one.
 
         Args:
           name: Name of the alert.
@@ -83,7 +85,7 @@ class AlertVerbs(NamedVerbs[TransportT, AlertReport]):
 
     @verb
     async def update(self, name: str, *, paused: bool | None = None, acknowledged: bool | None = None) -> AlertReport:
-        """Pause, resume or acknowledge an alert, and return it; None keeps a field.
+        """Pause, resume or acknowledge an alert, and return it; None leaves a field unchanged.
 
         Args:
           name: Name of the alert.
@@ -95,5 +97,5 @@ class AlertVerbs(NamedVerbs[TransportT, AlertReport]):
 
     @verb
     async def test(self, name: str) -> AlertReport:
-        """Send a test message; the newest delivery says how that went."""
+        """Send a test message; the newest delivery in the result tells whether it arrived."""
         return await self._transport.send(Call("POST", self._path(name, "test"), AlertReport))

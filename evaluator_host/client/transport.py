@@ -2,7 +2,7 @@
 
 Every verb of the client is written once, as a coroutine or an async generator over a `Transport`, and decorated with
 `verb` or `stream`. `AsyncTransport` hands the coroutine to the caller, who awaits it. `SyncTransport` does blocking
-I/O, so the coroutine never suspends, and one step runs it to its end, without an event loop or a thread.
+I/O, so the coroutine never suspends: a single step runs it to its end, without an event loop or a thread.
 """
 
 import asyncio
@@ -38,7 +38,9 @@ class Transport(ABC):
         self._retries = retries
 
     async def send(self, call: Call[T]) -> T:
-        """Return the response to a call. A streamed body is never retried, since it cannot be read twice.
+        """Return the response to a call.
+
+        A streamed body is never sent again, because it cannot be read twice.
 
         Raises:
           HostUnreachable: nothing answers, or something that is not an Evaluator Host.
@@ -177,26 +179,35 @@ class Verbs(Generic[TransportT]):
 
 
 class Verb(Generic[P, T]):
-    """The type of a client method as users see it: it returns `T`, or in an async client a coroutine of `T`."""
+    """The type of a client method as users see it.
+
+    The method returns `T`, or in an async client a coroutine of `T`.
+    """
 
     @overload
     def __get__(self, verbs: Verbs[SyncTransport], owner: object) -> Callable[P, T]: ...
     @overload
     def __get__(self, verbs: Verbs[AsyncTransport], owner: object) -> Callable[P, Coroutine[Any, Any, T]]: ...
     def __get__(self, verbs: object, owner: object) -> object:
-        """Bind the method to a client; only type checkers read this, since `verb` returns an ordinary function."""
+        """Bind the method to a client.
+
+        Only type checkers read this, because `verb` returns an ordinary function.
+        """
         raise NotImplementedError
 
 
 class Stream(Generic[P, T]):
-    """The type of a client method that yields `T`: a generator, or in an async client an async generator."""
+    """The type of a client method that yields `T`: it returns a generator, or in an async client an async generator."""
 
     @overload
     def __get__(self, verbs: Verbs[SyncTransport], owner: object) -> Callable[P, Generator[T, None, None]]: ...
     @overload
     def __get__(self, verbs: Verbs[AsyncTransport], owner: object) -> Callable[P, AsyncGenerator[T, None]]: ...
     def __get__(self, verbs: object, owner: object) -> object:
-        """Bind the method to a client; only type checkers read this, since `stream` returns an ordinary function."""
+        """Bind the method to a client.
+
+        Only type checkers read this, because `stream` returns an ordinary function.
+        """
         raise NotImplementedError
 
 
@@ -266,7 +277,7 @@ class NamedVerbs(Verbs[TransportT], Generic[TransportT, ReportT]):
 
     @verb
     async def all(self) -> list[ReportT]:
-        """Return all objects: data sets the newest first, models the operator's first, others by name."""
+        """Return all objects: the newest data sets first, the operator's models first, other objects by name."""
         reports = cast("type[list[ReportT]]", GenericAlias(list, (self._REPORT,)))
         return await self._get(self._PATH, reports)
 
@@ -281,7 +292,7 @@ class NamedVerbs(Verbs[TransportT], Generic[TransportT, ReportT]):
 
         Args:
           name: Name of the object.
-          force: Whether to delete it even if a schedule, an alert, a label queue, a model or an evaluator uses it.
+          force: Whether to delete the object even if a schedule, alert, label queue, model or evaluator uses it.
 
         Raises:
           InUse: something uses the object; the message says what.

@@ -1,1 +1,4 @@
-"""The engine: pasted code to one result, without database, HTTP or vendors. docs/engine.md shows it as a library."""
+"""The engine: evaluates pasted code and returns one result. It uses no database, no HTTP and no vendor.
+
+docs/engine.md shows how to use it as a library.
+"""

@@ -118,7 +118,7 @@ async def choose_backend(settings: Settings, supervisor: Supervisor | None = Non
 
 
 async def _tried(choice: SandboxChoice, settings: Settings, supervisor: Supervisor | None) -> Backend:
-    """Return the backend if it starts a sandbox, or fails only because the machine is busy."""
+    """Return the backend if it starts a sandbox, or if it fails only because the machine is busy."""
     backend = await make_backend(choice, settings, supervisor)
     for number in range(1, _TRIES + 1):
         try:

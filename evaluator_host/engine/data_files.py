@@ -1,6 +1,7 @@
 """Stores the data files of evaluators by digest, separately for each workspace, and arranges them for sandboxes.
 
-A layout is a folder of hard links, named by the digest of its paths and contents. A sandbox mounts it read-only.
+A layout is a folder of hard links. Its name is the digest of its paths and contents. A sandbox mounts the layout
+read-only.
 """
 
 import asyncio

@@ -97,7 +97,7 @@ class HostError(Exception):
     exit_code = 3
 
     def __init_subclass__(cls, *, code: str = "", status: int = 0, exit_code: int = 0) -> None:
-        """Set the attributes of a class; it inherits those that are not given."""
+        """Set the attributes of a class; attributes that are not given are inherited."""
         super().__init_subclass__()
         cls.code, cls.status, cls.exit_code = code or cls.code, status or cls.status, exit_code or cls.exit_code
 
@@ -111,7 +111,7 @@ class HostError(Exception):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the parts from which pickle restores the same error, whatever arguments its class takes."""
+        """Return the parts from which pickle restores the same error, even if the class takes other arguments."""
         return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
@@ -157,11 +157,11 @@ class Refused(HostError, code="refused", status=403, exit_code=2):
 
 
 class NotFound(HostError, code="not_found", status=404, exit_code=2):
-    """The requested object does not exist, or not in this workspace."""
+    """The requested object does not exist, or belongs to another workspace."""
 
 
 class InUse(HostError, code="in_use", status=409, exit_code=2):
-    """The object is in use now; try again when its user has finished."""
+    """The object is in use now. The caller may try again later."""
 
 
 class NameTaken(HostError, code="name_taken", status=409, exit_code=2):
@@ -177,7 +177,7 @@ class TooSlow(HostError, code="too_slow", status=408, exit_code=2):
 
 
 class OverQuota(HostError, code="over_quota", status=507, exit_code=2):
-    """The workspace stores as much as it may; delete something, or ask the operator for more."""
+    """The workspace has reached its storage limit; delete something, or ask the operator for more."""
 
 
 class Busy(HostError, code="busy", status=429):
@@ -204,14 +204,14 @@ class SandboxUnavailable(HostError, code="sandbox_unavailable", status=503):
 
 
 class SandboxSlow(SandboxUnavailable):
-    """A sandbox did not start in time, because the machine is busy; the next one may."""
+    """A sandbox did not start in time, because the machine is busy; the next sandbox may start."""
 
 
 class StoreUnavailable(HostError, code="store_unavailable", status=503):
     """The database does not answer, or cannot write; the detail may name its server, file and user."""
 
     def for_callers(self) -> HostError:
-        """Return the error without the detail, which is in the log."""
+        """Return the error without the detail; the detail is in the log."""
         return StoreUnavailable(
             "this host cannot reach its stored data, and nothing was changed: try again in a while. The reason is in "
             "the log of the host; `evaluator-host doctor` on its machine shows it, too"
@@ -235,12 +235,12 @@ class MachineExhausted(HostError, code="machine_exhausted", status=503):
 
     @classmethod
     def by(cls, error: OSError, *, doing: str) -> "MachineExhausted":
-        """Return the error for an operation that the operating system refused while the host was `doing` something."""
+        """Return the error for an operation, named by `doing`, that the operating system refused."""
         return cls(f"this machine could not {doing}: {refusal_of(error, named=False)}")
 
     @classmethod
     def cause_of(cls, error: BaseException) -> "MachineExhausted | None":
-        """Return the error if an OSError means that the machine ran out of something, None for any other OSError."""
+        """Return the error if an OSError means that the machine ran out of something; None for any other OSError."""
         if isinstance(error, OSError) and error.errno in _EXHAUSTED:
             return cls.by(error, doing="do what was asked")
         return None
@@ -260,15 +260,15 @@ class MachineExhausted(HostError, code="machine_exhausted", status=503):
 
 
 class PartFailed(HostError, code="part_failed", status=503):
-    """A task of the host has failed and is started again; only `/readyz` reports this."""
+    """A task of the host has failed and is being restarted; only `/readyz` reports this."""
 
 
 class SandboxLost(HostError, code="sandbox_lost", status=503):
-    """A sandbox died for a reason outside the evaluator (engine stopped, host out of memory); retryable."""
+    """A sandbox died for a reason outside the evaluator (engine stopped, host out of memory). Retry the call."""
 
 
 class HostUnreachable(HostError, code="host_unreachable", status=503):
-    """Nothing answers at the client's URL, or something that is not an Evaluator Host."""
+    """Nothing answers at the client's URL, or the server there is not an Evaluator Host."""
 
 
 class Misconfigured(HostError, code="misconfigured", exit_code=2):

@@ -19,7 +19,7 @@ from .warnings import WarningCount
 
 @dataclass(frozen=True, slots=True)
 class CaseProblem:
-    """A case with another result than expected: `score 0.5, not 1 ± 0.05`."""
+    """A test case with a result other than the expected one: `score 0.5, not 1 ± 0.05`."""
 
     case: str
     problem: str
@@ -93,7 +93,7 @@ class EditorSignature:
 
 @dataclass(frozen=True, slots=True)
 class EditorProblem:
-    """A probable mistake that does not keep the code from loading: an undefined name, an unused variable."""
+    """A probable mistake that does not prevent loading: an undefined name, an unused variable."""
 
     line: int
     column: int
@@ -102,7 +102,10 @@ class EditorProblem:
 
 @dataclass(frozen=True, slots=True)
 class EditorAnswer:
-    """The answer of `POST /v1/editor`: what was asked for; the other fields are empty."""
+    """The answer of `POST /v1/editor`.
+
+    It contains what the request asked for; all other fields are empty.
+    """
 
     completions: Annotated[tuple[EditorName, ...], Doc("At most 1000.")] = ()
     text: Annotated[str | None, Doc("Kind and documentation of the name at the cursor.")] = None

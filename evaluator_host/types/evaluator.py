@@ -26,12 +26,14 @@ class Language(StrEnum):
 
     @property
     def runner(self) -> str:
-        """Return the folder in `runtimes/` of the program that runs this language; TypeScript has JavaScript's."""
+        """Return the folder in `runtimes/` of the program that runs this language; TypeScript uses JavaScript's."""
         return "python" if self is Language.PYTHON else "javascript"
 
 
 class Contract(StrEnum):
-    """The interface of an evaluator: how it is called and what it may return. Each member but `auto` names a dialect.
+    """The interface of an evaluator: how it is called and what it may return.
+
+    Each member except `auto` is the name of a dialect.
 
     The host's own contracts are listed here; plugins add members, such as `Contract("acme")` for a folder `acme`.
     """
@@ -47,7 +49,7 @@ class Contract(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "Contract | None":
-        """In the client, return a new member, because hosts may have any plugin; in a host, return None."""
+        """In the client, return a new member, because a host may have any plugin; in a host, return None."""
         if not (IS_CLIENT and isinstance(value, str)):
             return None
         member = str.__new__(cls, value)
@@ -76,7 +78,7 @@ class Policy(StrEnum):
 
 
 class Isolation(StrEnum):
-    """Whether each row gets its own process (Python) or V8 context (JavaScript), or a batch shares one."""
+    """Whether each row gets its own process (Python) or V8 context (JavaScript), or all rows of a batch share one."""
 
     ROW = "row"
     BATCH = "batch"
@@ -133,8 +135,8 @@ class ModelKind(StrEnum):
 class Replay(StrEnum):
     """Whether models' answers are recorded and reused.
 
-    `off`: neither. `prefer`: a recorded answer where there is one, else the model is asked and its answer recorded.
-    `require`: recorded answers only; no model is asked.
+    `off`: neither. `prefer`: a recorded answer is used if there is one; otherwise the model is called and its answer is
+    recorded. `require`: only recorded answers are used, and no model is called.
     """
 
     OFF = "off"
@@ -156,10 +158,10 @@ class Evaluator:
     """The user's code and how to run it. `packages` are canonical exact pins, sorted, and perhaps `auto`.
 
     Attributes:
-      models: Names of the registered models that the code may ask, or `name-in-the-code=registered-name`.
+      models: Names of the registered models that the code may call, or `name-in-the-code=registered-name`.
       budget: What one row may use of these models.
       network: Other hosts that the code may reach, `api.example.com:443` or `*.example.com:443`.
-      secrets: Names of workspace secrets, each by the environment variable in which the code gets its value.
+      secrets: Names of workspace secrets. The key of each is the environment variable in which the code gets its value.
       judge: The definition of a judge from which the code was generated (`evaluators.judges`); None for other code.
       python: Minor version of Python to run on, `3.13`; None for the host's own.
       files: Contents of further files that the code imports or reads, by path from their common root:
@@ -215,10 +217,11 @@ class Row:
     """The arguments of one call, before a contract shapes them. `variables` is None when the caller gave none.
 
     Attributes:
-      index: Position in a data set; None if the position among the rows of the call counts.
+      index: Position in a data set; None to use the position among the rows of the call.
       response: The whole response of the job's model that wrote `outputs`; None if no model did.
       answers: Answers of models to the requests that the evaluator made for this row, by the name of each request.
-      requests: These requests with their responses, `{"request": {…}, "response": {…}}`, in the order of the answers.
+      requests: The requests to models with their responses, `{"request": {…}, "response": {…}}`, in the order of
+        `answers`.
       messages: A conversation of messages `{"role", "content", "tool_calls"?}`. They are also `inputs["messages"]`, and
         if the row has no outputs, `outputs` is the text of the assistant's last message.
     """
@@ -236,12 +239,12 @@ class Row:
 
     @property
     def fields(self) -> dict[str, Json]:
-        """Return all fields except the position, and the requests to models with their answers."""
+        """Return all fields except the position, the models' answers and the requests to models."""
         return {name: getattr(self, name) for name in (*ROW_FIELDS, "response")}
 
     @property
     def has_output(self) -> bool:
-        """Return whether the row has outputs, or a conversation, which may contain them."""
+        """Return whether the row has outputs, or a conversation that may contain outputs."""
         return self.outputs is not None or self.messages is not None
 
     def __post_init__(self) -> None:
@@ -253,7 +256,7 @@ class Row:
 
 
 def last_answer(messages: list[Json]) -> str | None:
-    """Return the text of the last message of a conversation; None if the assistant did not write it."""
+    """Return the text of a conversation's last message; None if the assistant did not write that message."""
     last = messages[-1] if messages else None
     if not isinstance(last, dict) or last.get("role") not in ("assistant", "ai", "model"):
         return None
@@ -265,13 +268,15 @@ def last_answer(messages: list[Json]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class EncodedRow:
-    """A large row, kept as JSON. The host does not decode it; a child process does, for calls that need its values.
+    """A large row, kept as JSON.
+
+    The host does not decode it. A child process does, for calls that need the row's values.
 
     Attributes:
       fields: Fields of `Row` as JSON, by name; fields that are left out have their defaults.
-      index: Position in a data set; None if the position among the rows of the call counts.
+      index: Position in a data set; None to use the position among the rows of the call.
       answers: Answers of models to the evaluator's requests for this row, by name, as in `Row`.
-      requests: These requests with their responses, as in `Row`.
+      requests: The requests to models with their responses, as in `Row`.
     """
 
     fields: dict[str, Octets]
@@ -285,7 +290,7 @@ class EncodedRow:
         return b"{%b}" % b",".join(b"".join((f'"{name}":'.encode(), text)) for name, text in self.fields.items())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the fields as bytes, because they may be views of parts of a longer text."""
+        """Pickle the fields as bytes, because they may be views into a longer text."""
         texts = {name: bytes(text) for name, text in self.fields.items()}
         return EncodedRow, (texts, self.index, self.answers, self.requests)
 
@@ -304,7 +309,7 @@ class Environment:
     """A package set installed for one runtime. `path` is None for the empty set.
 
     Attributes:
-      import_ms: Milliseconds that the import of each module took when the set was checked, by the module's name.
+      import_ms: Milliseconds that the import of each module took when the set was checked, by module name.
       runtime: `python` or `node`, with the version that the packages were installed for: `python 3.13`.
     """
 
@@ -337,9 +342,10 @@ class SandboxSpec:
     Sandboxes with equal specs are interchangeable until they load code.
 
     Attributes:
-      data: Data files of the evaluator, which every row finds in its folder.
+      data: Data files of the evaluator; every row finds them in its folder.
       stand_in: Light modules that evaluators may import; modules of the environment come first.
-      network: Whether the sandbox has this machine's network, which only a command for the user's own agent asks for.
+      network: Whether the sandbox has this machine's network. Only a command that runs the user's own agent requests
+        this.
     """
 
     language: Language

@@ -24,7 +24,7 @@ class Format(StrEnum):
 
     @classmethod
     def of_name(cls, name: str) -> "Format":
-        """Return the format that a file name's suffix stands for.
+        """Return the format for the suffix of a file name.
 
         Raises:
           InvalidRequest: the suffix is unknown.
@@ -39,7 +39,7 @@ class Format(StrEnum):
 
     @classmethod
     def of_media_type(cls, media_type: str) -> "Format":
-        """Return the format that a Content-Type stands for, ignoring parameters such as charset.
+        """Return the format for a Content-Type; parameters such as charset are ignored.
 
         Raises:
           InvalidRequest: the media type is unknown.

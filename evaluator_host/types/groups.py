@@ -1,4 +1,4 @@
-"""Groups results by the value that their rows have in a column: counts and mean scores, for a limited number."""
+"""Groups results by the value of a column: counts and mean scores, for a limited number of values."""
 
 import math
 from collections import Counter
@@ -34,7 +34,7 @@ class Numbers:
 
     @property
     def mean(self) -> float | None:
-        """Return the mean of the numbers; None if there are none."""
+        """Return the mean of the numbers; None if there are no numbers."""
         return self._sum / (self.count * _UNIT) if self.count else None
 
 
@@ -51,18 +51,21 @@ class Counts:
     mean: float  # mean of these scores; 0 if there are none
 
     def mean_score(self, *, failures_are_zero: bool) -> float | None:
-        """Return the mean score; None if no row has one. Failed rows are left out, or count as 0."""
+        """Return the mean score; None if no row has a score.
+
+        Failed rows count as 0 if `failures_are_zero`, and are left out otherwise.
+        """
         count = self.mean_rows(failures_are_zero=failures_are_zero)
         return float(f"{self.mean * (self.scores / count):.12g}") if count else None
 
     def mean_rows(self, *, failures_are_zero: bool) -> int:
-        """Return the number of rows over which the mean is taken."""
+        """Return the number of rows over which the mean is computed."""
         return self.scores + (self.failed if failures_are_zero else 0)
 
     def pass_rate(self, *, failures_are_zero: bool) -> float | None:
-        """Return the share of judged rows that passed; None if there are none.
+        """Return the share of judged rows that passed; None if no row is judged.
 
-        Failed rows are left out, or count as not passed.
+        Failed rows count as not passed if `failures_are_zero`, and are left out otherwise.
         """
         return self.passed / (self.judged + (self.failed if failures_are_zero else 0)) if self.judged else None
 
@@ -107,7 +110,7 @@ class _Group:
 
 
 class Groups:
-    """Gathers the results of an evaluator by a value of their rows.
+    """Gathers the results of an evaluator, grouped by a value of their rows.
 
     Each of the first 200 values has a group of its own; all other results are counted together.
     """
@@ -117,7 +120,10 @@ class Groups:
         self._others = _Group()
 
     def open(self, value: Json) -> _Group:
-        """Return the group of a value; if there is room, a value that is new and not too long gets a new group."""
+        """Return the group of a value.
+
+        If there is room, a new value gets a group of its own, unless the value is too long.
+        """
         key = _key(value)
         if (found := self._by_key.get(key)) is not None:
             return found
@@ -130,9 +136,9 @@ class Groups:
         self.open(value).add(status, score, passed=passed)
 
     def figures(self, evaluator: str, *, zero: bool = False) -> ColumnFigures:
-        """Return the results in the order of values.
+        """Return the results, sorted by value.
 
-        With `zero`, a failed row counts as a score of 0 that did not pass.
+        If `zero`, a failed row counts as a score of 0 that did not pass.
         """
         groups = tuple(
             one.figures(zero=zero) for one in sorted(self._by_key.values(), key=lambda one: _order(one.value))
@@ -141,7 +147,7 @@ class Groups:
 
 
 def value_in(record: Any, column: str) -> Json:
-    """Return the value that a record has in a column, or in one of its inputs; None if it has none."""
+    """Return the value that a record has in a column, or in one of its inputs; None if there is no such value."""
     if not isinstance(record, dict):
         return None
     places: Iterable[Any] = (record, record.get("inputs"), record.get("variables"))

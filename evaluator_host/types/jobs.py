@@ -122,7 +122,7 @@ class EvaluatorReads:
 
 @dataclass(frozen=True, slots=True)
 class MappingAdvice:
-    """Which columns of a data set probably fill what evaluators read of a row."""
+    """Columns of a data set that probably contain the fields of a row that evaluators read."""
 
     columns: Annotated[tuple[str, ...], Doc("Columns of the data set.")]
     mapping: Annotated[dict[str, str], Doc("The mapping that is suggested.")]
@@ -225,13 +225,16 @@ class JobScore:
 
     @property
     def not_compared(self) -> bool:
-        """Return whether the mean cannot be compared with the previous job's, which is doubtful or over other rows."""
+        """Return whether the mean cannot be compared with that of the previous job.
+
+        The previous mean is doubtful, or is over other rows.
+        """
         return self.previous is not None and self.mean is not None and self.change is None
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorScore:
-    """Scores of a stored evaluator in one job: a point of its trend."""
+    """Scores of a stored evaluator in one job: one point of the evaluator's trend."""
 
     job: Annotated[str, Doc("Id of the job.")]
     name: Annotated[str | None, Doc("Name of the job; None for one without.")]
@@ -246,7 +249,7 @@ class EvaluatorScore:
 
 @dataclass(frozen=True, slots=True)
 class ScoredJob:
-    """A completed job of a score history: a column of it."""
+    """A completed job of a score history: one column of the table."""
 
     id: Annotated[str, Doc("Id of the job.")]
     title: Annotated[str, Doc("Its name; without a name, its evaluators, data set and day.")]
@@ -255,7 +258,7 @@ class ScoredJob:
 
 @dataclass(frozen=True, slots=True)
 class ScoreLine:
-    """The scores of a stored evaluator in the jobs of a score history: a line of it."""
+    """The scores of a stored evaluator in the jobs of a score history: one line of the table."""
 
     evaluator: Annotated[str, Doc("Name of the evaluator, without a version.")]
     scores: Annotated[
@@ -266,7 +269,7 @@ class ScoreLine:
 
 @dataclass(frozen=True, slots=True)
 class ScoreHistory:
-    """Evaluators against jobs over one data set, the answer of `GET /v1/datasets/{name}/scores`."""
+    """A table of evaluators and jobs over one data set, the answer of `GET /v1/datasets/{name}/scores`."""
 
     dataset: Annotated[str, Doc("Name that the data set had when the jobs were made.")]
     jobs: Annotated[tuple[ScoredJob, ...], Doc("The newest completed jobs, the oldest of them first.")]

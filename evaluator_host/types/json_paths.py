@@ -12,7 +12,7 @@ _KEY_CHARS: Final = 100
 
 
 def places(value: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield a value and all values within it, in the order of their JSON, without recursion."""
+    """Yield a value and all values inside it, in the order of their JSON, without recursion."""
     rest: list[tuple[Path, Any]] = [(None, value)]
     while rest:
         place = path, one = rest.pop()
@@ -24,7 +24,7 @@ def places(value: Any) -> Iterator[tuple[Path, Any]]:
 
 
 def steps_of(path: Path) -> list[str | int]:
-    """Return the keys and places in lists that lead to a value."""
+    """Return the keys and list positions that lead to a value."""
     steps = list[str | int]()
     while path is not None:
         path, step = path

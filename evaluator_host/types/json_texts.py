@@ -1,4 +1,7 @@
-"""Cuts JSON into its fields and items without decoding them, which takes a fifth of the time."""
+"""Cuts JSON into its fields and items without decoding.
+
+This takes a fifth of the time of decoding.
+"""
 
 import codecs
 from collections.abc import Callable, Iterator
@@ -30,7 +33,10 @@ class NotPlain(ValueError):
 
 
 def part(text: memoryview) -> Octets:
-    """Return a part of JSON, copied to `bytes` if it is short, since `bytes` cost the garbage collector nothing."""
+    """Return a part of JSON.
+
+    A short part is copied to `bytes`, because `bytes` cost the garbage collector nothing.
+    """
     return bytes(text) if len(text) <= _SHORT_BYTES else text
 
 
@@ -117,7 +123,7 @@ def _require_common_values(text: Octets) -> None:
 
 
 def _has_huge_exponent(kinds: bytes) -> bool:
-    """Return whether a number may have an exponent of three digits; a string may look so too, but seldom does."""
+    """Return whether a number may have an exponent of three digits; a few strings look like such numbers, too."""
     end = len(kinds)
     for _ in range(_MOST_HUGE):
         if (end := kinds.rfind(_HUGE, 0, end)) < 0:

@@ -66,8 +66,8 @@ def decode_given(data: bytes) -> Any:
     """Decode JSON from a caller as `decode_json` does, but refuse strings and numbers that would be changed.
 
     Raises:
-      InvalidJson: the data is not JSON, a string has half of a surrogate pair, which neither UTF-8 nor a database can
-        hold, or a number is beyond a double's range; the message has the path.
+      InvalidJson: the data is not JSON, a number is beyond a double's range, or a string has half of a surrogate pair.
+        Neither UTF-8 nor a database can store half of a pair. The message has the path.
     """
     long_number = _has_long_number(data)
     value = _decoded(data, long_number=long_number)
@@ -84,7 +84,7 @@ def decode_given(data: bytes) -> Any:
 
 
 def may_have_lone_surrogate(data: bytes | memoryview) -> bool:
-    """Return whether JSON may have an escaped half of a surrogate pair; JSON about escapes may look like that, too."""
+    """Return whether JSON may have an escaped half of a surrogate pair; JSON text about escapes may look so, too."""
     return _LONE_SURROGATE.search(data) is not None
 
 
@@ -96,7 +96,7 @@ def _with_surrogates(data: bytes) -> Any:
 
 
 def _lone_surrogate(value: Any) -> str | None:
-    """Return the path of a string or key that has half of a surrogate pair; None if there is none."""
+    """Return the path of a string or key that contains half of a surrogate pair; None if there is no such string."""
     for path, one in places(value):
         if isinstance(one, str) and _has_surrogate(one):
             return render_path(path)
@@ -110,7 +110,7 @@ def _has_surrogate(text: str) -> bool:
 
 
 def _may_be_infinite(data: bytes, *, long_number: bool) -> bool:
-    """Return whether a number may be beyond a double's range, judged by its digits; quick if none is."""
+    """Return whether JSON may have a number beyond a double's range, judged by the digits; quick if it has none."""
     kinds = data.translate(_KINDS)
     if long_number and _MOST_DIGITS in kinds:
         return True
@@ -119,7 +119,7 @@ def _may_be_infinite(data: bytes, *, long_number: bool) -> bool:
 
 
 def not_finite(value: Any) -> str | None:
-    """Return the path of a number that is NaN or infinite, which JSON does not have; None if there is none."""
+    """Return the path of a number that is NaN or infinite, which JSON cannot express; None if there is none."""
     if not _has_not_finite(value):  # this takes a third of the time of the search below
         return None
     found = (path for path, one in places(value) if isinstance(one, float) and not math.isfinite(one))
@@ -151,7 +151,10 @@ def require_finite(value: Any, *, advice: str = "send null or text in its place"
 
 
 def repeated_key(data: bytes, again: bytes) -> str | None:
-    """Return the path of a key that an object has twice, or None; `again` is the decoded data, encoded again."""
+    """Return the path of a key that an object has twice, or None.
+
+    `again` is the decoded data, encoded as JSON again.
+    """
     if data.count(b":") == again.count(b":"):  # the counts are nearly always equal, and quick to compare
         return None
     found = ((path, one) for path, one in places(json.loads(data, object_pairs_hook=_pairs)) if isinstance(one, _Twice))
@@ -174,7 +177,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def require_single_keys(data: bytes, value: Any) -> None:
-    """Refuse JSON with a key that an object has twice, since only the last value would survive.
+    """Refuse JSON with a key that occurs twice in one object, because only the last value would survive.
 
     Raises:
       InvalidJson: the message has the path.
@@ -185,12 +188,12 @@ def require_single_keys(data: bytes, value: Any) -> None:
 
 
 def _has_long_number(data: bytes) -> bool:
-    """Return whether 19 digits follow each other; for most JSON, a look at every third byte is enough."""
+    """Return whether JSON has 19 digits in a row; for most JSON, a check of every third byte is enough."""
     return _STEPPED in data[::_STEP].translate(_DIGITS) and _LONG_NUMBER in data.translate(_DIGITS)
 
 
 def value_at(record: dict[str, Any], column: str, missing: Any = None) -> Any:
-    """Return the value of a column, by its name or by a dotted path into objects; `missing` if there is none."""
+    """Return the value of a column, by its name or by a dotted path into objects; if there is none, `missing`."""
     if column in record:
         return record[column]
     value: Any = record
@@ -202,12 +205,15 @@ def value_at(record: dict[str, Any], column: str, missing: Any = None) -> Any:
 
 
 async def decode_large(data: bytes) -> Any:
-    """Decode untrusted JSON as `decode_json` does, in a thread if that would keep the event loop busy."""
+    """Decode untrusted JSON as `decode_json` does.
+
+    If that would keep the event loop busy, decode in a thread.
+    """
     return decode_json(data) if len(data) <= LARGE_BYTES else await asyncio.to_thread(decode_json, data)
 
 
 def _decode_exactly(text: str) -> Any:
-    """Decode with the standard library, which keeps long integers; half an emoji becomes a question mark."""
+    """Decode with the standard library, which keeps long integers; half of an emoji becomes a question mark."""
     value = json.loads(text, parse_constant=_refuse_constant)
     if "\\ud" not in text and "\\uD" not in text:
         return value
@@ -224,13 +230,13 @@ def _refuse_constant(name: str) -> Any:
 
 
 def memory_bytes(data: bytes) -> int:
-    """Return about how many bytes JSON takes in memory once decoded; a small object takes 60 times as many."""
+    """Return about how many bytes JSON takes in memory once decoded; a small object takes 60 times its length."""
     count = data.count
     return len(data) + _DICT * count(b"{") + _LIST * count(b"[") + _ENTRY * count(b":") + _ELEMENT * count(b",")
 
 
 def takes_more_memory(data: bytes, most_bytes: int) -> bool:
-    """Return whether JSON takes over `most_bytes` of memory once decoded (`memory_bytes`); quick for short JSON."""
+    """Return whether JSON takes over `most_bytes` in memory once decoded (`memory_bytes`); quick for short JSON."""
     return len(data) * _MOST_WEIGHT > most_bytes and memory_bytes(data) > most_bytes
 
 

@@ -44,7 +44,10 @@ class LabelTask:
 
 @dataclass(frozen=True, slots=True)
 class Labeller:
-    """A person's part of a queue. `name` is None for those who gave no name on a host without keys."""
+    """A person's part of a queue.
+
+    `name` is None for people who gave no name to a host without keys.
+    """
 
     name: str | None
     labelled: int

@@ -42,8 +42,8 @@ class Migration:
       diff: Unified diff from the old code to the new.
       changes: Rewritten lines of the old code.
       unresolved: Lines of the old code that a person has to look at.
-      proof: Comparison of old and new scores; of code that runs as pasted, how many of the caller's rows it scores.
-        None when nothing was rewritten or run.
+      proof: Comparison of old and new scores. For code that runs as pasted: how many of the caller's rows it scores.
+        None if nothing was rewritten or run.
       contract: Contract under which the code runs as pasted; None for any other status.
     """
 
@@ -63,19 +63,19 @@ class Migration:
 
     @property
     def is_done(self) -> bool:
-        """Return whether nothing is left to do: the code has the new signature, or runs as it is for all rows given."""
+        """Return whether nothing is left to do: the code has the new signature, or runs unchanged for all rows."""
         proven = self.proof is None or self.is_proven
         return self.status is MigrationStatus.CURRENT or (self.status is MigrationStatus.AS_PASTED and proven)
 
     @property
     def is_proven(self) -> bool:
-        """Return whether there is new code that scores like the old code."""
+        """Return whether there is new code that gives the same scores as the old code."""
         return self.proof is not None and self.proof.verdict is Verdict.PROVEN
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMigration:
-    """The migration of a stored evaluator, done or only tried.
+    """The migration of a stored evaluator, carried out or only tried.
 
     Attributes:
       name: Name of the evaluator.

@@ -36,7 +36,7 @@ class RegisteredModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelHosts:
-    """The hosts that evaluators may ask for models."""
+    """The hosts at which evaluators may call models."""
 
     hosts: Annotated[list[str], Doc("`api.openai.com` or `api.openai.com:443`.")]
     may_allow: Annotated[

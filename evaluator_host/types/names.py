@@ -1,4 +1,4 @@
-"""Finds the name that a misspelt one was probably meant to be."""
+"""Finds the known name that a misspelt name probably means."""
 
 import re
 from collections.abc import Iterable
@@ -13,14 +13,14 @@ _NOT_OF_NAMES: Final = re.compile(r"[^A-Za-z0-9._]+")
 
 
 def nearest_name(given: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most similar to a misspelt one in any case; None if none is similar."""
+    """Return the known name that is most similar to a misspelt one, ignoring case; None if none is similar."""
     by_lower = {one.lower(): one for one in islice(known, _LOOKED_AT)}
     found = get_close_matches(given[:_LETTERS].lower(), by_lower, n=1)
     return by_lower[found[0]] if found else None
 
 
 def what_was_meant(given: str, known: Iterable[str], *, otherwise: str) -> str:
-    """Return advice on a name that does not exist: `did you mean support?`, or else `otherwise`."""
+    """Return advice on a name that does not exist: `did you mean support?`; without a similar name, `otherwise`."""
     meant = nearest_name(given, known)
     return otherwise if meant is None else f"did you mean {meant}?"
 

@@ -83,7 +83,10 @@ class Logs:
 
 @dataclass(frozen=True, slots=True)
 class FixCandidate:
-    """Code as it may have been meant, and its unified diff to the pasted code without code fences and the like."""
+    """Code that the author may have meant, and the unified diff between it and the pasted code.
+
+    The pasted code is compared without code fences and the like.
+    """
 
     code: str
     diff: str
@@ -144,7 +147,7 @@ class EvaluatorClass:
 
 @dataclass(frozen=True, slots=True)
 class ParameterFacts:
-    """What a function's code does with one of its parameters."""
+    """What a function's code does with one of the function's parameters."""
 
     name: str
     read: Annotated[bool, Doc("Whether the code reads it.")] = False
@@ -167,7 +170,7 @@ class FunctionFacts:
 
 @dataclass(frozen=True, slots=True)
 class ReadFacts:
-    """A field that code reads by a constant name (an attribute or a key), or a parameter whose presence it tests."""
+    """A field that code reads by a constant name (an attribute or a key), or a parameter that the code tests."""
 
     of: Annotated[
         str | None, Doc("Name of the value that has it, empty for a value without a name; None for a parameter.")
@@ -227,7 +230,9 @@ class MissingImport:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The value that a call returned. `unsupported` names type and path (`$.a[0]`) of a value without JSON form.
+    """The value that a call returned.
+
+    If the value has no JSON form, `unsupported` contains type and path (`$.a[0]`) of the part that has none.
 
     `imports` are the failed imports that the code caught; `unset_params` are the keys of `app_params` that the code
     read although they were not given. `size_bytes` is about how much memory the value takes.
@@ -250,8 +255,8 @@ class Returned:
 class Failed:
     """Why a call or a load failed.
 
-    `imports` are the failed imports, or after a check all imports that would fail; `classes` are set when the load was
-    a check. `unset_params` are as in `Returned`.
+    `imports` are the failed imports, or after a check all imports that would fail. `classes` are set if the load was a
+    check. `unset_params` are as in `Returned`.
     """
 
     error: EvaluationError
@@ -269,7 +274,7 @@ Outcome: TypeAlias = Returned | Failed
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A row for which an evaluator is not called, and why."""
+    """A row for which the evaluator is not called, and the reason."""
 
     note: Note
 
@@ -280,7 +285,10 @@ Given: TypeAlias = Row | EncodedRow | EvaluationError | Skipped
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Milliseconds that one row took, by phase; the first row of each sandbox also waits for it and loads the code."""
+    """Milliseconds that one row took, by phase.
+
+    The first row of each sandbox also waits for the sandbox and loads the code.
+    """
 
     queue: Annotated[float, Doc("Waiting for a sandbox.")] = 0.0
     environment: Annotated[float, Doc("Preparing the packages.")] = 0.0
@@ -329,7 +337,7 @@ _USAGE_COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens",
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """Requests, tokens, cost and time of a row at the models that its evaluator was granted."""
+    """Requests of a row to the models that its evaluator was granted, with tokens, cost and time."""
 
     requests: Annotated[int, Doc("Requests that models answered, or failed to answer.")] = 0
     replayed: Annotated[int, Doc("Requests that recorded answers served.")] = 0
@@ -343,7 +351,7 @@ class ModelUsage:
     network_bytes: Annotated[int, Doc("Bytes that these connections carried, both ways.")] = 0
 
     def __add__(self, other: "ModelUsage") -> "ModelUsage":
-        """Return both together; the cost is None if one of them has none."""
+        """Return the sum of both; the cost is None if one of the two has no cost."""
         counts = {name: getattr(self, name) + getattr(other, name) for name in _USAGE_COUNTS}
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost
         return ModelUsage(**counts, cost=cost, wait_ms=self.wait_ms + other.wait_ms)

@@ -1,4 +1,4 @@
-"""Finds plugins by name without importing them: the host's own by folder, other packages by entry point.
+"""Finds plugins by name without importing them: the host's own by folder, those of other packages by entry point.
 
 A plugin is a package that has `dialect.py` (`DIALECT`, a way to write evaluators), `plugin.py` (`PLUGIN`, everything
 else that it brings), or both.
@@ -29,7 +29,7 @@ class PluginFolder:
     """A package that brings a dialect or other parts of a host.
 
     Attributes:
-      name: Its name in requests and on the command line, which is also that of its contract: `acme-scores`.
+      name: Its name in requests and on the command line, which is also the name of its contract: `acme-scores`.
       package: Name by which to import the plugin.
       path: Its folder.
     """
@@ -44,13 +44,13 @@ class PluginFolder:
         return self.path.is_relative_to(_HOST)
 
     def has(self, module: str) -> bool:
-        """Return whether the package has a module of this name, without importing either."""
+        """Return whether the package contains a module of this name; nothing is imported."""
         return (self.path / f"{module}.py").is_file()
 
 
 @cache
 def plugin_folders() -> Mapping[str, PluginFolder]:
-    """Return all plugins by name: the resources' of the platform, the vendors', then those of other packages.
+    """Return all plugins by name: the platform's resources, then the vendors, then the plugins of other packages.
 
     Raises:
       ImportError: an installed package brings a plugin whose name is taken or not valid.
@@ -72,7 +72,7 @@ def plugin_folders() -> Mapping[str, PluginFolder]:
 
 
 def contract_folder(name: str) -> PluginFolder:
-    """Return the folder of the dialect with a contract's name: one of the host's own, or a plugin's."""
+    """Return the folder of the dialect that has this contract: one of the host's own dialects, or a plugin's."""
     if name in OWN_CONTRACTS:
         module = name.replace("-", "_")
         return PluginFolder(name, f"{_CONTRACTS}.{module}", _HOST / "engine" / "contracts" / module)
@@ -103,7 +103,10 @@ def _folder_of(package: str) -> Path:
 
 
 def _entry_points(folders: Iterable[str]) -> set[tuple[str, str]]:
-    """Return name and package of each entry point in the group; `importlib.metadata` takes twenty times as long."""
+    """Return name and package of each entry point in the group.
+
+    `importlib.metadata` would take twenty times as long.
+    """
     found: set[tuple[str, str]] = set()
     for folder in folders:
         try:

@@ -10,7 +10,7 @@ from .outcome import EvaluationResult
 
 
 class Verdict(StrEnum):
-    """Whether the old and the new code scored the same rows alike."""
+    """Whether the old and the new code gave the same scores for the same rows."""
 
     PROVEN = "proven"
     DIFFERS = "differs"

@@ -11,7 +11,10 @@ SHORTEST: Final = 8  # minimum length of a secret to mask; masking shorter ones 
 
 
 class Redactor:
-    """Replaces secrets with `[masked]` in every form that an endpoint may echo, except secrets below `SHORTEST`."""
+    """Replaces secrets with `[masked]` in every form in which an endpoint may echo them.
+
+    Secrets shorter than `SHORTEST` are not replaced.
+    """
 
     def __init__(self, *secrets: str | None) -> None:
         known = {form for secret in secrets if secret and len(secret) >= SHORTEST for form in _forms(secret)}

@@ -28,7 +28,7 @@ class LevelCount:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """Statistics over the finite values of one metric; a statistic without any is None.
+    """Statistics over the finite values of one metric; a statistic is None if there are no such values.
 
     `jobs.results.aggregate` has the formulas and their source.
     """
@@ -177,7 +177,7 @@ class ChangePage:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A difference between two jobs, which may explain why their results differ."""
+    """A difference between two jobs that may explain different results."""
 
     what: Annotated[
         str,
@@ -287,7 +287,7 @@ class ClassAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The agreement of one evaluator of a job with people's labels. Intervals are of 95 %."""
+    """The agreement of one evaluator of a job with people's labels; confidence intervals are at 95 %."""
 
     evaluator: Annotated[str, Doc("Its label in the job.")]
     label: Annotated[str, Doc("Column of the labels, or `queue NAME`, or `label queues`.")]

@@ -53,7 +53,7 @@ class EvaluatorReport:
 
 @dataclass(frozen=True, slots=True)
 class ReadyJudge:
-    """A judge without its model."""
+    """A ready-made judge, to which you only add a model."""
 
     name: Annotated[str, Doc("`faithfulness`.")]
     title: Annotated[str, Doc("For people.")]

@@ -1,7 +1,7 @@
 """The catalogue of warnings: what each code of a `Note` means, and whether it makes a score doubtful.
 
-docs/api.md lists these codes. A dialect has its own codes in `Dialect.warnings`.
-`WarningTally` counts the warnings of many rows, and `doubt` says when none of their scores can be relied on.
+docs/api.md lists these codes. A dialect has its own codes in `Dialect.warnings`. `WarningTally` counts the warnings of
+many rows, and `doubt` tells when none of their scores can be relied on.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ class Mend(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WarningKind:
-    """The meaning of a code, whether the score is doubtful, and what to do where the note itself does not say."""
+    """The meaning of a code, whether the score is doubtful, and what to do if the note itself does not tell."""
 
     meaning: str
     doubtful: bool = False
@@ -204,7 +204,7 @@ class WarningCount:
 
     @property
     def text(self) -> str:
-        """Return how many rows have it, what happened, and what to do about it."""
+        """Return how many rows have the warning, what happened, and what to do about it."""
         where = f"{self.count} row{'s' if self.count > 1 else ''}"
         example = f"for example row {self.rows[0]}: " if self.varies else ""
         return f"{self.code} ({where}): {example}{self.message}" + (f"; {self.remedy}" if self.remedy else "")
@@ -236,7 +236,7 @@ class WarningTally:
                 self._counts[code] = _first(code, note, row)
 
     def counts(self) -> tuple[WarningCount, ...]:
-        """Return the counts: those that make scores doubtful first, then the most frequent."""
+        """Return the counts: first of warnings that make scores doubtful, then of the most frequent warnings."""
         return tuple(sorted(self._counts.values(), key=lambda one: (not one.doubtful, -one.count, one.code)))
 
 
@@ -247,7 +247,7 @@ def _first(code: str, note: Note, row: int) -> WarningCount:
 
 
 def doubt(*, rows: int, failed: int, numbers: int, doubted: int, warnings: Sequence[WarningCount] = ()) -> str | None:
-    """Return why none of the scores of these rows can be relied on; None if one can, or if there are no rows.
+    """Return why none of the scores of these rows can be relied on; None if at least one can, or if there are no rows.
 
     If an evaluator failed in some rows, all scores are doubtful, because these rows would raise the mean.
 
@@ -270,13 +270,13 @@ def doubt(*, rows: int, failed: int, numbers: int, doubted: int, warnings: Seque
 
 
 def failed_together(together: EvaluationResult | None) -> str | None:
-    """Return why an evaluator's score over all rows is missing; None if it is not missing, or not expected."""
+    """Return why an evaluator's score over all rows is missing; None if it is there, or is not expected."""
     error = None if together is None else together.error
     return None if error is None else f"the score over all rows together failed: {error.code.value}: {error.message}"
 
 
 class RowWarnings:
-    """The warnings of results as they come in, and why none of their scores can be relied on."""
+    """Collects the warnings of results as they arrive, and tells why none of their scores can be relied on."""
 
     def __init__(self) -> None:
         self._tally = WarningTally()
@@ -304,7 +304,7 @@ class RowWarnings:
         return self._tally.counts()
 
     def doubt(self) -> str | None:
-        """Return why no score can be relied on, as the function `doubt` does."""
+        """Return why no score can be relied on, as the function `doubt` of this module does."""
         return doubt(
             rows=self._rows,
             failed=self._failed,

@@ -1,4 +1,4 @@
-"""Settings of a host, and where its own files lie. No other module reads environment variables."""
+"""Settings of a host, and the places of the host's own files. No other module reads environment variables."""
 
 import json
 import os
@@ -59,7 +59,10 @@ def default_data_dir() -> Path:
 
 
 def home_folder() -> Path:
-    """Return the user's home folder; the root folder for a user who has none, as in a container."""
+    """Return the user's home folder.
+
+    For a user without a home folder, as in a container, return the root folder.
+    """
     try:
         return Path.home()
     except RuntimeError:
@@ -77,7 +80,7 @@ def system_ca_file() -> Path | None:
 
 
 def search_path() -> tuple[Path, ...]:
-    """Return the absolute folders of PATH; relative ones are left out."""
+    """Return the absolute folders of PATH; relative folders are left out."""
     return tuple(path for path in map(Path, os.environ.get("PATH", "").split(os.pathsep)) if path.is_absolute())
 
 
@@ -158,7 +161,7 @@ def memory_for_requests_mb() -> int:
 
 
 def plain_database_url() -> SecretStr | None:
-    """Return the value of `DATABASE_URL`, which hosting platforms set, or None."""
+    """Return the value of `DATABASE_URL`, a variable that hosting platforms set, or None."""
     named = os.environ.get("DATABASE_URL")
     return SecretStr(named) if named else None
 

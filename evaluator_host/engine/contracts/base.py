@@ -1,4 +1,4 @@
-"""The host's half of a dialect: how a row becomes a call, how a result is read, and optional parts."""
+"""The host's half of a dialect: it converts a row to a call, and reads the returned value."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -135,6 +135,6 @@ class Dialect:
         return self.bind if language is Language.PYTHON else self.bind_javascript or self.bind
 
     def native_of_failure(self, error: EvaluationError, language: Language) -> tuple[dict[str, Json], ...]:
-        """Return the objects that the platform stores for a row that failed; empty if it stores nothing."""
+        """Return the objects that the platform stores for a row that failed; empty if the platform stores nothing."""
         javascript = self.failed if language is Language.PYTHON else self.failed_javascript or self.failed
         return () if javascript is None else javascript(error)

@@ -19,7 +19,8 @@ class Binding:
     """A row's arguments in the form of one call of the evaluator.
 
     Attributes:
-      body: `{"args": […]}` or `{"named": {…}, "exact": bool}`; a list for one of many rows that are scored together.
+      body: `{"args": […]}` or `{"named": {…}, "exact": bool}`; a list if this is one of many rows that are scored
+        together.
       notes: Warnings for the result about changes to the row.
     """
 
@@ -28,7 +29,10 @@ class Binding:
 
 
 def encode(binding: Binding) -> bytes | EvaluationError:
-    """Return the call's body as JSON. Integers of any length stay exact; only too deep nesting is an error."""
+    """Return the call's body as JSON.
+
+    Integers of any length stay exact. Values that nest too deeply are an error.
+    """
     try:
         return orjson.dumps(binding.body)
     except TypeError:  # an integer over 64 bits, a lone surrogate, or nesting past orjson's limit

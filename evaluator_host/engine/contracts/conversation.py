@@ -1,8 +1,8 @@
-"""Reads the conversation of a row: its `messages`, or those in the spans of its trace that called a model.
+"""Reads the conversation of a row: the row's `messages`, or the messages in spans that called a model.
 
-Spans of three kinds have messages: `gen_ai.input.messages` (OpenTelemetry's conventions, as JSON),
-`gen_ai.prompt.0.role` (OpenLLMetry) and `llm.input_messages.0.message.role` (OpenInference). If there are none, each
-root span is one turn: its inputs are what the user said, its outputs what the assistant said.
+Three kinds of attributes contain messages: `gen_ai.input.messages` (OpenTelemetry's conventions, as JSON),
+`gen_ai.prompt.0.role` (OpenLLMetry) and `llm.input_messages.0.message.role` (OpenInference). If there are no such
+attributes, each root span is one turn: its inputs are what the user said, and its outputs are what the assistant said.
 """
 
 import re

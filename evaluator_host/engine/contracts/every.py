@@ -67,7 +67,7 @@ def interpret_every(
 
 
 def _name_of_score(scored: Scored) -> str | None:
-    """Return the name that an evaluator gave its score, if it gave one score."""
+    """Return the name that an evaluator gave its only score; None if it gave several scores, or no name."""
     name = scored.native[0].get("name") if len(scored.native) == 1 else None
     return name if isinstance(name, str) and name in scored.metrics else None
 

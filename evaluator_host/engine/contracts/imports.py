@@ -1,7 +1,7 @@
 """Evaluators and rows in another platform's files, and the tables by which dialects read their platform's exports.
 
-This module does no I/O: callers pass the contents of files, and it reports the paths of missing ones. It runs in a
-limited process.
+This module does no I/O: callers pass the contents of files, and the module reports the paths of missing files. It runs
+in a limited process.
 """
 
 import posixpath
@@ -72,7 +72,7 @@ class LeftOut:
     Attributes:
       where: Its place in the file.
       reason: Why it is not imported.
-      value: The part itself, so that nothing is lost; a long one is cut.
+      value: The part itself, so that nothing is lost; a long part is cut.
     """
 
     where: str
@@ -99,7 +99,7 @@ class Found:
 
 
 def shown(value: Json) -> Json:
-    """Return a value for a report; for a large value, only its beginning, as text."""
+    """Return a value for a report; of a large value, return only the beginning of its text."""
     text = value if isinstance(value, str) else repr(value)
     return value if len(text) <= _SHOWN_BYTES else f"{text[:_SHOWN_BYTES]}…"
 
@@ -119,7 +119,7 @@ class SentFiles:
         self._missing = missing
 
     def path(self, relative: str) -> str | None:
-        """Turn a path relative to the folder into one relative to the root; None if it leads out of the root."""
+        """Turn a path relative to the folder into a path relative to the root; None if it leads out of the root."""
         path = posixpath.normpath(posixpath.join(self._folder, relative.replace("\\", "/")))
         return None if path.startswith(("/", "..")) else path
 
@@ -172,7 +172,7 @@ class Names:
         self._given: set[str] = set()
 
     def give(self, *parts: str) -> str:
-        """Return a name made from these parts that was not returned before."""
+        """Return a name made from these parts; a name is never returned twice."""
         wanted = slug("-".join(part for part in map(slug, parts) if part)) or "evaluator"
         name, number = wanted, 1
         while name in self._given:

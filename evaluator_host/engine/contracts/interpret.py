@@ -63,7 +63,7 @@ def read(returned: Returned, language: Language, *, needs_score: bool = False) -
 
     Args:
       returned: The value and its kind.
-      language: Language of the evaluator, whose terms error messages use.
+      language: Language of the evaluator; error messages use the terms of this language.
       needs_score: Whether an object without `score` is an error.
     """
     value = returned.value
@@ -97,7 +97,7 @@ def _is_score_and_reason(value: Json) -> TypeGuard[list[Json]]:
 
 
 def contradiction() -> EvaluationError:
-    """Return the error for a message that contradicts itself; the guest must have sent it, not the runner."""
+    """Return the error for a message that contradicts itself; only the evaluator can have sent it, not the runner."""
     return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
 
 
@@ -158,7 +158,7 @@ def labelled(text: str) -> Scored:
 
 
 def parsed(text: str) -> float | None:
-    """Return the number that a string holds, in the notation that all languages share; None when there is none.
+    """Return the number that a string contains, in a notation that all languages share; None if there is no number.
 
     Rejected: hexadecimal (JavaScript only), digit groups (Python only), an empty string (0 in JavaScript), `nan`,
     `inf`.
@@ -179,7 +179,7 @@ def text_as_number(text: str, path: str, language: Language) -> Scored | Evaluat
 
 
 def numeric_text(text: str, language: Language) -> EvaluationError:
-    """Return the error for a returned string that holds a number, which the author forgot to convert."""
+    """Return the error for a returned string that contains a number, which the author forgot to convert."""
     call = terms(language).to_number
     return EvaluationError(
         ErrorCode.INVALID_RESULT,

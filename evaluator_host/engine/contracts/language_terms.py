@@ -1,4 +1,4 @@
-"""Words for error messages in the author's programming language: for an object, for null, for a valid result."""
+"""The terms of the author's programming language for error messages: for an object, for null, for a valid result."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -51,7 +51,7 @@ def terms(language: Language) -> LanguageTerms:
 
 
 def valid_returns(language: Language, *, needs_score: bool = False) -> str:
-    """Return a list, in words, of the values that an evaluator may return."""
+    """Return a list of the values that an evaluator may return, in words."""
     term = terms(language)
     if needs_score:
         return f"{term.shape} with a number"

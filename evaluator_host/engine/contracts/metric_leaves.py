@@ -124,7 +124,10 @@ def too_many_metrics(left_out: int) -> Note:
 
 
 def _short(prefix: str | None, key: str) -> str:
-    """Return a dotted name, cut soon after the limit; otherwise nested long keys would make ever longer names."""
+    """Return a dotted name, cut soon after the limit.
+
+    Otherwise nested long keys would make ever longer names.
+    """
     return (prefix or "") + key[: NAME_CHARS + 1] if len(prefix or "") <= NAME_CHARS else str(prefix)
 
 

@@ -1,4 +1,7 @@
-"""Reads the model requests of a row from its returned value. The guest wrote them, so every field is checked."""
+"""Reads the model requests of a row from its returned value.
+
+The evaluator's code made the requests, so every field is checked.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Final

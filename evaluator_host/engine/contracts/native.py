@@ -1,4 +1,4 @@
-"""Helps dialects of other platforms: builds rows in a platform's own form, and combines its named scores into one."""
+"""Helps dialects of other platforms: builds rows in the platform's form, and combines named scores into one."""
 
 import json
 import math
@@ -65,7 +65,10 @@ def own_columns(
 
 
 def truth_column(inputs: dict[str, Json], settings: EvaluatorSettings) -> str | None:
-    """Return the column with the ground truth: the one in the settings, else the only one with a name that means it."""
+    """Return the column with the ground truth.
+
+    It is the column in the settings, else the only column with a name that means ground truth.
+    """
     key = settings.correct_answer_key
     if key in inputs:
         return key
@@ -76,7 +79,7 @@ def truth_column(inputs: dict[str, Json], settings: EvaluatorSettings) -> str | 
 
 
 def question(inputs: dict[str, Json]) -> Json:
-    """Return the user's question: the input whose name means a question, else the only input, else all inputs."""
+    """Return the user's question: the input with a name that means a question, else the only input, else all inputs."""
     for name in ("user_input", "question", "input", "query", "prompt"):
         if name in inputs:
             return inputs[name]
@@ -129,7 +132,7 @@ def bind_native(
 
 
 def _read_in_two_ways(inner: str, others: list[str]) -> EvaluationError:
-    """Return the error for variables that may be either the platform's row or the fields of its object `inner`."""
+    """Return the error for variables that may be the platform's row, but also the fields of its object `inner`."""
     beside = ", ".join(map(repr, others))[:_SHOWN]
     return EvaluationError(
         ErrorCode.BINDING_ERROR,
@@ -192,7 +195,7 @@ def invalid(message: str, hint: str | None = None) -> EvaluationError:
 
 
 def unreadable(returned: Returned) -> EvaluationError | None:
-    """Return the error for a value that cannot be written as JSON, or holds NaN or an infinity; None for any other."""
+    """Return the error for a value that cannot be written as JSON, or contains NaN or an infinity; else None."""
     if returned.unsupported is not None:
         path, kind = returned.unsupported
         return invalid(f"the value at {path} is of type {kind}, which cannot be written as JSON")

@@ -1,8 +1,8 @@
 """Reads the spans of an OTLP/JSON export, and the fields of spans in every supported trace format.
 
-Values of the wrong shape are skipped and never raise. Field names may have either spelling that exporters use (`spanId`
-or `span_id`), ids may be in hex (the OTLP/JSON rule) or base64 (the protobuf rule), and 64-bit integers may be strings
-or numbers.
+Values of the wrong shape are skipped and never raise an error. Field names may have either spelling that exporters use
+(`spanId` or `span_id`), ids may be in hex (the OTLP/JSON rule) or base64 (the protobuf rule), and 64-bit integers may
+be strings or numbers.
 """
 
 import base64
@@ -52,7 +52,7 @@ class SpanRecord:
 
 
 def with_spans(trace: Any) -> Any:
-    """Return a flat list of spans as the object of a trace, `{"spans": […]}`; any other value as it is."""
+    """Return a flat list of spans as the object of a trace, `{"spans": […]}`; return any other value unchanged."""
     return {"spans": trace} if isinstance(trace, list) else trace
 
 
@@ -86,8 +86,8 @@ def number(value: Any) -> float | int | None:
 def identifier(value: Any) -> str | None:
     """Return a span or trace id in hex; None for an absent, empty or all-zero id.
 
-    An id that is neither hex nor base64 is kept if it is printable and has at most 64 characters, otherwise it is
-    replaced by its hash, because ids are logged, stored and shown.
+    An id that is neither hex nor base64 is kept if it is printable and has at most 64 characters. Otherwise it is
+    replaced with its hash, because ids are logged, stored and shown.
     """
     if not isinstance(value, str) or not value.strip("0="):
         return None
@@ -235,7 +235,7 @@ def _copied(value: Any, depth: int) -> Any:
 
 
 def _decoded(value: Any) -> Any:
-    """Decode a string that holds a JSON object, array or string; return anything else as it is, such as `"70"`."""
+    """Decode a string that contains a JSON object, array or string; return other strings unchanged, such as `"70"`."""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[", '"')):
         return value
     try:

@@ -94,7 +94,7 @@ def _unread_variables(contract: Contract, row: Row) -> list[str]:
 
 
 def _unasked(loaded: Loaded) -> str | None:
-    """Return the parameter that gets the outputs, if the code reads it without checking whether there are any."""
+    """Return the parameter that gets the outputs, if the code reads it without checking that there are outputs."""
     read = [one for one in outputs_read(loaded) if _is_plain(one.name)]
     asked = loaded.entry != "*" and any(one.tested for one in read)
     return None if asked else next((one.name for one in read if not one.tested), None)
@@ -202,7 +202,10 @@ def _rewrite(
 def _taken(
     language: Language, key: str, parameters: tuple[str, ...], places: tuple[str, ...], wrong: dict[str, str]
 ) -> dict[str, str]:
-    """Return, for each misleading name, an expression for its value that uses the new names of the parameters."""
+    """Return, for each misleading name, an expression for its value.
+
+    The expression uses the new names of the parameters.
+    """
     python = language is Language.PYTHON
     given = {place: wrong.get(name, name) for name, place in zip(parameters, places, strict=False)}
     keys = {"inputs": f"[{key!r}]", "context": '["vars"]["expected"]' if python else ".vars.expected"}

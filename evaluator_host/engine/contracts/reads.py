@@ -103,7 +103,7 @@ class OutputsRead:
 
 @remembered
 def outputs_read(loaded: Loaded) -> tuple[ParameterFacts, ...]:
-    """Return the parameters that get the outputs of a row and that the code reads."""
+    """Return the parameters that get the outputs of a row and are read by the code."""
     return _outputs_read(loaded.contract, functions(loaded))
 
 
@@ -142,7 +142,7 @@ def _output_parameters(contract: Contract, function: FunctionFacts) -> Iterator[
 
 
 def _fields_read(contract: Contract, function: FunctionFacts) -> list[str]:
-    """Return the keys by which the code reads the outputs from an argument that holds more than the outputs."""
+    """Return the keys by which the code reads the outputs from an argument that also contains other values."""
     if contract in BY_POSITION:
         place = next(at for at, one in enumerate(dialect_of(contract).positions) if one in _OUTPUT_PLACES)
         return ["outputs"] if function.rest and place >= len(function.parameters) else []

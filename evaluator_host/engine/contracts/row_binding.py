@@ -1,4 +1,4 @@
-"""Converts a row to the body of a call, by the evaluator's dialect: small rows here, large ones in a child process."""
+"""Converts a row to the body of a call, by the evaluator's dialect; large rows are converted in a child process."""
 
 import re
 from collections.abc import Set as AbstractSet
@@ -47,7 +47,7 @@ def decoded_row(row: EncodedRow) -> Row:
 
 
 def encoded_row(row: Row) -> EncodedRow | EvaluationError:
-    """Return a row as JSON, or the error for a row that JSON cannot express."""
+    """Return a row as JSON, or the error for a row that cannot be written as JSON."""
     made = encoded_fields(row.fields)
     if isinstance(made, EvaluationError):
         return made
@@ -55,7 +55,7 @@ def encoded_row(row: Row) -> EncodedRow | EvaluationError:
 
 
 def encoded_fields(row: dict[str, Any]) -> dict[str, bytes] | EvaluationError:
-    """Return the fields of a row as JSON, by name, or the error for a field that JSON cannot express."""
+    """Return the fields of a row as JSON, by name, or the error for a field that cannot be written as JSON."""
     texts = dict[str, bytes]()
     for name, value in row.items():
         text = encode(Binding(value))
@@ -72,7 +72,7 @@ def shape_unread(
     language: Language,
     not_read: AbstractSet[str] = frozenset(),
 ) -> tuple[tuple[Octets, ...], tuple[Note, ...]] | None:
-    """Return a call's body, in parts, for a row whose large fields the dialect passes on unread; otherwise None."""
+    """Return the body of a call in parts, if the dialect passes on the row's large fields unread; otherwise None."""
     unread = dialect_of(contract).unread
     if len(row.fields.get("messages", b"")) > len(b"null"):
         return None
@@ -90,7 +90,7 @@ def shape_unread(
 
 
 def _filled(shaped: bytes, texts: list[Octets]) -> tuple[Octets, ...]:
-    """Return JSON in parts, with each control character replaced by the JSON text that it stands for."""
+    """Return JSON in parts; each control character is replaced with the JSON text that it stands for."""
     # only placeholders match, because encoders escape control characters in data
     parts = re.split(rb"([\x00-\x1f])", shaped)
     return tuple(texts[part[0]] if number % 2 else part for number, part in enumerate(parts))
@@ -103,9 +103,9 @@ def shape(
     language: Language,
     not_read: AbstractSet[str] = frozenset(),
 ) -> Shaped:
-    """Return the JSON body of a row's call, or an error if the row cannot be converted, and notes for the result.
+    """Return the body of a row's call as JSON, or an error if the row cannot be converted; and notes for the result.
 
-    `not_read` has the fields of a row that the code does not read.
+    `not_read` contains the fields of a row that the code does not read.
     """
     if has_more_spans(row.trace, TRACE_SPANS):
         message = f"the trace has over {TRACE_SPANS} spans"
@@ -140,7 +140,7 @@ def shape_in_child(
 
 
 def from_child(answer: bytes) -> Shaped:
-    """Decode the bytes that a child process sent for a shaped row: its call body or error, and its notes."""
+    """Decode the bytes that a child process sent: the body of the row's call or an error, and notes for the result."""
     start = _HEAD + int.from_bytes(answer[:_HEAD])
     head: dict[str, Any] = decode_json(answer[_HEAD:start])
     notes = tuple(Note(**note) for note in head["notes"])

@@ -20,7 +20,7 @@ class RowDocument(Protocol):
         ...
 
     def row_count(self, document: dict[str, Any]) -> int:
-        """Return how many rows the document holds, without checking it."""
+        """Return how many rows the document contains, without checking the rows."""
         ...
 
     def rows(self, document: dict[str, Any]) -> list[dict[str, Json]]:

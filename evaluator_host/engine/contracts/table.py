@@ -1,4 +1,7 @@
-"""Finds dialects by `Contract`: a folder here or a plugin's, whose `dialect.py` defines `DIALECT`."""
+"""Finds dialects by `Contract`, in a folder here or in a plugin's folder.
+
+The file `dialect.py` in the folder defines `DIALECT`.
+"""
 
 from functools import cache
 from importlib import import_module
@@ -22,7 +25,7 @@ def all_dialects() -> tuple[Dialect, ...]:
 
 
 def has_corpus_scores(contract: Contract | None) -> bool:
-    """Return whether evaluators of a contract may score all rows together; false if the contract is not known yet."""
+    """Return whether evaluators of a contract may score all rows together; False if the contract is not known yet."""
     return contract is not None and dialect_of(contract).bind_one_of_many is not None
 
 

@@ -9,7 +9,7 @@ from evaluator_host.types.outcome import Loaded, Note
 
 
 def missing_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return a warning if the code reads the expected answer, and the row has it in a column that is not passed."""
+    """Return a warning if the code reads the expected answer, but the row has it in a column that is not passed."""
     key, dialect = evaluator.settings.correct_answer_key, dialect_of(loaded.contract)
     names = (*dialect.truth, *dialect.truth_or_column)
     if not names or row.variables is not None or truth_column(row.inputs, evaluator.settings) is not None:
@@ -79,7 +79,7 @@ def _is_given(loaded: Loaded, name: str, row: Row) -> bool:
 
 @remembered
 def _is_tested(loaded: Loaded, name: str) -> bool:
-    """Return whether the code tests that the value is there, or tests the object that would hold it."""
+    """Return whether the code tests that the value exists, or tests the object that would contain the value."""
     of, _, key = name.rpartition(".")
     return any(one.tested and one.key == key and (not of or one.of == of) for one in loaded.reads)
 

@@ -33,7 +33,7 @@ class Verdict:
 
 
 def verdict(value: dict[str, Json], language: Language) -> Verdict | EvaluationError:
-    """Read the verdict of an object; return an error when its only verdict means neither yes nor no."""
+    """Read the verdict of an object; return an error if its only verdict means neither yes nor no."""
     given = {key: value[key] for key in VERDICT_KEYS if value.get(key) is not None}
     read = {key: meant for key, one in given.items() if (meant := _meant(one)) is not None}
     if given and not read:
@@ -53,7 +53,7 @@ def verdict(value: dict[str, Json], language: Language) -> Verdict | EvaluationE
 
 
 def disagreement(first: str, other: str, *, passed: bool, language: Language) -> Note:
-    """Return the warning that two keys give different verdicts; the first one counts."""
+    """Return the warning that two keys contain different verdicts; the first one counts."""
     said, opposite = _said(passed, language), _said(not passed, language)
     return Note(
         "verdicts_disagree",

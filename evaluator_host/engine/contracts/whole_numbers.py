@@ -1,4 +1,4 @@
-"""Warns about integers in a row that JavaScript cannot hold, or passes them exactly if the settings ask for that."""
+"""Warns about integers in a row that JavaScript cannot represent, or passes them exactly if the settings request it."""
 
 import re
 from collections.abc import Set as AbstractSet

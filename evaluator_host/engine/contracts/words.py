@@ -38,17 +38,17 @@ _PART: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 
 def plain(name: str) -> str:
-    """Return a name without the characters that only separate its words: `Model_Output` becomes `modeloutput`."""
+    """Return a name without the characters that only separate words: `Model_Output` becomes `modeloutput`."""
     return "".join(filter(str.isalnum, name)).lower()
 
 
 def names_truth(column: str) -> bool:
-    """Return whether a column of this name holds the expected answer, and can hold nothing else."""
+    """Return whether a column of this name contains the expected answer and cannot contain anything else."""
     return plain(column) in _NAMES_OF_TRUTH
 
 
 def meaning(name: str) -> str | None:
-    """Return what a value of this name probably is: `inputs`, `outputs`, `trace`, `EXPECTED`, `OTHER`; else None."""
+    """Return the probable meaning of a name: `inputs`, `outputs`, `trace`, `EXPECTED` or `OTHER`; else None."""
     found = _MEANING.get(name.lower().replace("_", ""))
     if found is None and not _PARTS.isdisjoint(part.lower() for part in _PART.findall(name)):
         return EXPECTED

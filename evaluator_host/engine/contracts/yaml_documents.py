@@ -46,7 +46,7 @@ def _integer(loader: Any, node: Any) -> int:
 
 
 def read_yaml(text: str) -> Json:
-    """Return the value that YAML or JSON text stands for.
+    """Return the value of a text in YAML or JSON.
 
     Raises:
       InvalidRequest: the text is not valid, has several documents, a programming language's tag, or too many values.
@@ -77,7 +77,7 @@ def _require_shallow(events: Iterable[Any]) -> None:
 
 
 def _require_plain(value: Any) -> None:
-    """Check that a value has a JSON form of a reasonable size."""
+    """Check that a value can be written as JSON of a reasonable size."""
     count, level = 0, [value]
     for _ in range(_DEEPEST):
         below: list[Any] = []

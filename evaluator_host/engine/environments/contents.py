@@ -23,7 +23,10 @@ _SUFFIXES: Final = (".py", ".so")
 
 
 def digests(root: Path) -> dict[str, str]:
-    """Return `sha256:…` (or `link:target`) of every file in a folder, by path; also let every user read the files."""
+    """Return `sha256:…` (or `link:target`) of every file in a folder, by path.
+
+    Also let every user read the files.
+    """
     root.chmod(0o755)
     found: dict[str, str] = {}
     with closing(walk(root)) as entries:
@@ -36,7 +39,7 @@ def digests(root: Path) -> dict[str, str]:
 
 
 def differences(root: Path, recorded: dict[str, str]) -> list[str]:
-    """Return the paths of files in `root` that are changed, missing or new since `digests` returned `recorded`."""
+    """Return the paths of files in `root` that changed, vanished or appeared since `digests` returned `recorded`."""
     try:
         present = digests(root)
     except OSError:
@@ -83,7 +86,10 @@ def _settle_one(entry: Entry, home: Path) -> None:
 
 
 def outward_links(root: Path) -> list[str]:
-    """Return the symbolic links that lead out of a set or nowhere; in a sandbox they would reach other files."""
+    """Return the symbolic links that lead out of a set or nowhere.
+
+    In a sandbox, they would lead to other files.
+    """
     home = root.resolve()
     return [entry.path for entry in walk(root) if entry.is_link and not _stays(entry, home)]
 
@@ -129,7 +135,7 @@ def _parents(module: str) -> Iterator[str]:
 
 
 def _module(path: str) -> str | None:
-    """Return the module of a file: `a.b` for `a/b/__init__.py`, `a` for `a.py`, None for other files in folders."""
+    """Return the module of a file: `a.b` for `a/b/__init__.py`, `a` for `a.py`; None for any other file in a folder."""
     path = path.strip('"')
     parts = path.split("/")
     if not path.endswith(_SUFFIXES) or len(parts) > DEPTH:

@@ -1,4 +1,6 @@
-"""The folder of installed package sets; a host that dies while installing or removing leaves no incomplete set.
+"""The folder of installed package sets.
+
+If a host dies while it installs or removes a set, no incomplete set remains.
 
 sets/<key>.json          the lock of a set
 <digest>/env.json        the record of an installation, written before the folder gets its name
@@ -130,7 +132,7 @@ class EnvironmentFolder:
         )
 
     def used(self, digest: str) -> None:
-        """Update the time at which an installation was last used, at most once a minute."""
+        """Record that an installation is used now; its time of last use changes at most once a minute."""
         home = self._home(digest)
         if time.time() - _mtime(home) > _USED_EVERY_S:
             with contextlib.suppress(OSError):
@@ -158,7 +160,7 @@ class EnvironmentFolder:
         os.utime(home)
 
     def broken(self, digest: str) -> list[str]:
-        """Return the files whose digests differ from the recorded ones; only `env.json` if there is no record."""
+        """Return the files that differ from their recorded digests; only `env.json` if there is no record."""
         home = self._home(digest)
         try:
             recorded = json.loads((home / "contents.json").read_text("utf-8"))
@@ -169,13 +171,16 @@ class EnvironmentFolder:
         return differences(home / "files", recorded)
 
     def detach(self, digest: str) -> None:
-        """Move an installation to `removed/`; sandboxes that mount it keep the files until `sweep_removed`."""
+        """Move an installation to `removed/`.
+
+        Sandboxes that mount it keep the files until `sweep_removed` deletes them.
+        """
         home = self._home(digest)
         with contextlib.suppress(FileNotFoundError):
             home.rename(self._removed / f"{_hex(digest)}.{uuid.uuid4().hex[:8]}")
 
     def key_of(self, digest: str) -> str | None:
-        """Return the key of the package set with this digest, by searching the stored locks; None when none has it."""
+        """Return the key of the package set with this digest, by searching the stored locks; None if no set has it."""
         for file in self._sets.glob("*.json"):
             lock = self.lock_of(file.stem)
             if lock is not None and lock.digest == digest:
@@ -188,15 +193,15 @@ class EnvironmentFolder:
         return [_PREFIX + name for name in names if self.record(_PREFIX + name) is None]
 
     def sweep(self) -> int:
-        """Remove folders left by builds and removals of dead hosts; return how many."""
+        """Remove folders left by builds and removals of dead hosts; return how many folders were removed."""
         return self.sweep_removed() + self._sweep(self.staging, "build")
 
     def sweep_removed(self) -> int:
-        """Remove the files of detached installations that no process uses; return how many."""
+        """Remove the files of detached installations that no process uses; return how many were removed."""
         return self._sweep(self._removed, "use")
 
     def _sweep(self, folder: Path, kind: str) -> int:
-        """Remove the folders `<hex>.…` whose lock nobody holds; log those that cannot be removed."""
+        """Remove the folders `<hex>.…` if nobody holds their lock; log the folders that cannot be removed."""
         count = 0
         for dead in list(folder.iterdir()):
             lock = FileLock(self._locks / f"{kind}-{dead.name.partition('.')[0]}")
@@ -211,7 +216,10 @@ class EnvironmentFolder:
 
     @asynccontextmanager
     async def using_downloads(self) -> AsyncIterator[None]:
-        """Protect the downloads from deletion in the `with` block; first wait for a host that is deleting them."""
+        """Protect the downloads from deletion in the `with` block.
+
+        If a host is deleting them, wait until it has finished.
+        """
         async with AsyncExitStack() as held:
             async with hold_lock(self._locks / "downloads-turn"):
                 await held.enter_async_context(hold_lock(self._locks / "downloads", shared=True))
@@ -324,7 +332,7 @@ def _hex(name: str) -> str:
 
 
 def engine_owner(data_dir: Path) -> str:
-    """Return an id for a data directory, to label images on a shared Docker engine; it does not reveal the path."""
+    """Return an id for a data directory that does not reveal the path; it labels images on a shared Docker engine."""
     return hashlib.sha256(str(data_dir.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""Parses the pins of requests, finds their runtime, and suggests exact pins for those that are refused."""
+"""Parses the pins of requests, finds their runtime, and suggests exact pins in place of refused pins."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -89,7 +89,7 @@ class PackageQueries:
     async def providers(
         self, modules: Sequence[ImportedModule], language: Language, python: str | None, *, workspace: str = ""
     ) -> list[Provider]:
-        """Return the package that provides each module, in the newest version that fits the runtime; asks the index."""
+        """Return the package that provides each module, in the newest version for the runtime; search the index."""
         resolver = self._resolver(language, python, workspace)
         return await find_providers(modules, language, resolver=resolver, programs=self._programs)
 
@@ -127,7 +127,7 @@ class PackageQueries:
         return await self._versions.list_versions(name, language, target=self.target(language), run=run)
 
     def target(self, language: Language, python: str | None = None) -> LockTarget:
-        """Return the runtime that sets of a language are built for; `python` is a result of `python()`."""
+        """Return the runtime for which sets of a language are built; `python` is a result of `python()`."""
         return target_for(self._backend.platform, language, python)
 
     async def target_of(self, lock: Lock) -> LockTarget:

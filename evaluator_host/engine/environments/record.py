@@ -127,7 +127,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The result of verifying one installation: files that differ, and whether it was repaired."""
+    """The result of verifying one installation: the files that differ, and whether the installation was repaired."""
 
     digest: str
     broken: tuple[str, ...]
@@ -154,7 +154,7 @@ def target_for(platform: Platform, language: Language, python: str | None = None
 
 
 def require_fit(lock: Lock, own: LockTarget) -> None:
-    """Refuse a lock that cannot run on a runtime: another interpreter or processor, or an older C library.
+    """Refuse a lock that needs another interpreter or processor than the runtime has, or a newer C library.
 
     Raises:
       PackagesFailed: the lock does not fit.

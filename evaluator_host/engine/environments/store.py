@@ -1,4 +1,7 @@
-"""The package sets of a host: each is built once, on first use, for all callers; unused ones can be removed."""
+"""The package sets of a host.
+
+Each set is built once for all callers, on its first use. Unused sets can be removed.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
@@ -44,12 +47,12 @@ class Environments:
     """All package sets of one host. Bound to one event loop.
 
     Attributes:
-      queries: Parses pins, and asks the index for suggestions.
+      queries: Parses pins, and searches the index for suggestions.
       transfer: Pushes installed sets to registries, and pulls them from there.
 
     Args:
       context: Folders, tools and settings for installing sets.
-      queries: Parses pins, and asks the index for versions.
+      queries: Parses pins, and searches the index for versions.
       in_use: Returns the digests of environments that sandboxes of this process use.
       on_changed: Called with an installation's digest when its files were removed or replaced.
       release_elsewhere: Makes the other processes of this host call `release` with a digest.
@@ -84,7 +87,7 @@ class Environments:
         return known
 
     def lock_of(self, digest: str) -> str | None:
-        """Return the lock of an installed set as JSON, to install the same files later; None without a lock."""
+        """Return the lock of an installed set as JSON, to install the same files later; None if there is no lock."""
         record = self._folder.record(digest)
         lock = self._folder.lock_of(record.key) if record is not None else None
         return None if lock is None or lock.digest != digest else lock.to_json()
@@ -325,7 +328,7 @@ class Environments:
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def run_releases(self) -> None:
-        """Let other processes remove the sets that this one does not use any more; runs until cancelled."""
+        """Let other processes remove the sets that this process does not use any more; runs until cancelled."""
         while True:
             await asyncio.sleep(_RELEASE_EVERY_S)
             for digest in self._usage.release_unused():
@@ -338,7 +341,7 @@ class Environments:
         self._known.clear()
 
     async def _verify(self, digest: str) -> Verified:
-        """Compare an installation, file by file, and repair it; return the result.
+        """Compare an installation with its digests, and repair it if files differ; return the result.
 
         Raises:
           SandboxUnavailable: the backend's copy cannot be read.

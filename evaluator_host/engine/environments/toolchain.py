@@ -1,7 +1,7 @@
-"""The tools that every host needs: Node, esbuild, the JavaScript runner they build, and Python packages for sandboxes.
+"""The tools that every host needs: Node, esbuild, the built JavaScript runner, and Python packages for sandboxes.
 
 Node and npm come with the host's own dependencies. npm installs esbuild once, from a lock with hashes, into a temporary
-folder that is renamed into place, so that a host that is killed half-way leaves no incomplete tool.
+folder that is renamed into place. So a host that is killed half-way leaves no incomplete tool.
 """
 
 import hashlib
@@ -85,14 +85,14 @@ class JavascriptTools:
 
 
 def javascript_runner_path(data_dir: Path) -> Path:
-    """Return the folder of the built JavaScript runner in a data directory, whether or not it is there."""
+    """Return the folder of the built JavaScript runner in a data directory, even if the folder does not exist yet."""
     return data_dir / "toolchain" / f"{_RUNNER}{_sources_digest()[:16]}"
 
 
 async def ensure_javascript_runner(data_dir: Path) -> Path:
     """Return the folder of the built JavaScript runner; build it, and install esbuild, on the first call.
 
-    No sandbox may write to it, because V8 runs the code in it unchecked, as it runs Node's own.
+    No sandbox may write to this folder, because V8 runs the code in it unchecked, like Node's own code.
 
     Raises:
       IndexUnavailable: npm cannot reach its registry.
@@ -114,14 +114,14 @@ async def ensure_javascript_runner(data_dir: Path) -> Path:
 
 
 def _keep(folder: Path) -> None:
-    """Keep other hosts from removing a folder of tools (`remove_old_tools`) until this process ends."""
+    """Prevent other hosts from removing a folder of tools (`remove_old_tools`) until this process ends."""
     lock = _KEPT.setdefault(folder, FileLock(folder.with_name(f"{folder.name}.lock")))
     with suppress(OSError):  # this process may not be allowed to write to the folder
         lock.acquire(shared=True, wait=True)
 
 
 def remove_old_tools(data_dir: Path) -> int:
-    """Remove JavaScript runners and shells of other versions that no process uses; return how many.
+    """Remove JavaScript runners and shells of other versions that no process uses; return how many were removed.
 
     A folder without a lock file stays: it may be in use by an old version of the host, which did not lock it.
     """
@@ -155,7 +155,7 @@ def _seal(made: Path) -> None:
 
 
 def _is_unchanged(folder: Path) -> bool:
-    """Return whether a built runner is unchanged, and the users of sandboxes can read it."""
+    """Return whether a built runner is unchanged and readable for the users of sandboxes."""
     try:
         everyone = all(path.stat().st_mode & stat.S_IROTH for path in folder.iterdir())
         return everyone and (folder / _DIGEST).read_text("utf-8") == _contents_digest(folder)
@@ -169,7 +169,7 @@ def _contents_digest(folder: Path) -> str:
 
 @cache
 def _sources_digest() -> str:
-    """Return a digest of a runner's sources and of Node's size, since V8 accepts only code that it compiled itself."""
+    """Return a digest of a runner's sources and of Node's size, because V8 accepts only code that it has compiled."""
     paths = [path for path in _JAVASCRIPT.rglob("*") if path.is_file() and "node_modules" not in path.parts]
     added = (f"{name} {path.read_text('utf-8')}" for name, path in added_files() if name.startswith("javascript/"))
     return _digest_of(paths, _JAVASCRIPT, str(node_path().stat().st_size), _platform(), *added)
@@ -183,7 +183,7 @@ def _digest_of(paths: Iterable[Path], root: Path, *also: str) -> str:
 
 
 def esbuild_path(data_dir: Path) -> Path:
-    """Return the path of the pinned esbuild in a data directory, whether or not it is there."""
+    """Return the path of the pinned esbuild in a data directory, even if the file does not exist yet."""
     return data_dir / "toolchain" / f"esbuild-{_esbuild_version()}-{_platform()}" / "esbuild"
 
 
@@ -211,7 +211,7 @@ async def ensure_esbuild(data_dir: Path) -> Path:
 
 
 async def _is_whole(binary: Path) -> bool:
-    """Return whether esbuild is there and runs, for the users of sandboxes too."""
+    """Return whether esbuild exists and runs, even for the users of sandboxes."""
     try:
         everyone = os.stat(binary).st_mode & stat.S_IXOTH  # noqa: PTH116 - takes microseconds
         code, output = await _run((str(binary), "--version"), binary.parent)
@@ -274,7 +274,7 @@ def _facts(path: Path) -> tuple[int, ...] | None:
 
 
 def restricted_python_dir(data_dir: Path) -> Path:
-    """Return a folder with copies of RestrictedPython, and of jedi and pyflakes, which editors need; nothing else."""
+    """Return a folder with copies of RestrictedPython, and of jedi and pyflakes, which editors need."""
     try:
         releases = [f"{name.lower()}-{version(name)}" for name in _PYTHON_PACKAGES]
     except PackageNotFoundError as error:
@@ -293,7 +293,7 @@ def restricted_python_dir(data_dir: Path) -> Path:
 
 
 def shell_tools_dir(data_dir: Path) -> Path | None:
-    """Return a folder with copies of this machine's shell and text tools; None where it has no shell."""
+    """Return a folder with copies of this machine's shell and text tools; None if the machine has no shell."""
     found = dict(find_shell_tools())
     if not found:
         return None
@@ -332,7 +332,7 @@ def _copy_programs(programs: Mapping[str, Path], folder: Path) -> None:
 async def _install_esbuild(stage: Path, binary: Path) -> None:
     """Install esbuild below `stage`, check that it runs, and leave its program at `kept/esbuild`.
 
-    Messages name `binary`, the path at which esbuild will be.
+    Error messages contain `binary`, the final path of esbuild.
     """
     for name in ("package.json", "package-lock.json"):
         shutil.copy(_RECIPE / name, stage / name)

@@ -87,7 +87,7 @@ class Workspace:
 
 @asynccontextmanager
 async def uv_workspace(index: IndexSettings) -> AsyncIterator[Workspace]:
-    """Yield a directory for one uv process; remove it afterwards, with the credentials in it.
+    """Yield a directory for one uv process, and remove it afterwards, because it contains credentials.
 
     Raises:
       Misconfigured: the CA file cannot be read.
@@ -118,7 +118,7 @@ def _uv_environment(index: IndexSettings, path: Path) -> dict[str, str]:
 
 @asynccontextmanager
 async def npm_workspace(index: IndexSettings) -> AsyncIterator[Workspace]:
-    """Yield a directory with an `.npmrc` for one npm process; remove it afterwards, with the credentials in it.
+    """Yield a directory with an `.npmrc` for one npm process; remove it afterwards, because it contains credentials.
 
     Raises:
       Misconfigured: the CA file cannot be read.

@@ -86,13 +86,16 @@ class Project:
 
 
 def is_sent(folder: Path) -> bool:
-    """Return whether files of a folder may be sent: not hidden ones, virtual environments and build output."""
+    """Return whether files of a folder may be sent.
+
+    Hidden folders, virtual environments and build output are not sent.
+    """
     name = folder.name
     return not (name.startswith(".") or name in _LEFT_OUT or (folder / "pyvenv.cfg").exists())
 
 
 def find_project(file: Path) -> Project:
-    """Return the project of a file: the nearest folder with pyproject.toml, .git, …; else the working directory."""
+    """Return the project of a file: the nearest folder with pyproject.toml, .git, …; else the current folder."""
     folder = file.resolve().parent
     around = (folder, *folder.parents)
     checkout = next((above for above in around if (above / _CHECKOUT).exists()), None)
@@ -239,7 +242,7 @@ def explain_missing(error: EvaluationError, file: Path, root: Path) -> Evaluatio
 
 @dataclass(slots=True)
 class _Collected:
-    """The files that were found, and the checks that each must pass."""
+    """Collects the files that are found, and checks each of them."""
 
     project: Project  # the project, with the real path of its root
     path: str = ""  # path of the evaluator from the root; empty when it lies elsewhere
@@ -354,7 +357,7 @@ class _Modules:
         return [*dict.fromkeys([*_with_source(root), (self._beside, root)])]
 
     def _further(self, top: str) -> list[tuple[Path, Path]]:
-        """Return the folders between the evaluator and the root, and those above the root in the checkout.
+        """Return the folders between the evaluator and the root, and the folders above the root in the checkout.
 
         A well-known package has no such folders: code that imports it does not mean a folder of that name.
         """
@@ -403,7 +406,7 @@ def _is_package(top: str) -> bool:
 
 
 def _modules_below(checkout: Path, project: Project) -> dict[str, list[Path]]:
-    """Return the folders of the modules in a checkout, by module name; nothing for a checkout with very many files."""
+    """Return the folders of the modules in a checkout, by module name; empty if the checkout has very many files."""
     found: dict[str, list[Path]] = {}
     for count, path in enumerate(_files_below(checkout, project)):
         if count > _MOST_OTHERS:
@@ -415,7 +418,7 @@ def _modules_below(checkout: Path, project: Project) -> dict[str, list[Path]]:
 
 
 def _with_source(folder: Path) -> list[tuple[Path, Path]]:
-    """Return a folder, and its folder `src` unless that is itself a package."""
+    """Return a folder, and its folder `src` unless `src` is a package itself."""
     source = folder / "src"
     return [(folder, folder)] + ([] if _is_file(source / "__init__.py") else [(source, source)])
 

@@ -28,7 +28,7 @@ def parse(raw: Sequence[RawPin], language: Language) -> tuple[Pin, ...]:
 
     Args:
       raw: `name==version` with extras, `name@version`, `@scope/name@version`, or `{"name", "version"}`.
-      language: Language of the evaluator: Python has pip pins, the others have npm pins.
+      language: Language of the evaluator: Python has pip pins, the other languages have npm pins.
 
     Raises:
       InvalidPin: one `Problem` per bad pin, `field` being `packages[i]` and `hint` the pin that was probably meant.
@@ -54,7 +54,7 @@ def _judged(texts: tuple[str | Refusal, ...], language: Language) -> tuple[Pin |
 
 
 def spelled(item: object, language: Language) -> str | Refusal:
-    """Return a pin as one line of text that is safe for a parser, or the reason why it is not."""
+    """Return a pin as one line of text that is safe for a parser, or the reason why the pin is not safe."""
     if isinstance(item, Mapping):
         joined = _joined(item, language)
     elif isinstance(item, str):

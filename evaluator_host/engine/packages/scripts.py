@@ -41,7 +41,7 @@ class Script:
 
 
 def read_script(source: str, language: Language, *, parse: Parse = pin_parser.parse) -> Script:
-    """Return the pins that a file declares, and its source with them removed.
+    """Return the pins that a file declares, and the file's source without these pins.
 
     Python: `dependencies` of the `script` block, which must be exact pins; the source stays as it is. JavaScript and
     TypeScript: `npm:name@1.2.3/sub` as a module specifier becomes `name/sub`, and spaces after the closing quote
@@ -70,7 +70,7 @@ def require_python(required: str, version: str) -> None:
 
     Args:
       required: The range, as `Script.requires_python`.
-      version: `3.13` or `3.13.2`. With two parts, it is enough that any patch release satisfies the range.
+      version: `3.13` or `3.13.2`. If it has two parts, any patch release may satisfy the range.
 
     Raises:
       InvalidRequest: the version is outside the range.
@@ -190,7 +190,7 @@ def nodes_below(node: "Node") -> Iterator["Node"]:
 
 
 def _specifier_of(node: "Node") -> "Node | None":
-    """Return the string that names a module, when the node is an import, an export or a call that loads one."""
+    """Return the string that names a module, if the node is an import, an export or a call that loads a module."""
     if node.type in _DECLARATIONS:
         return node.child_by_field_name("source")
     function = node.child_by_field_name("function") if node.type == "call_expression" else None

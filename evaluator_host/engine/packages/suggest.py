@@ -63,10 +63,10 @@ async def suggest(
     timeout_s: float = TIMEOUT_S,
     run: Run = processes.run,
 ) -> tuple[Problem, ...]:
-    """Return the problems of an `InvalidPin` with better hints; hints stay as they are if the index does not answer.
+    """Return the problems of an `InvalidPin` with better hints; if the index does not answer, the hints stay the same.
 
     The field of each problem is `packages[i]`, an index into `raw`. `timeout_s` limits the time for all of them
-    together; `run` starts the processes that ask the index.
+    together; `run` starts the processes that query the index.
     """
     texts = {}
     for place, problem in enumerate(problems[:_MAX_LOOKUPS]):
@@ -176,7 +176,7 @@ def undeclared_by(module: str) -> tuple[str, ...]:
 
 
 def is_known(package: str, language: Language) -> bool:
-    """Return whether a package is well known, so that the host may suggest it for a module without being asked.
+    """Return whether a package is well known, so that the host may suggest it for a module by itself.
 
     Anybody may publish `rewards` or `template`; people who pin such a package run a stranger's code.
     """

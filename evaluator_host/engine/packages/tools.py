@@ -61,7 +61,7 @@ _CLOSE: Final = 0.8  # lowest similarity of close names: that of five letters, o
 
 @dataclass(frozen=True)
 class Tools:
-    """Paths of uv, of the Python from which uv reads platform tags, of node, and of npm's folder."""
+    """Paths of uv, of node, of npm's folder, and of the Python from which uv reads platform tags."""
 
     uv: Path
     python: Path
@@ -153,7 +153,7 @@ def _exhausted(said: str) -> MachineExhausted | None:
 
 
 def _clipped(said: str) -> str:
-    """Return the end of a tool's output, with long lines cut, because the output may quote text from packages."""
+    """Return the end of a tool's output, with long lines cut, because the output may contain text from packages."""
     return "\n".join(line[:_LINE_CHARS] for line in said[-_SAID_CHARS:].splitlines())
 
 
@@ -168,7 +168,7 @@ def in_turn(turns: Turns, workspace: str) -> Run:
 
 
 def shorten(text: str, index: IndexSettings) -> str:
-    """Return at most 15 lines of a message, safe to show to a user."""
+    """Return a message that is safe to show to a user, with at most 15 lines."""
     plain = _CONTROL.sub("", _ANSI.sub("", text))
     plain = _ABSOLUTE_PATH.sub("…", index.redact(plain))
     lines = [line.rstrip() for line in plain.strip().splitlines() if line.strip()]
@@ -216,7 +216,7 @@ def known_packages(language: Language) -> frozenset[str]:
 
 
 def package_of_module() -> dict[str, str]:
-    """Return the package of each module whose package has another name: `{"cv2": "opencv-python"}`."""
+    """Return the packages of modules that have another name than their package: `{"cv2": "opencv-python"}`."""
     table: dict[str, str] = _most_used()["modules"]
     return table
 
@@ -236,7 +236,10 @@ def close_name(name: str, language: Language) -> str | None:
 
 
 def no_package(name: str, language: Language, *, index: str, check: str) -> PackagesFailed:
-    """Return the error for a package that the index does not have; `check` is the advice if no known name is close."""
+    """Return the error for a package that the index does not have.
+
+    If no known name is similar, the advice is `check`.
+    """
     meant = close_name(name, language)
     hint = f"Did you mean {meant}?" if meant else check
     problem = Problem("packages", f"there is no package {name}", meant)
@@ -244,7 +247,10 @@ def no_package(name: str, language: Language, *, index: str, check: str) -> Pack
 
 
 def no_version(pin: Pin, near: Sequence[str], *, title: str) -> PackagesFailed:
-    """Return the error for a version that a package lacks; `near` has pins of other versions, shown under `title`."""
+    """Return the error for a version that a package lacks.
+
+    `near` contains pins of other versions, shown under `title`.
+    """
     meant = close_name(pin.name, pin.language)  # a similar name that is misspelt may be a trap
     hint = f" Did you mean {meant}?" if meant else f" {title}: {', '.join(near)}." if near else ""
     problem = Problem("packages", f"there is no {pin.text}", meant or (near[0] if near else None))

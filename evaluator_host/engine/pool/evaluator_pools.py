@@ -41,7 +41,7 @@ class LeaseRequest:
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """A sandbox that has loaded an evaluator, with what the pool knows about it."""
+    """A sandbox that has loaded an evaluator, with facts that the pool needs about the sandbox."""
 
     sandbox: Sandbox
     loaded: Loaded
@@ -229,7 +229,7 @@ class EvaluatorPools:
         yield from sorted(idle, key=order)
 
     def forget_empty(self) -> None:
-        """Forget the least used pools with neither sandboxes nor callers; keep `EMPTY_POOLS` of them."""
+        """Forget the least used pools that have neither sandboxes nor callers; keep `EMPTY_POOLS` of them."""
         empty = [key for key, one in self._by_key.items() if not one.size and not one.waiters]
         unused = sorted(empty, key=lambda key: self._by_key[key].uses)
         for key in unused[: max(0, len(empty) - max(EMPTY_POOLS, self._places))]:
@@ -237,7 +237,9 @@ class EvaluatorPools:
 
 
 class StartQueue:
-    """A queue of the evaluators that need a sandbox, or memory to run an idle one; it is false when empty.
+    """A queue of the evaluators that need a sandbox, or memory to run an idle sandbox.
+
+    An empty queue is false.
 
     Workspaces take turns, and the evaluators of one workspace come in the order in which they were added.
     """
@@ -247,7 +249,7 @@ class StartQueue:
         self._by_workspace: OrderedDict[str, OrderedDict[tuple[str, str], EvaluatorPool]] = OrderedDict()
 
     def enqueue(self, entry: EvaluatorPool) -> None:
-        """Add an evaluator pool to the queue; one that is queued already keeps its place."""
+        """Add an evaluator pool to the queue; a pool that is queued already keeps its place."""
         self._by_workspace.setdefault(entry.workspace, OrderedDict()).setdefault(entry.key, entry)
 
     def remove(self, entry: EvaluatorPool) -> None:
@@ -259,7 +261,7 @@ class StartQueue:
                 self._by_workspace[entry.workspace] = entries
 
     def next_to_start(self, fits: Callable[[EvaluatorPool], bool]) -> EvaluatorPool | None:
-        """Return the evaluator pool whose turn it is; None if no sandbox can start or run again now.
+        """Return the evaluator pool that comes next; None if no sandbox can start or run again now.
 
         While a large sandbox waits for room, a smaller one starts first only if its workspace would then use no more
         memory than the workspace of the large one: otherwise small sandboxes could take the room for ever.
@@ -291,7 +293,7 @@ class StartQueue:
         ]
 
     def largest_mb(self) -> int:
-        """Return the largest memory limit, in MB, of the evaluators next to start, one per workspace; 0 without any."""
+        """Return the largest memory limit, in MB, of the next evaluators to start, one per workspace; 0 for none."""
         return max((spec.memory_mb for _, spec in self._eligible()), default=0)
 
     def _eligible(self) -> Iterator[tuple[EvaluatorPool, SandboxSpec]]:

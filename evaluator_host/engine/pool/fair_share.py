@@ -71,7 +71,7 @@ class Capacity:
         self._leaving: dict[Sandbox, int] = {}
 
     def divide(self, parts: int) -> None:
-        """Divide the configured limits by `parts`, the number of the host's pools; each stays at least 1."""
+        """Divide the configured limits by `parts`, the number of the host's pools; each limit stays at least 1."""
         self.max_sandboxes, self.max_running, self.memory_mb = (max(1, limit // parts) for limit in self._limits)
 
     def fits(self, spec: SandboxSpec) -> bool:
@@ -116,7 +116,7 @@ class Capacity:
         self.leaving_mb += mb
 
     def give_back(self, spec: SandboxSpec, sandbox: Sandbox | None = None) -> None:
-        """Count one sandbox fewer, after it has ended; `sandbox` is None for one that never started."""
+        """Count one sandbox fewer, after it has ended; `sandbox` is None if the sandbox never started."""
         if sandbox is not None and (leaving_mb := self._leaving.pop(sandbox, None)) is not None:
             self.leaving -= 1
             self.leaving_mb -= leaving_mb
@@ -153,13 +153,13 @@ class Share:
 
     @property
     def retry_after_s(self) -> float:
-        """Return the seconds after which a caller should retry: about as long as the last call waited."""
+        """Return after how many seconds a caller should retry: about as long as the last call waited."""
         stalled_s = time.monotonic() - self.moved_at
         return min(_LATEST_S, max(_SOONEST_S, self.waited_s, stalled_s))
 
 
 class FairShare:
-    """Each workspace's use of the pool, and the decision whether it may use more."""
+    """Records how much of the pool each workspace uses, and decides whether it may use more."""
 
     def __init__(self, capacity: Capacity, *, queue_limit: int) -> None:
         self._capacity = capacity
@@ -183,7 +183,7 @@ class FairShare:
         return share
 
     def memory_with(self, workspace: str, spec: SandboxSpec) -> int:
-        """Return the sum of the memory limits, in MB, of a workspace's busy sandboxes and one more of this spec."""
+        """Return the sum of the memory limits, in MB, of a workspace's busy sandboxes and one more sandbox."""
         return self.share_of(workspace).memory_mb + spec.memory_mb
 
     def may_start(self, workspace: str, spec: SandboxSpec) -> bool:

@@ -102,9 +102,9 @@ class Pool:
             self._hand_on(lease.owner, lease.slot)
 
     def pause(self, lease: Lease, *, waits: bool) -> None:
-        """Tell the pool that the row of a leased sandbox waits for an answer from outside, or runs again.
+        """Record that the row of a leased sandbox waits for an answer from outside, or that it runs again.
 
-        A waiting sandbox counts as idle, so that others can run meanwhile, and gets a low CPU weight.
+        A waiting sandbox counts as idle, so that other sandboxes can run meanwhile. It gets a low CPU weight.
         """
         owner, slot = lease.owner, lease.slot
         if waits and slot not in owner.paused:
@@ -156,13 +156,16 @@ class Pool:
         self.reap()
 
     async def run_reaper(self) -> None:
-        """End sandboxes that are idle too long, used too often or dead; runs until cancelled."""
+        """End sandboxes that have been idle too long, were used too often, or are dead; runs until cancelled."""
         while True:
             await asyncio.sleep(REAP_EVERY_S)
             self.reap()
 
     def reap(self) -> None:
-        """End sandboxes that are idle too long, used too often or dead, once, and measure the memory of idle ones."""
+        """End sandboxes that have been idle too long, were used too often, or are dead.
+
+        Do this once, and measure the memory of idle sandboxes.
+        """
         now = time.monotonic()
         for owner in self._evaluator_pools:
             for slot in list(owner.idle):
@@ -342,10 +345,13 @@ class Pool:
         self._spawn(self._start_for(owner, request, prewarmed))
 
     def _make_room(self, *, beside: EvaluatorPool | None = None) -> bool:
-        """End as many idle and prewarmed sandboxes as waiting evaluators need; `_serve` runs again once they are gone.
+        """End as many idle and prewarmed sandboxes as waiting evaluators need.
+
+        `_serve` runs again after they have ended.
 
         Args:
-          beside: An evaluator that wants one more sandbox; only less used evaluators have to give one up for it.
+          beside: An evaluator that wants one more sandbox; only evaluators that are used less have to give up a sandbox
+            for it.
 
         Returns:
           Whether there will be room.
@@ -372,7 +378,7 @@ class Pool:
             self._end_idle(*victim)
 
     def _evict_idle(self) -> bool:
-        """End the idle sandbox that is needed least; return false when none is idle."""
+        """End the idle sandbox that is needed least; return False if no sandbox is idle."""
         victim = next(self._evaluator_pools.coldest_first(), None)
         if victim is None:
             return False
@@ -448,7 +454,7 @@ class Pool:
         self.capacity.rest(slot.sandbox)
 
     def _watch_paused(self, sandbox: Sandbox) -> None:
-        """Measure a sandbox whose row waits; end it if it grows while the pool is short of memory."""
+        """Measure a sandbox while its row waits; end it if it grows while the pool is short of memory."""
         before_mb = sandbox.idle_mb
         sandbox.measure()
         self.capacity.rest(sandbox)
@@ -472,7 +478,7 @@ class Pool:
         self._gone(owner, sandbox.spec, sandbox)
 
     def _end_idle(self, owner: EvaluatorPool, slot: Slot) -> None:
-        """End an idle sandbox, which counts against no workspace."""
+        """End an idle sandbox, which does not count against any workspace."""
         owner.idle.remove(slot)
         self.capacity.leave(slot.sandbox)
         self._spawn(self._destroy_idle(owner, slot.sandbox))

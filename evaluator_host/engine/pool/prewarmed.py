@@ -88,7 +88,7 @@ class Preimporter:
             self._avoided_until.popitem(last=False)
 
     def _modules(self, spec: SandboxSpec) -> tuple[str, ...] | None:
-        """Return the modules to import, perhaps none; None if the sandbox should not be prepared at all."""
+        """Return the modules to import, perhaps none; return None if the sandbox should not be prepared at all."""
         if spec.language is not Language.PYTHON or self._avoided_until.get(spec, 0.0) > time.monotonic():
             return None
         own = () if spec.stand_in is None else (spec.stand_in.preimport,)
@@ -138,7 +138,7 @@ class PrewarmedSandboxes:
         self._closed = False
 
     def take_sandbox(self, spec: SandboxSpec) -> Sandbox | None:
-        """Return a ready sandbox, which stays counted in the capacity; None when there is none."""
+        """Return a ready sandbox, which still counts in the capacity; None if there is none."""
         ready = self._ready.get(spec, [])
         while ready:
             sandbox = ready.pop()
@@ -149,7 +149,7 @@ class PrewarmedSandboxes:
         return None
 
     def may_take(self, spec: SandboxSpec) -> bool:
-        """Return whether a prewarmed sandbox is ready, and there is enough memory for it to run."""
+        """Return whether a prewarmed sandbox is ready and has enough memory to run."""
         ready = (sandbox for sandbox in reversed(self._ready.get(spec, ())) if not sandbox.ended)
         return (first := next(ready, None)) is not None and self._capacity.fits_awake(first)
 
@@ -166,7 +166,7 @@ class PrewarmedSandboxes:
             self._wanting[spec] = None
 
     def refill_wanting(self) -> None:
-        """Start one sandbox for which `refill_soon` found no room, if there is room now."""
+        """Start one of the sandboxes for which `refill_soon` found no room, if there is room now."""
         if self._wanting:
             spec, _ = self._wanting.popitem(last=False)
             if not self._closed and spec in self._ready and self._missing(spec) and self._capacity.fits(spec):
@@ -232,7 +232,7 @@ class PrewarmedSandboxes:
     async def _import(self, sandbox: Sandbox) -> None:
         """Import a sandbox's packages, then offer it to callers.
 
-        If an import fails, end the sandbox; do not try the set again.
+        If an import fails, end the sandbox, and do not prepare another one with this package set.
         """
         self._importing.append(sandbox)
         try:
@@ -253,7 +253,7 @@ class PrewarmedSandboxes:
             self._put(sandbox)
 
     def evict_one(self) -> bool:
-        """End a prewarmed sandbox of the least recently used spec; return false when there is none."""
+        """End a prewarmed sandbox of the least recently used spec; return False if there is none."""
         for ready in (*self._ready.values(), self._importing):
             if ready:
                 self._throw_away(ready.pop(0))
@@ -279,9 +279,9 @@ class PrewarmedSandboxes:
         self._called.discard(spec)
 
     def reap(self, *, max_age_s: float, idle_ttl_s: float) -> None:
-        """Replace dead or old sandboxes, and end those not used recently, except those for Python without packages.
+        """Replace dead or old sandboxes, and end unused sandboxes, except for Python without packages.
 
-        Sandboxes of a spec that no evaluator has used end sooner.
+        If no evaluator has used a spec, its sandboxes end sooner.
         """
         now = time.monotonic()
         for spec, ready in list(self._ready.items()):

@@ -1,8 +1,8 @@
 """The interface between host and sandbox technology: a backend starts sandboxes, a link carries bytes to one.
 
-Backends know nothing of evaluators; `sandbox.session` speaks the protocol over a link. A backend only starts a sandbox
-from its spec and reports how it ended, so that one suite of tests (tests/contract/test_conformance.py) runs over all of
-them.
+Backends do not know evaluators; `sandbox.session` speaks the protocol over a link. A backend only starts a sandbox from
+its spec, and reports how the sandbox ended. So one suite of tests (tests/contract/test_conformance.py) runs over all
+backends.
 """
 
 from collections.abc import Collection
@@ -17,7 +17,7 @@ from evaluator_host.types.json_texts import Octets
 
 
 class Weight(float, Enum):
-    """The CPU weight of a sandbox: its share of a busy processor, relative to the host's other sandboxes."""
+    """The CPU weight of a sandbox: its share of a busy processor, compared with the host's other sandboxes."""
 
     USUAL = 1.0
     LONG = 0.125  # the row has computed for a while, and many such sandboxes must not keep short rows waiting
@@ -62,7 +62,7 @@ class Gate(Protocol):
 
 
 class Link(Protocol):
-    """The byte channel to one running sandbox; it also ends the sandbox."""
+    """The byte channel to one running sandbox; it can also end the sandbox."""
 
     @property
     def id(self) -> str:
@@ -71,7 +71,7 @@ class Link(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Return whether the runner is known to have ended and all its output was read. This never waits."""
+        """Return whether the runner has ended, as far as is known, and all its output was read. Never waits."""
         ...
 
     @property
@@ -97,7 +97,8 @@ class Link(Protocol):
     async def read(self, *, patience_s: float = 0.0) -> bytes:
         """Return the next bytes from the runner, at most 256 KiB; `b""` when it has ended.
 
-        If there are no bytes yet, a link may wait for `patience_s` before it looks again, so that more arrive together.
+        If there are no bytes yet, a link may wait for `patience_s` before it looks again, so that more bytes arrive
+        together.
         """
         ...
 
@@ -133,7 +134,7 @@ class Link(Protocol):
         ...
 
     async def destroy(self) -> ExitStatus:
-        """Kill every process of the sandbox, remove everything it had on the host, and return how it ended.
+        """Kill every process of the sandbox, remove everything that it had on the host, and return how it ended.
 
         Never raises, and a second call returns the same exit status. Afterwards no process, mount, cgroup, container,
         file or descriptor is left; if something could not be removed, that is logged, and a later `Backend.sweep`

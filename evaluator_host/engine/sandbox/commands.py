@@ -34,7 +34,7 @@ _NO_COMMAND: Final = re.compile(
 
 
 def find_shell_tools() -> Iterator[tuple[str, Path]]:
-    """Yield each tool on this machine with its program's file; yield nothing if the machine has no shell."""
+    """Yield each shell tool on this machine with the file of its program; yield nothing if the machine has no shell."""
     found = {name: path for name in SHELL_TOOLS if (path := shutil.which(name, path=":".join(_SOURCES))) is not None}
     if "sh" in found:
         yield from ((name, Path(path).resolve()) for name, path in found.items())
@@ -47,7 +47,7 @@ def missing_command(text: str) -> str | None:
 
 
 def advice_on_command(name: str, language: Language) -> str:
-    """Return advice on a command that a sandbox lacks; the advice names the commands that the sandbox has."""
+    """Return advice on a command that a sandbox lacks; the advice lists the commands that the sandbox has."""
     if name in ("/bin/sh", "/bin/bash"):
         return "this host's machine has no shell to give to sandboxes: start the program itself, without a shell"
     told = f"the sandbox has no command {name}; {commands_of(language)}"

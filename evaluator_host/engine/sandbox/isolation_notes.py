@@ -1,4 +1,4 @@
-"""Findings of `doctor` about the strength of each kind of isolation; SECURITY.md says more."""
+"""Findings of `doctor` about the strength of each kind of isolation; SECURITY.md has more details."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ _VIRTUAL: Final = (
 
 
 def isolation_finding(runtime: str = "") -> Finding:
-    """Return the finding on what bubblewrap, or containers with an OCI runtime, cannot isolate."""
+    """Return the finding about the limits of isolation by bubblewrap, or by containers with an OCI runtime."""
     detail = f"{_RULES}; {_SHARED}. Better {_TENANTS}"
     if is_gvisor(runtime):
         detail = _GVISOR

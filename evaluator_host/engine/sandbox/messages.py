@@ -216,7 +216,7 @@ def read_outcome(frame: Frame) -> Outcome:
 
 
 def is_cancelled(frame: Frame) -> bool:
-    """Return whether a frame says that `cancel` stopped a load or a call."""
+    """Return whether a frame reports that `cancel` stopped a load or a call."""
     try:
         return frame.type in ("failed", "load_failed") and decode_json(frame.body)["error"]["code"] == "cancelled"
     except (KeyError, TypeError, ValueError):

@@ -118,7 +118,7 @@ class PipeLink:
 
     @property
     def first_pid(self) -> int | None:
-        """Return this machine's id of the sandbox's first process; None if it is not known."""
+        """Return the process id, on this machine, of the sandbox's first process; None if the id is not known."""
         return None if self._child.exited.is_set() else self._scope.first_pid
 
     def write(self, data: Octets) -> None:
@@ -311,7 +311,7 @@ class PipeLink:
         )
 
     def _runner_exit(self) -> tuple[int | None, int | None, bool]:
-        """Return the exit code, the signal, and whether something other than the guest must have ended the runner."""
+        """Return the runner's exit code, its signal, and whether something other than the guest must have ended it."""
         returncode = self._child.returncode or 0
         # the runner sends `hello` before it reads any code, so a guest cannot have ended it
         too_early = not self._spoke

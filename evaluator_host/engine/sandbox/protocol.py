@@ -1,6 +1,6 @@
 """Encodes and decodes frames of the runner protocol (runtimes/PROTOCOL.md, version 1).
 
-It does no I/O, and trusts no input.
+This module does no I/O, and trusts no input.
 """
 
 from collections.abc import Iterator
@@ -94,7 +94,7 @@ class FrameDecoder:
 
     @property
     def announced_bytes(self) -> int:
-        """Return the size of the body of the incomplete frame in the buffer; 0 until its length has arrived."""
+        """Return the body size of the incomplete frame in the buffer; 0 until the frame's lengths have arrived."""
         return int.from_bytes(self._buffer[4:_PREFIX], "big") if len(self._buffer) >= _PREFIX else 0
 
     def _end_of_frame(self, start: int) -> int | None:

@@ -101,7 +101,7 @@ def host_platform() -> Platform:
 
 
 def machine_name(reported: str) -> str:
-    """Return `x86_64` or `aarch64` for the name by which a kernel or an engine calls a processor (`amd64`, `arm64`)."""
+    """Return `x86_64` or `aarch64` for the name that a kernel or an engine gives a processor (`amd64`, `arm64`)."""
     low = reported.lower()
     return {"amd64": "x86_64", "arm64": "aarch64"}.get(low, low)
 
@@ -156,7 +156,7 @@ class Pythons:
 
 
 def _is(kind: Callable[[int], bool], path: Path) -> bool:
-    """Return whether a path is of a kind (`stat.S_ISREG`); false if this user may not look."""
+    """Return whether a path is of a kind (`stat.S_ISREG`); False if this user may not see the path."""
     try:
         return kind(path.stat().st_mode)
     except (OSError, ValueError):

@@ -37,7 +37,9 @@ def runtime_file(path: str) -> Path:
 
 @cache
 def runtimes_dir(data_dir: Path) -> Path:
-    """Return the folder of the runners' sources; with plugins it is a copy of them all in a data directory.
+    """Return the folder of the runners' sources.
+
+    With plugins, it is a copy of all sources in a data directory.
 
     Raises:
       Misconfigured: see `added_files`.

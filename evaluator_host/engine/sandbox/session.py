@@ -1,7 +1,7 @@
-"""One sandbox as the pool uses it: speaks the runner protocol (runtimes/PROTOCOL.md) over a link.
+"""One sandbox as the pool uses it; speaks the runner protocol (runtimes/PROTOCOL.md) over a link.
 
-Everything that a guest can do comes back as a value. An unexpected event (a malformed frame, an answer without a
-question, silence past the limit) ends the sandbox: it is destroyed, never repaired.
+Everything that a guest can do comes back as a value. After an unexpected event (a malformed frame, an answer without a
+call, silence past the limit), the sandbox is destroyed, never repaired.
 """
 
 import asyncio
@@ -270,11 +270,11 @@ class Sandbox:
     async def prepare(self, modules: Sequence[str], *, timeout_s: float) -> str | None:
         """Import modules ahead of a load (Python); return None, or the reason why the sandbox cannot be used.
 
-        It never raises because of something that a package does.
+        Nothing that a package does makes this method raise an error.
 
         Args:
           modules: Names to import.
-          timeout_s: Wall-clock seconds for all of them.
+          timeout_s: Wall-clock seconds for all imports together.
         """
         header = messages.prepare_header(self._new_id(), modules, timeout_s=timeout_s, spec=self.spec)
         try:
@@ -334,7 +334,7 @@ class Sandbox:
 
     @property
     def room(self) -> bool:
-        """Return whether one more row may be sent before earlier ones are answered."""
+        """Return whether one more row may be sent before earlier rows are answered."""
         return self._window.open
 
     def send(self, body: Body, *, timeout_s: float, share: str | None = None, gate: Gate | None = None) -> None:
@@ -403,7 +403,10 @@ class Sandbox:
         return threads and stopped and not self._unanswered
 
     async def settle(self) -> None:
-        """Cancel unanswered rows, since their caller hung up; if the runner does not answer, the sandbox is broken."""
+        """Cancel unanswered rows, because their caller hung up.
+
+        If the runner does not answer, the sandbox is broken.
+        """
         self._flush()
         for call_id in list(self._gates):
             self._close_gate(call_id)

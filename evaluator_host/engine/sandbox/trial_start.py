@@ -27,7 +27,7 @@ async def try_sandbox(
       start: `Backend.start`, whose errors say what to do.
       language: Language of the runner to start.
       backend: Name of the backend.
-      fix: Returns advice for a runner that did not answer; called with the end of its standard error.
+      fix: Returns advice for a runner that did not answer; called with the end of the runner's standard error.
     """
     name, spec = f"{language}{TRIED}", SandboxSpec(language, Environment("", language, ""))
     said = ""

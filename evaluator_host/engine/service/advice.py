@@ -437,7 +437,7 @@ def advised(
 
 
 def _known_cause(error: EvaluationError, evaluator: Evaluator, failed: Failed | None) -> str | None:
-    """Return a hint from what the runner noticed: a missing command, missing keys, failed imports."""
+    """Return a hint based on what the runner noticed: a missing command, missing keys, failed imports."""
     if (command := missing_command(error.hint or error.message[:_MESSAGE_CHARS])) is not None:
         return advice_on_command(command, evaluator.language)
     if (newer := newer_syntax(error, evaluator) or newer_module(error, evaluator)) is not None:

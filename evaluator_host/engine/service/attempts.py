@@ -33,7 +33,10 @@ _REQUESTS_BYTES: Final = 1 << 20  # maximum size, in bytes of JSON, of the reque
 
 
 class LostRows:
-    """Counts how often each row of an evaluator (`digest`) has lost its sandbox or got no processor time."""
+    """Counts how often each row of an evaluator has lost its sandbox or got no processor time.
+
+    `digest` is the digest of the evaluator.
+    """
 
     def __init__(self, digest: str) -> None:
         self._digest = digest
@@ -52,7 +55,10 @@ class LostRows:
 
 
 def pausing(pool: Pool, lease: Lease, gate: RowGate | None) -> RowGate | None:
-    """Connect a row's gate to the pool, so that the sandbox counts as paused while the row waits; return the gate."""
+    """Connect a row's gate to the pool, and return the gate.
+
+    The sandbox then counts as paused while the row waits.
+    """
     if gate is not None:
         gate.tell_waits(lambda waits: pool.pause(lease, waits=waits), lambda: pool.resume(lease))
     return gate
@@ -131,7 +137,7 @@ class Models(ModelCalls, Protocol):
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms, *, redactor: Redactor) -> ModelGrant:
         """Look up the models and keys that an evaluator was granted, for one call or a part of a job.
 
-        `redactor` masks the evaluator's secrets in what is recorded.
+        `redactor` masks the evaluator's secrets in recorded data.
 
         Raises:
           InvalidRequest: there is no such model, or the operator does not allow it.
@@ -153,7 +159,7 @@ async def answered(
     workspace: str,
     gate: RowGate | None = None,
 ) -> Row | EncodedRow | EvaluationError:
-    """Return the row with the answers to its model requests added, or the error that it fails with."""
+    """Return the row with the answers to its model requests added, or the error with which the row fails."""
     if models is None:
         return _failed(
             "this evaluator asks a model, and only a running host can do that",

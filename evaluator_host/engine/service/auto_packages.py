@@ -116,7 +116,7 @@ def _may_choose(provider: Provider) -> bool:
 
 
 def _unanswered(one: MissingImport, error: HostError) -> HostError:
-    """Return the error for an index that did not say which versions a package has."""
+    """Return the error for an index that did not answer which versions a package has."""
     if not isinstance(error, IndexUnavailable):
         return error
     return IndexUnavailable(

@@ -1,13 +1,13 @@
-"""Calls an evaluator for rows in leased sandboxes: for a single row, for many, and for rows together.
+"""Calls an evaluator for rows in leased sandboxes: for a single row, for many rows, or for rows scored together.
 
-Sandboxes draw rows from one shared source, a few ahead of what they have answered. When a sandbox breaks, the row that
-it ran gets an outcome, and the rows that were sent after that row go to the next sandbox. No row is lost, and none is
+Sandboxes draw rows from one shared source, a few rows ahead of their answers. When a sandbox breaks, the row that it
+ran gets an outcome, and the rows that were sent after that row go to the next sandbox. No row is lost, and none is
 scored twice.
 
 A sandbox that is lost while it loads, or that the machine gives no processor time, is replaced up to three times. A row
-whose sandbox is lost is called once more in another one; a row that got no processor time is called twice more. After
-that, the loss is the outcome of the row. A runner that was killed or gave up (exit code 70, runtimes/PROTOCOL.md) also
-counts as a lost sandbox, but the last time it counts as the evaluator's own failure.
+that loses its sandbox is called once more in another sandbox; a row that got no processor time is called twice more.
+After that, the loss is the outcome of the row. A runner that was killed or gave up (exit code 70, runtimes/PROTOCOL.md)
+also counts as a lost sandbox, but the last time it counts as the evaluator's own failure.
 """
 
 import asyncio
@@ -112,7 +112,7 @@ async def finish(answer: Answer) -> EvaluationResult:
 
 @dataclass(slots=True)
 class _Sent:
-    """A row that was sent to a sandbox, or does not need one."""
+    """A row that was sent to a sandbox, or that does not need a sandbox."""
 
     index: int
     row: Given
@@ -184,7 +184,7 @@ class RowCalls:
         return self._exhausted and not waits
 
     async def give_way(self) -> None:
-        """Let single calls go first, if these rows belong to a batch that gives way."""
+        """Let single calls go first, if these rows belong to a batch that has to give way."""
         if self._calls is not None:
             await self._calls.give_way()
 
@@ -318,11 +318,14 @@ class RowCalls:
                 lease.sandbox.send(bound.body, timeout_s=timeout_s, share=share, gate=gate)
 
     def _numbered(self, index: int, row: Row | EncodedRow | EvaluationError) -> Row | EncodedRow | EvaluationError:
-        """Return the row with its number if the evaluator gets row numbers."""
+        """Return the row with its number, if the evaluator gets row numbers."""
         return row if isinstance(row, EvaluationError) or row.index is not None else replace(row, index=index)
 
     def _ask_models(self, sent: _Sent, asks: tuple[Ask, ...]) -> None:
-        """Send a row's requests to models; once they are answered, the row is drawn again."""
+        """Send a row's requests to models.
+
+        After they are answered, the row is drawn again.
+        """
 
         async def ask() -> None:
             given = sent.row

@@ -74,7 +74,7 @@ def _data_problems(evaluator: Evaluator) -> Iterator[Problem]:
 
 
 def own_path(evaluator: Evaluator) -> str:
-    """Return the path of an evaluator's code among its files: `path`, by default `evaluator.py` (`.js`, `.ts`)."""
+    """Return the path of an evaluator's code among its files; without a `path`, it is `evaluator.py` (`.js`, `.ts`)."""
     return OWN_PATHS[evaluator.language] if evaluator.path is None else evaluator.path
 
 
@@ -95,7 +95,7 @@ def module_path(module: str) -> str:
 
 
 def _from(importer: str, specifier: str) -> str:
-    """Return the path, from the root of the files, that a relative import means."""
+    """Return the path that a relative import stands for, from the root of the files."""
     parts = importer.split("/")[:-1]
     for part in specifier.split("/"):
         if part == ".." and parts and parts[-1] != "..":

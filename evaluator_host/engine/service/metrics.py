@@ -132,7 +132,10 @@ class _Families(Collector):
 
 
 def summed(texts: Sequence[bytes], *, ended: Sequence[bytes] = ()) -> bytes:
-    """Return the sum of processes' metrics in the Prometheus text format; gauges of `ended` processes do not count."""
+    """Return the added-up metrics of processes in the Prometheus text format.
+
+    Gauges of `ended` processes do not count.
+    """
     registry, families = CollectorRegistry(), _Families()
     registry.register(families)
     for text in texts:

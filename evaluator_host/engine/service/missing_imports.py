@@ -133,7 +133,7 @@ def _with_extras(pin: str, asked: _Asked) -> str:
 
 
 def hint_on_import(error: EvaluationError, missing: Sequence[MissingImport], evaluator: Evaluator) -> str | None:
-    """Return what to do about the import that an error is about; None for any other error."""
+    """Return what to do about the import that caused an error; None for any other error."""
     asked = _asked_for(error, evaluator)
     if asked is not None and (of := next((one for one in missing if one.module == asked.module), None)) is not None:
         return _hint_on_package(asked, of, evaluator)
@@ -144,13 +144,13 @@ def hint_on_import(error: EvaluationError, missing: Sequence[MissingImport], eva
 
 
 def caught(outcome: Outcome) -> tuple[MissingImport, ...]:
-    """Return the failed imports in an outcome, except the import that its error is about."""
+    """Return the failed imports in an outcome, except the import that caused its error."""
     message = outcome.error.message if isinstance(outcome, Failed) else ""
     return tuple(one for one in outcome.imports if not _names(message, one.module))
 
 
 def notes(missing: Sequence[MissingImport], evaluator: Evaluator) -> Iterator[Note]:
-    """Yield a warning for each import whose failure the code caught."""
+    """Yield a warning for each import that failed although the code caught the failure."""
     for one in {one.module: one for one in reversed(missing) if not one.optional}.values():
         where = f"{one.file}, line {one.line}" if one.file is not None else f"line {one.line}"
         message = f"{where}: {one.module[:_SHOWN]} could not be imported, and the code goes on without it"

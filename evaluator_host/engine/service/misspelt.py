@@ -34,7 +34,10 @@ _NODES: Final = 300  # maximum number of a row's values to search for a key whos
 
 
 def misspelt_key(error: EvaluationError, row: Row, loaded: Loaded, language: Language) -> str | None:
-    """Return a hint with the nearest key, if the code reads a key that the row lacks and this may be the cause."""
+    """Return a hint with the nearest key, if the code reads a key that the row lacks.
+
+    Return None if this cannot be the cause of the problem.
+    """
     key = error.message.strip("'\"") if error.type == "KeyError" else None
     if key is None and error.code != ErrorCode.NON_FINITE and not _UNDEFINED.search(error.message):
         return None

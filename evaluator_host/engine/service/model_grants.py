@@ -91,7 +91,7 @@ class Meter:
         self.requests += 1
 
     def undo(self) -> None:
-        """Take back the count of a request that is not made after all."""
+        """Take back the count of a request that is not sent after all."""
         self.requests -= 1
 
     def add(self, used: Used) -> None:
@@ -105,7 +105,7 @@ class Meter:
         self.cost = None if self.cost is None or used.cost is None else self.cost + used.cost
 
     def usage(self, wait_s: float) -> ModelUsage:
-        """Return the counts as a result shows them; `wait_s` is how long rows waited for answers."""
+        """Return the counts in the form of results; `wait_s` is how long rows waited for answers."""
         return ModelUsage(
             requests=self.requests,
             replayed=self.replayed,

@@ -1,6 +1,6 @@
 """Finds the pins that missing imports need, once for all rows.
 
-It asks the index in the background and remembers the answers.
+It searches the index in the background and remembers the answers.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class ProvidersOf(Protocol):
     async def __call__(
         self, modules: Sequence[ImportedModule], language: Language, python: str | None, *, workspace: str
     ) -> list[Provider]:
-        """Return the package that provides each module, for a version of Python (None: the host's own)."""
+        """Return the package that provides each module, for a version of Python (None for the host's own version)."""
         ...
 
 

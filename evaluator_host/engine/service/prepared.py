@@ -117,8 +117,8 @@ def prepare(
 ) -> Prepared:
     """Return an evaluator ready to lease a sandbox.
 
-    With `check`, the evaluator is only loaded and its imports are listed. `known` is the installed package set that the
-    evaluator pins; None without pins.
+    If `check`, the evaluator is only loaded and its imports are listed. `known` is the installed package set that the
+    evaluator pins; None if it has no pins.
 
     Raises:
       InvalidRequest: the evaluator is over a limit, or its language lacks the policy or contract (`require_fit`).

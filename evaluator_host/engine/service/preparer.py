@@ -63,7 +63,7 @@ class SdkNeeds:
         return tuple(pin.text for pin in shipped_pins(self.shipped, self.missing)) if self.missing else ()
 
     def without(self, packages: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the evaluator's own pins: `packages` without those that were added for the stand-in modules."""
+        """Return the evaluator's own pins: `packages` without the pins that were added for the stand-in modules."""
         return tuple(text for text in packages if text.partition("==")[0] not in self.missing)
 
     def lock(self, target: LockTarget) -> Lock:
@@ -72,7 +72,7 @@ class SdkNeeds:
 
 
 def sdk_needs(evaluator: Evaluator) -> SdkNeeds | None:
-    """Return the stand-in modules that an evaluator needs; None when it imports no SDK, or pins the real one."""
+    """Return the stand-in modules that an evaluator needs; None if it imports no SDK, or pins the real package."""
     if evaluator.language is not Language.PYTHON:
         return None
     sdk = _sdk_of(evaluator)
@@ -113,7 +113,7 @@ def _texts(evaluator: Evaluator) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _line(module: str) -> re.Pattern[str]:
-    """Return the pattern of a line that imports a module, or a module below it."""
+    """Return a regular expression for a line that imports a module, or a module below it."""
     # atomic, so that a line of a million imports is searched only once
     plain = rf"^(?>[^\n#'\"]*?\bimport\s)[^\n#]*\b{module}\b"
     return re.compile(rf"{plain}|^[ \t\f]*+from\s++{module}\b", re.MULTILINE)
@@ -128,7 +128,10 @@ class _Kept:
 
 
 class Preparer:
-    """Prepares each evaluator version of a workspace once, and caches the last 512 of them, up to 64 MB."""
+    """Prepares each version of an evaluator in a workspace once.
+
+    The last 512 versions, up to 64 MB, are cached.
+    """
 
     def __init__(
         self,
@@ -150,10 +153,10 @@ class Preparer:
     async def prepare(
         self, evaluator: Evaluator, workspace: str, *, check: bool = False, lock: str | None = None
     ) -> Prepared:
-        """Return an evaluator ready to lease a sandbox; install its package set first if it is new.
+        """Return an evaluator ready to lease a sandbox; install its package set first if the set is new.
 
-        With `check`, the evaluator is prepared for loading and listing its imports, not for rows. `lock` is the JSON
-        lock of its packages; without one this host resolves the pins.
+        If `check`, the evaluator is prepared for loading and for listing its imports, not for rows. `lock` is the JSON
+        lock of its packages; without a lock, this host resolves the pins.
 
         Raises:
           InvalidRequest: a limit is over its ceiling, or the code is not valid.

@@ -1,4 +1,7 @@
-"""Converts a row to the body of a call, and its outcome to a result; only this module decides a result's status."""
+"""Converts a row to the body of a call, and its outcome to a result.
+
+Only this module decides the status of a result.
+"""
 
 import asyncio
 import time
@@ -84,7 +87,7 @@ async def bind(
 ) -> Bound:
     """Return the call's body for a row, in the form of the contract that the runner found.
 
-    An error is returned unchanged.
+    If `row` is an error, it is returned unchanged.
 
     Raises:
       Busy: too many large rows of the workspace wait already.
@@ -127,7 +130,7 @@ async def bind_together(
 ) -> Bound | None:
     """Return the call's body for scoring all rows together, or None if there are no rows.
 
-    Rows are kept only as JSON. If they are larger than a sandbox accepts, the result holds an error.
+    Rows are kept only as JSON. If they are larger than a sandbox accepts, an error is returned in place of the body.
     """
     body = bytearray(b'{"together":[')
     empty = len(body)
@@ -197,7 +200,7 @@ def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
 
 
 def load_notes(prepared: Prepared, loaded: Loaded) -> tuple[Note, ...]:
-    """Return the warnings on a loaded evaluator: on its source, its load and its parameters."""
+    """Return the warnings about a loaded evaluator: about its source, its load and its parameters."""
     of_runner = map(dialect_of(loaded.contract).explain, loaded.notes)
     unread = dialect_of(loaded.contract).unread_keys(prepared.evaluator.settings.config)
     return (
@@ -231,7 +234,10 @@ async def result(
     # whether it is the first row of its lease, the only one that waited for a sandbox and printed while loading
     first: bool = True,
 ) -> EvaluationResult:
-    """Return the normalised result of one row; a large value is read in a thread."""
+    """Return the normalised result of one row.
+
+    A large value is read in a thread.
+    """
     run_ms, peak = (0.0, None) if isinstance(outcome, Skipped) else (outcome.run_ms, outcome.peak_memory_kb)
     if first and (context.load_logs.stdout or context.load_logs.stderr):
         outcome = _with_logs_of_load(outcome, context.load_logs)
@@ -317,7 +323,10 @@ def environment_info(prepared: Prepared, sandbox: Sandbox | None) -> Environment
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """The fields of a result that describe the run; the contract of the evaluator decides how the value is read."""
+    """The fields of a result that describe the run.
+
+    The contract of the evaluator decides how the returned value is read.
+    """
 
     timing_ms: Timing
     evaluator: EvaluatorInfo
@@ -336,7 +345,7 @@ class RunInfo:
         value: Json = None,
         scored: Scored | None = None,
     ) -> EvaluationResult:
-        """Return the result of a row of this run; without `scored` it has no score."""
+        """Return the result of a row of this run; without `scored`, the result has no score."""
         scored = scored or Scored(score=None, passed=None, metrics={})
         return EvaluationResult(
             status=status,
@@ -422,7 +431,7 @@ def _without_score(native: tuple[dict[str, Json], ...], error: EvaluationError |
 
 
 def _value(returned: Returned) -> Json:
-    """Return a refused value for the result to show; None if it cannot be written as JSON or nests too deeply."""
+    """Return a refused value to show in the result; None if it cannot be written as JSON or nests too deeply."""
     if returned.kind in (Kind.MISSING, Kind.UNSUPPORTED) or not nests_within(returned.value, VALUE_DEPTH):
         return None
     return returned.value

@@ -59,7 +59,7 @@ class RowStream:
         self._abandoned = False  # whether the consumer has stopped
 
     async def __aiter__(self) -> AsyncGenerator[tuple[int, EvaluationResult, int], None]:
-        """Yield results until every row has one.
+        """Yield results until every row has a result.
 
         Raises:
           Busy: too many calls wait already.

@@ -203,7 +203,7 @@ class Service:
         network: bool = False,
         models: ModelCalls | None = None,  # answers this evaluator's model requests; None for the host's models
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
-        """Evaluate rows in several sandboxes; yield `(index, result)` as they finish, in no fixed order."""
+        """Evaluate rows in several sandboxes; yield `(index, result)` when a row is finished, in no fixed order."""
         prepared = await self._prepare(evaluator, caller)
         prepared, grant = await self._granted(prepared.with_network() if network else prepared, caller)
         stream = self._stream(prepared, rows, isolation, parallelism, models, grant, numbers)
@@ -351,7 +351,7 @@ class Service:
     ) -> EnvironmentReport:
         """Return a package set's state; if it is new, start installing it.
 
-        Once it is installed, start a sandbox for it.
+        After the set is installed, start a sandbox for it.
 
         Raises:
           InvalidPin: a package is not pinned exactly.
@@ -394,7 +394,7 @@ class Service:
 
 
 def batch_too_large(rows: int) -> TooLarge:
-    """Return the error for a batch whose results are too large for one response."""
+    """Return the error for a batch with results that are too large for one response."""
     return TooLarge(
         f"the results of the first {rows} rows are too large for one response; send fewer rows, have the evaluator "
         "return less, or create a job (POST /v1/jobs), whose results are stored and read in pages"
@@ -402,5 +402,5 @@ def batch_too_large(rows: int) -> TooLarge:
 
 
 def default_spec(language: Language, environment: Environment | None = None) -> SandboxSpec:
-    """Return the sandbox spec of an evaluator with default limits; without `environment` it has no packages."""
+    """Return the sandbox spec of an evaluator with default limits; if `environment` is None, it has no packages."""
     return sandbox_spec(environment or empty_environment(language), Limits())

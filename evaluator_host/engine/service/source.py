@@ -43,7 +43,7 @@ _Lines = list[str]
 
 @dataclass(frozen=True, slots=True)
 class CleanSource:
-    """A cleaned program, and the map of its positions to the pasted text."""
+    """A cleaned program, with a table to convert its positions to positions in the pasted text."""
 
     code: str  # the program; its lines end in a line feed, and there are as many as were pasted
     notes: tuple[Note, ...] = ()  # notes on removals that a user would want to know about
@@ -62,7 +62,7 @@ class CleanSource:
 
 
 def clean(code: str, language: Language) -> CleanSource:
-    """Return the program inside a pasted text.
+    """Return the program that a pasted text contains.
 
     This mends or removes line ends, a byte order mark, no-break and zero-width characters at the ends of lines, a
     Markdown fence (with a sentence before or after it), line numbers, a shebang, and for Python a common indentation.

@@ -1,4 +1,4 @@
-"""Scores rows together in one call, which gives the scores of a whole corpus."""
+"""Scores rows together in one call, which gives scores of a whole corpus."""
 
 from collections.abc import AsyncIterable
 

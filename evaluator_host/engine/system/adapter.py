@@ -9,7 +9,10 @@ T = TypeVar("T")
 
 
 class Adapter(Generic[T]):
-    """A `TypeAdapter` that is made on first use, because making them all takes a fortieth of the host's start time."""
+    """A `TypeAdapter` that is made on first use.
+
+    Making all of them at once would take a fortieth of the host's start time.
+    """
 
     @overload
     def __init__(self, kind: type[T]) -> None: ...

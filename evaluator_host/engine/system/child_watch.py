@@ -1,6 +1,6 @@
 """Notices child processes that hang.
 
-A child that does not answer is reported. If it stays silent, it is killed, so that its owner replaces it.
+A child that does not answer is reported. If the child stays silent, it is killed, so that its owner replaces it.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ async def until_it_moves(pid: int) -> None:
 
 
 def _look(pid: int) -> tuple[bool, float]:
-    """Return whether a process wants the processor or waits for a disk, and how much processor time it has used."""
+    """Return whether a process wants the processor or waits for a disk, and its processor time so far."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(") ")[2].split()
     except OSError:

@@ -1,7 +1,7 @@
-"""Writes files completely or not at all, opens users' files, and locks files between processes of one machine.
+"""Writes files completely or not at all, opens files of users, and locks files between processes of one machine.
 
 A file is written beside its final path, synced to disk, then linked or renamed to that path. The kernel releases a lock
-when its holder dies.
+when the process that holds it dies.
 """
 
 import asyncio
@@ -139,7 +139,7 @@ class FileLock:
         """Acquire the lock; return False when another process holds it.
 
         Args:
-          shared: Whether others may hold a shared lock at the same time.
+          shared: Whether other processes may hold a shared lock at the same time.
           wait: Whether to block until the lock is free; the result is then always True.
         """
         self._path.parent.mkdir(parents=True, exist_ok=True)

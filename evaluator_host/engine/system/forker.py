@@ -79,7 +79,7 @@ class Forker:
         self._socket.close()
 
     async def fork(self, work: Callable[..., object], *args: Any) -> tuple[int, socket.socket]:
-        """Start a process that calls `work(channel, *args)`; return its id and our end of `channel`.
+        """Start a process that calls `work(channel, *args)`; return its process id and our end of `channel`.
 
         Args:
           work: A function at the top level of a module.
@@ -252,7 +252,10 @@ def _end_with_host(host_lives: int) -> None:
 
 
 def _ignore(*_: object) -> None:
-    """Do nothing on a signal. Unlike SIG_IGN, a handler is not passed on to programs that this process starts."""
+    """Do nothing on a signal.
+
+    Programs that this process starts do not inherit a handler, but they would inherit SIG_IGN.
+    """
 
 
 class Channel(asyncio.Protocol):

@@ -1,8 +1,8 @@
-"""The program that child processes of `limited_process` run: calls one function after another, each within its limits.
+"""The program of the child processes of `limited_process`: calls functions in turn, each within its limits.
 
 A request has a head, the lengths of its parts, names of modules, a pickle of (function, arguments), and large
-arguments; an answer has a head and bytes. Memory over its limit raises MemoryError; processor time over its limit ends
-the process by SIGXCPU.
+arguments; an answer has a head and bytes. If a call exceeds its memory limit, MemoryError is raised. If it exceeds its
+limit of processor time, SIGXCPU ends the process.
 """
 
 import ctypes

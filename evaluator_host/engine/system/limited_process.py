@@ -1,8 +1,9 @@
-"""Runs functions on untrusted data in child processes, so that no caller's data can stop the host or fill its memory.
+"""Runs functions on untrusted data in child processes, so that data cannot stop the host or fill its memory.
 
 A child has none of the host's variables and descriptors, and each call has limits of processor time and memory. A child
-serves one call after another, and is replaced when it was killed, has served many calls or has grown. It gets pickled
-arguments but answers in bytes or JSON, since data may have exploited a native parser. Children die with the host.
+serves one call after another. It is replaced when it was killed, has served many calls or has grown. It gets pickled
+arguments, but answers in bytes or JSON, because the data may have exploited a native parser. Children end when the host
+ends.
 """
 
 import asyncio
@@ -187,7 +188,7 @@ class LimitedProcesses:
 
 
 class _Lost(Exception):
-    """A child ended for a reason that was neither its limits nor its data."""
+    """A child ended for a reason other than its limits or its data."""
 
 
 class _Child:

@@ -122,7 +122,7 @@ class Lookups:
                     del self._waiting[lookup.workspace]
 
     def _start(self) -> None:
-        """Give threads to waiting look-ups, as far as workspaces may have more. The caller holds the lock."""
+        """Give threads to waiting look-ups, if their workspaces may have more threads. The caller holds the lock."""
         while (lookup := self._next()) is not None:
             threading.Thread(target=self._work, args=(lookup,), name="lookup", daemon=True).start()
 

@@ -1,7 +1,7 @@
 """Shares the host's memory for bodies and results between workspaces, so that no caller can fill it.
 
-A request reserves memory before it is read. A request that finds no room is refused with 429. Results from sandboxes
-wait for room instead, since their rows have already run.
+A request reserves memory before it is read. If there is no room, the request is refused with status 429. Results from
+sandboxes wait for room instead, because their rows have already run.
 """
 
 import asyncio
@@ -101,7 +101,7 @@ class Reservation:
         self._size = 0
 
     def reserve(self, size: int) -> None:
-        """Enlarge this reservation to `size` bytes, unless it is that large already.
+        """Enlarge this reservation to `size` bytes, unless it already has this size or more.
 
         Raises:
           Busy: there is not enough memory for it now.
@@ -129,7 +129,7 @@ class ByteTurns:
 
     @asynccontextmanager
     async def turn(self, size: int) -> AsyncIterator[None]:
-        """Wait until `size` bytes more are within the limit, and count them during the `with` block."""
+        """Wait until `size` more bytes are within the limit, and count these bytes during the `with` block."""
         if self._waiting or not self._fits(size):
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append((size, turn))
@@ -161,7 +161,9 @@ class ByteTurns:
 
 
 def return_large_blocks() -> None:
-    """Make glibc return each freed block of over 1 MB to the system; do nothing with another C library.
+    """Make glibc return each freed block of over 1 MB to the system.
+
+    With another C library, do nothing.
 
     By default, once a large block was freed, glibc keeps later blocks of up to 32 MB for reuse.
     """

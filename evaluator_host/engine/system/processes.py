@@ -21,7 +21,7 @@ class Command:
     """A program to run, with its arguments and environment.
 
     Attributes:
-      environment: Variables, besides a plain PATH and LANG; they may hold credentials, so never show them.
+      environment: Variables, besides a plain PATH and LANG. Never show them, because they may contain credentials.
       stdin: Bytes for its standard input.
     """
 
@@ -49,7 +49,7 @@ class OutputFlood(Exception):
 
 
 class LimitReached(Exception):
-    """A program was killed at a limit of memory, processes or disk; the message tells the user which one."""
+    """A program was killed at a limit of memory, processes or disk; the message tells the user which limit."""
 
 
 async def start_process(*argv: str, **options: Any) -> asyncio.subprocess.Process:

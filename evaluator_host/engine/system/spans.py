@@ -1,4 +1,7 @@
-"""Spans of the host's own work, for OpenTelemetry (`server/telemetry.py`); without a recorder they cost nothing."""
+"""Spans of the host's own work, for OpenTelemetry (`server/telemetry.py`).
+
+Without a recorder, spans cost nothing.
+"""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -8,7 +11,7 @@ Attributes: TypeAlias = dict[str, str | int | float | bool]
 
 
 class Recorder(Protocol):
-    """Interface for recording spans. Attributes never hold code, inputs, keys or messages of exceptions."""
+    """Interface for recording spans. Attributes never contain code, inputs, keys or messages of exceptions."""
 
     def span(
         self, name: str, attributes: Attributes, carrier: Mapping[str, str] | None = None
@@ -39,12 +42,12 @@ _SPANS: Final = _Spans()
 
 
 def record_spans(recorder: Recorder | None) -> None:
-    """Set the recorder of this process's spans; None to record none."""
+    """Set the recorder of this process's spans; None to record no spans."""
     _SPANS.recorder = recorder
 
 
 def recorder() -> Recorder | None:
-    """Return the recorder of this process's spans; None when the host exports none."""
+    """Return the recorder of this process's spans; None if the host exports no spans."""
     return _SPANS.recorder
 
 

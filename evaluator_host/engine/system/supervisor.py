@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class Supervisor:
-    """Runs the long-lived tasks of one host, and restarts those that raise. Bound to one event loop."""
+    """Runs the long-lived tasks of one host, and restarts tasks that raise an error. Bound to one event loop."""
 
     def __init__(self) -> None:
         self.restarts = 0  # how often a task was restarted

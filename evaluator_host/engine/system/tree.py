@@ -1,8 +1,9 @@
-"""Trees of untrusted files (of guests, packages, builds): walks, measures, removes them and changes their owner.
+"""Trees of untrusted files (of guests, packages, builds): walks, measures and removes trees, and changes owners.
 
 The functions use descriptors, follow no link and do not recurse, because guests may nest folders thousands of levels
 deep, make them unreadable, give them names that are not text, and change them meanwhile. `os.walk`, `shutil.rmtree`,
-`Path.rglob` and `tempfile.TemporaryDirectory` fail on such trees; tests/unit/test_tree.py keeps them out of the host.
+`Path.rglob` and `tempfile.TemporaryDirectory` fail on such trees; tests/unit/test_tree.py checks that the host does not
+use them.
 """
 
 import asyncio
@@ -206,7 +207,9 @@ def open_folder(root: Path, below: str) -> Iterator[int]:
 
 
 def size_bytes(root: Path, *, occupied: bool = False) -> int:
-    """Return the sum of file sizes below a folder, or the disk space that all entries occupy; 0 without the folder.
+    """Return the sum of the file sizes below a folder, or the disk space of all entries.
+
+    Return 0 if there is no such folder.
 
     Raises:
       OSError: see `walk`.
@@ -220,7 +223,9 @@ def size_bytes(root: Path, *, occupied: bool = False) -> int:
 
 
 def take_over(root: Path, uid: int | None) -> None:
-    """Make every folder of a tree usable by its owner, and `uid` the owner of all entries; None keeps the owners.
+    """Make every folder of a tree usable by its owner, and make `uid` the owner of all entries.
+
+    If `uid` is None, the owners stay.
 
     Raises:
       OSError: a folder cannot be read, or this process may not change owners.
@@ -236,10 +241,10 @@ def take_over(root: Path, uid: int | None) -> None:
 
 
 def remove(root: Path) -> bool:
-    """Remove a file or a tree, whatever its depth, names and modes; return whether it is gone.
+    """Remove a file or a tree of any depth, with any names and modes; return whether nothing is left.
 
-    This raises no `OSError`: an entry that cannot be removed stays, and is logged. If others still write to the tree,
-    it is walked up to three times.
+    This raises no `OSError`: an entry that cannot be removed stays, and is logged. If other processes still write to
+    the tree, the tree is walked up to three times.
     """
     problem: OSError | None = None
     for _ in range(_PASSES):
@@ -273,7 +278,7 @@ class _Removal:
         self._problem: OSError | None = None
 
     def run(self) -> OSError | None:
-        """Remove all that can be removed; return why something stays."""
+        """Remove all entries that can be removed; return why something is left."""
         try:
             while self._levels:
                 try:
@@ -354,7 +359,7 @@ def temporary_folder(parent: Path | None, prefix: str) -> Iterator[Path]:
 async def work_folder(parent: Path | None, prefix: str) -> AsyncIterator[Path]:
     """Yield a folder as `temporary_folder` does, and remove it without blocking the event loop.
 
-    If the parent folder is missing, it is created; it is removed together with the last folder in it.
+    If the parent folder is missing, it is created. It is removed together with the last folder in it.
     """
     path = _new_folder(parent, prefix)
     try:

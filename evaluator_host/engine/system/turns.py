@@ -1,4 +1,7 @@
-"""Divides places between workspaces, which take turns; once there is a second workspace, none gets all places."""
+"""Divides places between workspaces, which take turns.
+
+Once there is a second workspace, no workspace gets all places.
+"""
 
 import asyncio
 from collections import Counter, OrderedDict, deque
@@ -107,7 +110,7 @@ class Turns:
             self._end(workspace)
 
     def set_places(self, places: int) -> None:
-        """Change the number of places; work that holds a place now keeps it."""
+        """Change the number of places; work that holds a place keeps it."""
         self._places = places
         self._next()
 

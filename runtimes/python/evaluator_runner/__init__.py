@@ -1,5 +1,5 @@
 """The Python runner: a supervisor that never runs user code, a zygote that loads it, and one process per row.
 
-It imports little of the standard library and nothing else. An idle sandbox holds only these modules in memory, and
-each imported module makes every fork slower, because a fork copies the page tables.
+The runner imports little of the standard library and nothing else. An idle sandbox holds only these modules in memory,
+and each imported module makes every fork slower, because a fork copies the page tables.
 """

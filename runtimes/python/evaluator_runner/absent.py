@@ -1,7 +1,8 @@
 """Records the imports of an evaluator that fail, so that the host also learns of failures that the code catches.
 
-A finder after all others learns of each import that fails. The finder keeps only imports in the evaluator's own code,
-not those that packages try, and leaves out those for which the code binds another module to the same name.
+An import finder that runs after all others is called for each import that fails. It keeps only imports in the
+evaluator's own code, not the imports that packages try. It leaves out an import if the code binds another module to the
+same name.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ failed_imports: dict[tuple[str, str, int], Asked] = {}
 
 
 class Finder:
-    """Finds nothing, after every other finder, and records what it is asked for."""
+    """The last import finder: it finds nothing, and records the modules that it is called for."""
 
     def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> None:
         """Record a module that no other finder has found, if the evaluator's own code imports it."""
@@ -58,14 +59,17 @@ class Finder:
 
 
 def install(code: str, package: str) -> None:
-    """From now on, record the failed imports in `code` and its files; relative imports in `code` begin in `package`."""
+    """From now on, record the failed imports in `code` and its files.
+
+    Relative imports in `code` begin in `package`.
+    """
     _own[tracebacks.FILENAME] = code
     _packages[tracebacks.FILENAME] = package
     sys.meta_path.append(Finder())
 
 
 def record(name: str, *, looked_for: bool = False) -> None:
-    """Record an absent module, if the evaluator's own code asks for the module or uses its stand-in."""
+    """Record an absent module, if the evaluator's own code looks for the module or uses its stand-in."""
     frame: FrameType | None = _frame(1)
     while frame is not None and _is_passing(frame.f_code.co_filename):
         if frame.f_code.co_name in _LOADING and frame.f_code.co_filename.startswith("<frozen"):
@@ -105,7 +109,9 @@ def forget(node: Any) -> None:
 
 
 def take() -> list[dict[str, Any]]:
-    """Return `{"module", "line"}` of each recorded import, with `file` for one in another file, and forget them.
+    """Return `{"module", "line"}` of each recorded import, and forget them.
+
+    An import in another file than the code also has `file`.
 
     `optional` is set if the line only calls an extension module, which then looks for the absent module.
     """
@@ -120,7 +126,7 @@ def take() -> list[dict[str, Any]]:
 
 
 def added_to(body: bytes) -> bytes:
-    """Return the body of an answer, a JSON object, with what was recorded since the last `take`."""
+    """Return the body of an answer, a JSON object, with the imports that were recorded since the last `take`."""
     found = take()
     return body[:-1] + jsontext.to_bytes(f',"missing_imports":{jsontext.encode(found)}}}') if found else body
 
@@ -161,13 +167,13 @@ def parsed(file: str) -> Any:
 
 
 def _as_written(tree: Any, name: str, line: int, package: str) -> tuple[str, str]:
-    """Return the module that a statement imports, given the part of its name that was not found, and a name from it."""
+    """Return the module that a statement imports, given the missing part of its name, and a name imported from it."""
     written = [(module, imported) for module, at, imported in imports.imports_in(tree, package) if at == line]
     return next((one for one in written if one[0] == name or one[0].startswith(f"{name}.")), (name, ""))
 
 
 def _is_written(tree: Any, line: int) -> bool:
-    """Return whether a line of the code itself imports something, or asks whether it can be imported."""
+    """Return whether a line of the code itself imports something, or checks whether it can be imported."""
     for node in all_nodes(tree):
         if type(node).__name__ in {"Import", "ImportFrom"} and covers([node], line):
             return True
@@ -178,7 +184,7 @@ def _is_written(tree: Any, line: int) -> bool:
 
 
 def _has_other(tree: Any, line: int, package: str) -> bool:
-    """Return whether the code binds the names of a failed import to another module that is installed."""
+    """Return whether the code, if an import fails, binds the imported names to another module that is installed."""
     for node in all_nodes(tree):
         kind = type(node).__name__
         if kind in {"Try", "TryStar"} and covers(node.body, line):
@@ -212,7 +218,7 @@ def _bound(nodes: list[Any], package: str) -> list[tuple[str, str]]:
 
 
 def _names_of(node: Any, package: str) -> list[tuple[str, str]]:
-    """Return the names that an import binds, each with the shortest name of the module from which it comes."""
+    """Return the names that an import binds, each with the shortest name of the module that it comes from."""
     kind = type(node).__name__
     if kind == "Import":
         return [(one.asname or one.name.partition(".")[0], imports.own_name(one.name)) for one in node.names]

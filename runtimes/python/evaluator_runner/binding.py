@@ -1,4 +1,7 @@
-"""Binds a row's variables to the parameters of `main`; code can read the keys of JSON objects as attributes, too."""
+"""Binds a row's variables to the parameters of `main`.
+
+Code can also read the keys of JSON objects as attributes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the functions and classes of a file that may be the evaluator, by how the code itself uses them."""
+"""Finds the functions and classes of a file that may be the evaluator, by the way in which the code uses them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PARAMETERS = 8
 
 
 def public(outline: Outline) -> list[str]:
-    """Return the public functions and classes that the module uses only in lists, if at all: they may be evaluators."""
+    """Return the public functions and classes that may be evaluators, because the module uses them at most in lists."""
     used = helpers(outline)
     own = {**outline.functions, **outline.classes}
     return [name for name in outline.binds_in_order if name in own and name[:1] != "_" and name not in used]
@@ -49,7 +49,7 @@ def outline_of(namespace: dict[str, Any]) -> Outline:
 
 
 def meant(outline: Outline, names: list[str]) -> list[str]:
-    """Return the names that may be the evaluator, among several, in their order.
+    """Return those of several names that may be the evaluator, in their order.
 
     If the code has a list of evaluators (`evaluators=[correct]`), these are the names in the list; otherwise they are
     the names that none of the others uses, public before private ones.
@@ -93,7 +93,7 @@ def the_only(namespace: dict[str, Any], names: list[str], what: str) -> str:
 
 
 def note_others(entry: Entry, place: str, names: list[str]) -> None:
-    """Add a remark to the entry that is called, the first or last of several names, as `place` says."""
+    """Add a remark to the entry that other names were possible; the entry is the first or the last, as `place` says."""
     others = ", ".join([one for one in names if one != entry.name][:_SHOWN])
     if others:
         message = f"{entry.name} is called, because it is the {place}; `settings.entry` can name another one: {others}"
@@ -101,7 +101,7 @@ def note_others(entry: Entry, place: str, names: list[str]) -> None:
 
 
 def several(outline: Outline, names: list[str], what: str) -> Failure:
-    """Return the failure for code with several entries; it lists each with its parameters and line."""
+    """Return the failure for code with several entries; it lists the parameters and the line of each entry."""
     shown = ", ".join(_shown(outline, one) for one in names[:_SHOWN])
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     hint = f"name one of them in `settings.entry`, for example {names[0]}, or `*` for all of them"
@@ -120,7 +120,7 @@ def _shown(outline: Outline, name: str) -> str:
 
 
 class _Uses:
-    """The names that each name at module level uses, and the lists of functions and classes that the code makes."""
+    """Records which names each name at module level uses, and which lists of functions and classes the code makes."""
 
     def __init__(self, outline: Outline) -> None:
         self._direct: dict[str, set[str]] = {}
@@ -151,7 +151,10 @@ class _Uses:
         return found
 
     def listed(self, names: list[str]) -> set[str]:
-        """Return the names that are in lists, except in lists that one of these names makes or uses."""
+        """Return the names that are in lists.
+
+        Lists that one of these names makes or uses do not count.
+        """
         own = {*names, *(used for one in names for used in self.by(one))}
         return {one for bound, listed in self._lists if not own.intersection(bound) for one in listed} & set(names)
 
@@ -176,7 +179,10 @@ def _lists_in(node: Any, own: set[str]) -> Iterator[list[str]]:
 
 
 def _members(value: Any) -> Iterator[str]:
-    """Yield the names in a list, and the names of functions that are called in it or with its members."""
+    """Yield the names in a list.
+
+    If the list contains calls, also yield the names of the called functions and of their arguments.
+    """
     kind = type(value).__name__
     if kind == "Name":
         yield value.id

@@ -27,11 +27,13 @@ class BrokenChannel(Exception):
 
 
 class Arriving:
-    """The body of a large call, of which a part is still in the channel. The body can be taken once.
+    """The body of a large call while a part of it is still in the channel.
+
+    The body can be taken only once.
 
     Attributes:
-      left: Number of bytes that are still in the channel, or have not arrived.
-      late: Whether the host or the row took too long; if so, the rest of the body is read as it comes.
+      left: Number of bytes that are still in the channel or have not arrived there.
+      late: Whether the host or the row took too long; if so, the rest of the body is read as it arrives.
     """
 
     __slots__ = ("_chunks", "_fd", "_size", "late", "left")
@@ -59,7 +61,7 @@ class Arriving:
         return bool(data)
 
     def move(self, fd: int) -> int:
-        """Move the next bytes to a socket, if possible without reading them; return how many.
+        """Move the next bytes to a socket, if possible without reading them; return the number of bytes.
 
         Raises:
           BlockingIOError: the socket is full.
@@ -90,7 +92,7 @@ class Outgoing:
 
     Attributes:
       size: Number of queued bytes.
-      full: Whether the descriptor took fewer bytes than were queued.
+      full: Whether the descriptor accepted fewer bytes than were queued.
     """
 
     __slots__ = ("_fd", "_pieces", "full", "size")
@@ -174,7 +176,7 @@ class Channel:
 
     @property
     def arriving(self) -> Arriving | None:
-        """Return the body of the last call that `read` returned, while a part of it is in the channel."""
+        """Return the body of the last call that `read` returned, if a part of the body is still in the channel."""
         return self._arriving if self._arriving is not None and self._arriving.left else None
 
     def read(self) -> list[tuple[dict[str, Any], bytes | memoryview | Arriving]] | None:
@@ -231,7 +233,10 @@ class Channel:
         return [(header, self._arriving)]
 
     def _body(self, start: int, end: int) -> bytes | memoryview:
-        """Return a part of the buffer; a large part at the end is not copied, but keeps the buffer."""
+        """Return a part of the buffer.
+
+        A large part at the end is not copied, but keeps the buffer alive.
+        """
         if end == len(self._buffer) and end - start > _JOIN_BYTES:
             whole, self._buffer = self._buffer, bytearray()
             return memoryview(whole)[start:end]

@@ -1,4 +1,4 @@
-"""Lets a Python process that user code starts import what the evaluator can import, and the evaluator itself.
+"""Lets Python processes that user code starts import the evaluator, and everything that the evaluator can import.
 
 The variables of `environment` lead a child to `children/sitecustomize.py`, which extends its import path. The child of
 a process pool (`multiprocessing`'s spawn and forkserver, joblib) unpickles functions of module `evaluator`, so it loads
@@ -43,7 +43,7 @@ _listings: list[Callable[[], list[Any]]] = []  # functions that list the interpr
 
 
 class _Flags:
-    """The flags of a Python that is started without options, as children are."""
+    """The flags of a Python that is started without options; children are started in this way."""
 
     def __init__(self) -> None:
         for name in dir(sys.flags):
@@ -51,12 +51,12 @@ class _Flags:
                 setattr(self, name, 0 if name in _UNUSED else getattr(sys.flags, name))
 
     def __repr__(self) -> str:
-        """Return the `repr` of `sys.flags`, which has no address of an object."""
+        """Return the `repr` of `sys.flags`, which contains no address of an object."""
         return f"sys.flags({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
 
 def environment(options: Options, home: str) -> dict[str, str]:
-    """Return the variables by which a child finds its imports."""
+    """Return the variables that tell a child where to find its imports."""
     places = [place for place in (options.packages, options.sdk) if place is not None]
     return {
         "PYTHONPATH": _CHILDREN,
@@ -81,7 +81,7 @@ def watch(job: Job) -> None:
 
 
 def take_pools(job: Job) -> bool:
-    """Return whether loading imported a process pool, and remove the file, because each row gets a new one."""
+    """Return whether loading imported a process pool; remove the evaluator's file, because each row gets a new one."""
     try:
         _unlink(f"{job.home}/{FILE}")
     except OSError:
@@ -95,7 +95,7 @@ def interpreters_left() -> bool:
 
 
 def content(header: dict[str, Any], body: bytes) -> bytes:
-    """Return the content of the file: a load without its secrets, which a child inherits as variables."""
+    """Return the content of the file: the load frame without its secrets, which a child inherits as variables."""
     head = jsontext.encode({name: header[name] for name in _HEADER}).encode()
     return len(head).to_bytes(4, "big") + head + body
 
@@ -110,7 +110,7 @@ def _write(job: Job) -> None:
 
 
 def _furnish_subinterpreters(module: ModuleType) -> None:
-    """Let each interpreter that this module creates import what a child process can import."""
+    """Let each interpreter that this module creates import the same modules as a child process."""
     create, run = module.create, getattr(module, "exec", None) or module.run_string
     _listings.append(module.list_all)
 
@@ -123,13 +123,16 @@ def _furnish_subinterpreters(module: ModuleType) -> None:
 
 
 class _Watch:
-    """A finder that notices imports of process pools and subinterpreters, and finds only modules of subinterpreters."""
+    """An import finder that notices imports of process pools and subinterpreters.
+
+    It finds only modules of subinterpreters.
+    """
 
     def __init__(self, job: Job) -> None:
         self._job = job
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Write the evaluator's file if the module starts children; return a spec if it is one of subinterpreters."""
+        """Write the evaluator's file if the module starts children; return a spec if it makes subinterpreters."""
         if name not in _POOLS:
             return None
         _write(self._job)
@@ -175,7 +178,7 @@ class _Evaluator(Loader):
         """Return None, so that the interpreter creates the module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the evaluator in the way in which its runner ran it."""
+        """Run the evaluator in the same way in which its runner ran it."""
         from evaluator_runner import program
         from evaluator_runner.options import Options
 
@@ -187,7 +190,7 @@ class _Evaluator(Loader):
 
 
 def install(path: str) -> None:
-    """Let this process, a child, import the evaluator that a file holds, and its own modules."""
+    """Let this child process import the evaluator in a file, and the evaluator's own modules."""
     from evaluator_runner import modules
     from evaluator_runner.tracebacks import FILENAME
 

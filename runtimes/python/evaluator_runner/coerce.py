@@ -1,4 +1,7 @@
-"""Converts values that are not JSON but have an obvious JSON form; it finds them by type and imports no package."""
+"""Converts values that are not JSON but have an obvious JSON form.
+
+It recognises them by type and imports no package.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ class NoForm(Exception):
 
 
 class Coerced:
-    """A value after one step of conversion; `taken_as` describes the step for the author; None for an obvious step."""
+    """A value after one step of conversion.
+
+    `taken_as` describes the step for the author, and is None for an obvious step.
+    """
 
     __slots__ = ("plain", "taken_as")
 
@@ -37,7 +43,7 @@ class Coerced:
 
 
 def type_name(kind: type) -> str:
-    """Return the name of a type as code would write it, with its module unless it is built in."""
+    """Return the name of a type as it appears in code, with its module unless the type is built in."""
     module: object = kind.__module__  # user code can set `__module__` to any object
     name = kind.__qualname__
     if not isinstance(module, str) or module in {"builtins", "evaluator", "evaluator_runner.binding"}:
@@ -46,7 +52,9 @@ def type_name(kind: type) -> str:
 
 
 def coerce(value: Any, *, whole: bool) -> Coerced:
-    """Convert a value by one step towards plain JSON; `whole` says that it is the whole result, not a part of it.
+    """Convert a value by one step towards plain JSON.
+
+    `whole` is true if the value is the whole result, not a part of it.
 
     Raises:
       NoForm: the value has no obvious JSON form.

@@ -1,6 +1,6 @@
 """Finds the dialects (the ways to write an evaluator), and the dialect of given code.
 
-Each is a module or a package in the folder `dialects` beside this package, and has:
+Each dialect is a module or a package in the folder `dialects` beside this package, and has:
 
 - `CONTRACT`: the dialect's name in the protocol.
 - `WORDS`, optional, on a line beside `CONTRACT`: words of which every evaluator of the dialect contains at least one.
@@ -25,8 +25,9 @@ If the dialect has `WORDS`, it is recognised beforehand, from the source, by
 - `MODULES`, optional: modules that the code may use without importing them if they are installed, by the name it uses.
 - `IMPORTS`, optional: objects of the platform's package that code may use without importing them, `module:name` each.
 
-Dialects of the second kind are imported before user code runs, and only if the code contains one of their words; other
-sandboxes pay nothing for them. All others are imported when the runner starts. User code cannot change either.
+Dialects with `WORDS` are imported before user code runs, and only if the code contains one of their words; other
+sandboxes pay nothing for them. All other dialects are imported when the runner starts. So user code cannot change any
+dialect.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ class Recognised:
 
 
 def recognise(code: str, *, contract: str, name: str | None) -> Recognised | None:
-    """Return the dialect of code that has not run, if it can be told from the source.
+    """Return the dialect of code that has not run, if the source shows it.
 
     Raises:
       Failure: two dialects match equally.
@@ -147,7 +148,7 @@ def recognise(code: str, *, contract: str, name: str | None) -> Recognised | Non
 
 
 def _of_every(possible: list[str], outline: Outline) -> Recognised | None:
-    """Return the dialect of all evaluators in a file; if there are several, the most certain one."""
+    """Return the dialect of all evaluators in a file; if there are several dialects, the most certain one."""
     from evaluator_runner.candidates import public
 
     if outline.has_own_entry:
@@ -164,7 +165,9 @@ def _takes_three(outline: Outline, name: str) -> bool:
 
 
 def recognise_outline(outline: Outline, code: str, name: str | None) -> Recognised | None:
-    """Return the dialect that an outline shows, as `recognise` does; `code` is searched for the words of each dialect.
+    """Return the dialect that an outline shows, as `recognise` does.
+
+    The words of each dialect are searched for in `code`.
 
     Raises:
       Failure: two dialects match equally.
@@ -207,7 +210,10 @@ def _without_private_helpers(outline: Outline) -> Outline:
 
 
 def _without_helpers(outline: Outline, equal: list[Recognised]) -> Outline:
-    """Return an outline without functions that some dialects recognise although the code uses them only as helpers."""
+    """Return an outline without helper functions.
+
+    Some dialects would recognise these functions, although the code uses them only as helpers.
+    """
     from evaluator_runner.candidates import meant
 
     names = [name for name in outline.functions if any(one.dialect.sign(outline, name) for one in equal)]
@@ -287,7 +293,7 @@ def _find_equal(
     recognised: Recognised | None,
     several: Failure,
 ) -> Entry:
-    """Return one entry that calls all evaluators in a file, if their platform would call all of them."""
+    """Return one entry that calls all evaluators in a file, if the evaluators' platform would call all of them."""
     from evaluator_runner.every import find_every
 
     def one(name: str) -> Entry:

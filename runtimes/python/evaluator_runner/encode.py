@@ -1,6 +1,6 @@
 """Encodes a returned value as the protocol's `result` body, from the value's contents and not through its methods.
 
-Subclasses of built-in types are read by the methods of the built-in type. User code runs only where it produces a
+Subclasses of built-in types are read by the methods of the built-in type. User code runs only if it has to produce a
 value (`item`, `model_dump`, `__float__` of a Fraction).
 """
 

@@ -1,4 +1,4 @@
-"""Defines the entry of an evaluator, and finds plain functions, whose parameters tell their contract."""
+"""Defines the entry of an evaluator, and finds plain functions; their parameters show their contract."""
 
 from __future__ import annotations
 
@@ -34,21 +34,20 @@ class Entry:
     """The function that is called for each row, and how to call it.
 
     Attributes:
-      call: The user's function, or another callable under that name.
+      call: The user's function, or another callable that `name` stands for.
       contract: The contract of its dialect.
       source: `declared` or `inferred`.
       reason: Why this contract applies, as text for people.
       decode: Function that decodes the body of a row.
-      bind: Takes the decoded arguments of a row, returns positional and keyword arguments; None to use them as they
-        are.
-      convert: Takes the returned (and awaited) value, returns the value to encode; None to encode it as it is.
+      bind: Converts the decoded arguments of a row to positional and keyword arguments; None to use them as they are.
+      convert: Converts the returned (and awaited) value to the value to encode; None to encode the value as it is.
       name: Name under which the function was found.
       signature: Parameters of the function; None when they cannot be read.
       notes: Remarks for the author.
       places: Names of the arguments of a positional call, in order; empty for any other call.
-      together: Whether it can also score many rows in one call (argument `together`).
+      together: Whether `call` can also score many rows in one call (argument `together`).
       parts: The evaluators that `call` calls, by name, if there are several.
-      uses: Names at module level of what `call` calls, if the platform adds up several evaluators.
+      uses: Names, at module level, that `call` calls, if the platform adds up several evaluators.
     """
 
     __slots__ = (
@@ -74,7 +73,7 @@ class Entry:
 
     @property
     def parameters(self) -> list[str]:
-        """Return the parameters as code writes them; for a call by position and name, in the order of its arguments."""
+        """Return the parameters as they appear in code; for a call by position and name, in the order of arguments."""
         if self.signature is None:
             return []
         named = self.signature.named_places(self.places)
@@ -87,7 +86,7 @@ class Entry:
         return [*ordered, *(one for one in self.signature.names if one not in ordered)]
 
     def pass_by_name(self) -> None:
-        """Pass the arguments of a positional call by name to keyword-only parameters with the same names."""
+        """Pass arguments of a positional call by name if keyword-only parameters have these names."""
         known, places, inner = self.signature, self.places, self.bind
         if known is None or not (named := known.named_places(places)):
             return
@@ -132,9 +131,11 @@ def find_function(namespace: dict[str, Any], name: str, arguments: tuple[str, ..
 
 
 def object_of(namespace: dict[str, Any], name: str, config: dict[str, Any]) -> Any:
-    """Return an instance of class `name`: one that the code makes; if there is none or a config is given, a new one.
+    """Return an instance of class `name`.
 
-    If the argument `name` is all that the class requires and the config lacks, it gets the name of the class.
+    It is an instance that the code makes; if there is none, or a config is given, it is a new one.
+
+    If the only required argument that the config lacks is `name`, its value is the name of the class.
 
     Raises:
       Failure: the class needs arguments that the config lacks.
@@ -166,7 +167,7 @@ def is_function(value: Any) -> bool:
 
 
 def evaluate_contract(namespace: dict[str, Any], name: str | None) -> str | None:
-    """Return the `evaluate` contract that a function's parameters fit; None if neither fits, or there is no function.
+    """Return which contract a function's parameters fit, `evaluate` or `evaluate-v1`; None for neither, or no function.
 
     Raises:
       Failure: both contracts fit, because the function takes any arguments.
@@ -195,7 +196,7 @@ def _looks_legacy(names: list[str]) -> bool:
 
 
 def note_on_main(namespace: dict[str, Any], entry: Entry) -> None:
-    """Add a remark to an entry if the code also has a `main` that takes the variables of a row but is not called."""
+    """Add a remark to an entry if the code also has a `main` that is not called although it takes a row's variables."""
     main = namespace.get("main")
     if entry.call is main or not (is_function(main) and _is_ours(main)):
         return
@@ -209,7 +210,7 @@ def note_on_main(namespace: dict[str, Any], entry: Entry) -> None:
 
 
 def does_not_fit(namespace: dict[str, Any], name: str) -> Failure:
-    """Return the failure for code without an entry: no function has that name, or its parameters do not fit."""
+    """Return the failure for code without an entry: no function has the right name, or the parameters do not fit."""
     if is_function(namespace.get(name)):
         return _does_not_bind(Entry(name, namespace[name]), EVALUATE)
     return _not_found(namespace, name)
@@ -256,7 +257,7 @@ def _is_likely(name: str) -> bool:
 
 
 def _builder(own: dict[str, Any], functions: list[str]) -> str | None:
-    """Return the name of the first function, or else string, that contains the source of another function."""
+    """Return the name of the first function that contains the source of another function; without one, of a string."""
     names = functions or [name for name, value in own.items() if type(value) is str]
     return next((name for name in names if any(map(_is_code, _texts_of(own[name])))), None)
 
@@ -276,7 +277,7 @@ def _is_code(text: str) -> bool:
 
 
 def _call_of(classes: dict[str, Any], wanted: str) -> str:
-    """Return an expression that calls, on a new object, the method with which a class scores, else another one."""
+    """Return an expression that calls the scoring method of a class on a new object; without one, another method."""
     classes = _concrete(classes)
     for name, one in classes.items():
         if (method := _method_of(one, wanted)) is not None:
@@ -291,7 +292,7 @@ def _call_of(classes: dict[str, Any], wanted: str) -> str:
 
 
 def _concrete(classes: dict[str, Any]) -> dict[str, Any]:
-    """Return the classes that are meant to be used: neither abstract nor the base of another; else all."""
+    """Return the classes that are neither abstract nor the base of another class; if there are none, all classes."""
     bases = {base for one in classes.values() for base in type.mro(one)[1:]}
     found = {
         name: one for name, one in classes.items() if one not in bases and not getattr(one, "__abstractmethods__", ())
@@ -300,13 +301,13 @@ def _concrete(classes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _method_of(kind: type, wanted: str) -> str | None:
-    """Return the name of the method with which objects of a class score."""
+    """Return the name of the scoring method of a class."""
     made = {key for base in type.mro(kind) if base is not object for key in vars(base)}
     return next((one for one in (wanted, *_METHODS) if one in made), None)
 
 
 def _takes_context(kind: type) -> bool:
-    """Return whether a class is an evaluator of pydantic-evals that has a method of its own."""
+    """Return whether a class is an evaluator of pydantic-evals and defines a method itself."""
     bases = (base.__module__.partition(".")[0] for base in type.mro(kind)[1:])
     return "evaluate" in vars(kind) and "pydantic_evals" in bases
 
@@ -319,7 +320,7 @@ def _is_ours(value: Any) -> bool:
 
 
 def _no_helpers(own: dict[str, Any], names: list[str]) -> list[str]:
-    """Return the functions that no other function uses; all of them if each is used."""
+    """Return the functions that no other function uses; if each is used, return all functions."""
     used = {one for name, value in own.items() for code in _codes_of(value) for one in code.co_names if one != name}
     return [one for one in names if one not in used] or names
 

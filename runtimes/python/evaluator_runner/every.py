@@ -1,4 +1,7 @@
-"""Runs all evaluators in a file as one, for `settings.entry: "*"`. All get the same row; each has its own outcome."""
+"""Runs all evaluators in a file as one, for `settings.entry: "*"`.
+
+All evaluators get the same row, and each has its own outcome.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _BYTES = 1 << 30  # maximum size of one value in bytes; `limits.result_kb` appli
 
 
 class _Signatures(Signature):
-    """The signatures of all evaluators, as the check shows them; a call takes any variables."""
+    """The signatures of all evaluators, in the form that the check shows; a call accepts any variables."""
 
     def __init__(self, shown: list[str]) -> None:
         super().__init__([], positional_only=0, required=0)

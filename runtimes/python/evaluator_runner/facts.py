@@ -1,6 +1,7 @@
-"""Reads facts about code from its syntax tree: what functions do with their arguments, and with parts of the arguments.
+"""Reads facts about code from its syntax tree: what functions do with their arguments and with parts of these.
 
-The facts are read once, when the code is loaded. The host derives its warnings from them, and knows what names mean.
+The facts are read once, when the code is loaded. The host derives its warnings from these facts; only the host knows
+what names mean.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ _SCOPES = ("locals", "vars")  # functions that, called without arguments, give a
 
 class _Bound:
     def method(self) -> None:
-        """Do nothing; this method only exists because its type is needed."""
+        """Do nothing.
+
+        This method exists only because the runner needs the type of methods.
+        """
 
 
 _FUNCTION = type(lambda: None)
@@ -48,7 +52,7 @@ class Uses:
     """How the code uses one value: a parameter, or a field that the code reads by a constant name.
 
     Attributes:
-      of: Name of the value from which the field is read; empty if that value has no name, None for a parameter.
+      of: Name of the value from which the field is read; empty if that value has no name. None for a parameter.
       key: Name of the parameter or field.
       owner: Function that has the parameter.
       read: Whether the code reads the value.
@@ -80,7 +84,10 @@ class Uses:
 
 
 class _Function:
-    """A function, and what it does with its parameters. The name of a method begins with that of its class."""
+    """A function, and what it does with its parameters.
+
+    The name of a method begins with the name of its class.
+    """
 
     __slots__ = ("name", "node", "parameters", "rest")
 
@@ -110,8 +117,8 @@ class _Scope:
     Attributes:
       known: What names may stand for.
       inside: Names of the classes around the node, each with a dot after it.
-      top: Whether the node is a statement of a function's body itself, not of a block in it.
-      asks: Whether the node is in the condition of an `if` statement.
+      top: Whether the node is a statement directly in a function's body, not in a block of it.
+      asks: Whether the node is part of the condition of an `if` statement.
     """
 
     __slots__ = ("asks", "inside", "known", "top")
@@ -124,7 +131,7 @@ class _Scope:
 
 
 def facts_of(code: str, entry: Entry) -> dict[str, Any]:
-    """Return `facts` on the functions that a row calls, and `reads` (runtimes/PROTOCOL.md); empty if unknown."""
+    """Return `facts` about the functions that a row calls, and `reads` (runtimes/PROTOCOL.md); empty if unknown."""
     nothing: dict[str, Any] = {"facts": [], "reads": []}
     if len(code) > _MOST_CHARS:
         return nothing
@@ -152,7 +159,7 @@ def _is_called_by_name(method: str) -> bool:
 
 
 def _own_code(call: Any) -> Any:
-    """Return the code object of the function behind a callable; None if that is not in the evaluator's code."""
+    """Return the code object of the function behind a callable; None if the function is not in the evaluator's code."""
     for _ in range(_WRAPPINGS):
         kind = type(call)
         if kind is _METHOD:
@@ -177,7 +184,7 @@ def _is_compiled_to(node: Any, compiled: Any) -> bool:
 
 
 class _Outline:
-    """The functions of code, and what it reads by constant names."""
+    """The functions of code, and the values that the code reads by constant names."""
 
     def __init__(self, tree: Any) -> None:
         self.functions: list[_Function] = []
@@ -205,7 +212,7 @@ class _Outline:
                 left.extend([(part, below, False) for part in _parts(node)][::-1])
 
     def reads(self, called: list[_Function]) -> list[dict[str, Any]]:
-        """Return what is read by constant names, and the parameters that are tested."""
+        """Return the fields that are read by constant names, and the parameters that are tested."""
         own = {id(one) for function in called for one in function.parameters}
         every: dict[tuple[str | None, str], bool] = {
             (one.of, one.key): one.asked or one.of in self._asked for one in self._used.values()
@@ -253,7 +260,7 @@ class _Outline:
         return _Scope(known, scope.inside, top=isinstance(node.body, list))
 
     def _bind(self, node: Any, scope: _Scope) -> None:
-        """Note what a name stands for from here on; inside a block, the name may still have its earlier value, too."""
+        """Record what a name stands for from here on; inside a block, the name may also keep its earlier value."""
         values, known = self._values(node.value, scope.known), scope.known
         for target in getattr(node, "targets", None) or [node.target]:
             name = getattr(target, "id", None)
@@ -287,7 +294,7 @@ class _Outline:
             self._ask(node.operand, scope)
 
     def note_either(self, node: Any, scope: _Scope) -> None:
-        """Note the left operands of `and` and `or`: those of `and` are tested, those of `or` get a default."""
+        """Record the left operands of `and` and `or`: those of `and` are tested, those of `or` get a default."""
         for one in node.values[:-1]:
             if type(node.op).__name__ == "And":
                 self._ask(one, scope)
@@ -329,7 +336,7 @@ class _Outline:
             one.compared.update(dict.fromkeys(own))
 
     def note_read(self, node: Any, scope: _Scope) -> None:
-        """Note an attribute or key that is read, not one that is set."""
+        """Record an attribute or key that is read, not one that is set."""
         found = None if type(node.ctx).__name__ == "Store" else _read_of(node)
         if found is not None:
             self._note_key(*found, scope.known, is_method=id(node) in self._called)
@@ -352,7 +359,7 @@ class _Outline:
             self._use(of, key, known)
 
     def _ask(self, node: Any, scope: _Scope, *, by_statement: bool = False) -> None:
-        """Note what an expression tests, if the code decides by whether it is true."""
+        """Record what an expression tests, if code branches on whether the expression is true."""
         kind = type(node).__name__
         if kind == "UnaryOp" and type(node.op).__name__ == "Not":
             self._ask(node.operand, scope, by_statement=by_statement)
@@ -392,7 +399,7 @@ class _Outline:
         return Uses(name, key) if name in _OWN else self._used.setdefault((name, key), Uses(name, key))
 
     def _name_of(self, node: Any, known: Known, parts: int) -> str:
-        """Return the name of the value from which something is read; for an item of a list, the name of the list."""
+        """Return the name of the value from which something is read; for an item of a list, return the list's name."""
         while type(node).__name__ == "Subscript" and _read_of(node) is None:
             node = node.value
         values = self._values(node, known, parts)
@@ -400,7 +407,7 @@ class _Outline:
 
 
 def _read_of(node: Any) -> tuple[Any, str] | None:
-    """Return the value from which an expression reads, and the constant name that it reads; None for others."""
+    """Return the value from which an expression reads, and the constant name that it reads; None for any other."""
     kind = type(node).__name__
     if kind == "Attribute":
         return node.value, node.attr
@@ -418,7 +425,7 @@ def _read_of(node: Any) -> tuple[Any, str] | None:
 
 
 def _alternatives(kind: str, node: Any) -> list[Any]:
-    """Return the expressions whose value another expression may have, if only in another form: `x` for `x.strip()`."""
+    """Return the expressions with the value of another expression, perhaps in another form: `x` for `x.strip()`."""
     if kind == "BoolOp":
         return list(node.values)
     if kind == "IfExp":

@@ -85,7 +85,10 @@ def from_failure(failure: Failure) -> dict[str, Any]:
 
 
 def from_exception(raised: BaseException, lines: list[str], *, general: str) -> dict[str, Any]:
-    """Return the `error` for an exception of user code; `general` is the code for those without one of their own."""
+    """Return the `error` for an exception of user code.
+
+    `general` is the error code for exceptions that have none of their own.
+    """
     if issubclass(type(raised), Failure):  # `isinstance` would trust a forged `__class__`
         return from_failure(raised)  # type: ignore[arg-type]
     code, hint = _classify(raised, general)
@@ -131,7 +134,7 @@ def _hint_on_place(raised: BaseException, lines: list[str], line: int | None) ->
 
 
 def _reads_argv(lines: list[str], line: int) -> bool:
-    """Return whether a line of the code names `argv`."""
+    """Return whether a line of the code contains the name `argv`."""
     return any("argv" in {getattr(one, "attr", None), getattr(one, "id", None)} for one in _nodes_in(lines, line))
 
 
@@ -256,7 +259,7 @@ def _is_process_limit(raised: BaseException) -> bool:
 
 
 def _pin_for(raised: BaseException) -> str | None:
-    """Return the pin that would provide what the code misses in a light stand-in; None for any other exception."""
+    """Return the pin that provides what the code misses in a light stand-in; None for any other exception."""
     root, _, rest = _missing(raised).partition(".")
     stand_in = sys.modules.get(root)
     pins = getattr(stand_in, "__pins__", {})  # a module may come from one of several distributions

@@ -1,4 +1,4 @@
-"""Builds the frames that the supervisor writes: headers for a row's answer, and errors that it detects itself."""
+"""Builds the frames that the supervisor writes: headers of answers to rows, and errors that the supervisor detects."""
 
 from __future__ import annotations
 
@@ -83,5 +83,5 @@ def timeout(seconds: float, *, what: str) -> tuple[str, str, str]:
 
 
 def load_timeout(seconds: float, *, what: str) -> tuple[str, str, str]:
-    """Return the error code, message and hint for a load that took too long; its limit is a setting of the host."""
+    """Return the error code, message and hint for a load that took too long; the limit is a setting of the host."""
     return "timeout", f"{what} did not finish within {seconds:g} s", "do less at module level, outside the function"

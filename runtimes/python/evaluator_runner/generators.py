@@ -1,8 +1,9 @@
-"""Keeps the seeds that code sets while it loads, and makes all other random generators give new numbers in each row.
+"""Keeps random seeds that code sets while it loads; all other random generators give new numbers in each row.
 
 Rows are forks of the loaded process: without this, an unseeded generator would repeat its numbers in every row, and the
 callback of `random`, which reseeds after a fork, would discard a seed. The module handles `random`, `numpy.random` and
-`torch`. It watches them from their import on, because the state of a generator does not tell where its seed came from.
+`torch`. It watches these modules from their import on, because the state of a generator does not show where its seed
+came from.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ renewals: list[tuple[Callable[..., Any], Any]] = []
 
 
 class _Loader:
-    """Runs a module with its own loader, then watches its generators."""
+    """Runs a module with the module's own loader, then watches its generators."""
 
     def __init__(self, loader: Any, watch: Callable[[Any], None]) -> None:
         self._loader = loader
@@ -48,7 +49,7 @@ class _Loader:
 
 
 class _RandomLoader(_Loader):
-    """Runs `random` without its own callback, which would discard the code's seed in each row."""
+    """Runs `random` without the callback of `random` itself, which would discard the code's seed in each row."""
 
     def exec_module(self, module: Any) -> None:
         register = os.register_at_fork
@@ -85,7 +86,7 @@ class _Watch:
         }
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return the spec of a watched module, as other finders return it; None for other modules."""
+        """Return the spec of a watched module, from the other finders; None for any other module."""
         if name not in self._loaders:
             return None
         make, watch = self._loaders[name]
@@ -158,7 +159,7 @@ class _Watch:
         setattr(owner, name, function)
 
     def settle(self) -> None:
-        """Note which generators nobody has seeded; stop watching, so that a row runs the modules' own functions."""
+        """Record which generators nobody has seeded, and stop watching, so that rows run the modules' own functions."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
         self.forks_rows = True
@@ -198,7 +199,7 @@ class _Watch:
 
 
 def renew() -> None:
-    """Let the generators that nobody seeded give this row numbers of its own."""
+    """Let the generators that nobody seeded give new numbers in this row."""
     for renewal, generator in renewals:
         renewal(generator)
 

@@ -93,7 +93,10 @@ _getattr = getattr
 
 
 def namespace(packages: list[str]) -> dict[str, Any]:
-    """Return the first globals of restricted code, which may also import modules in the folders `packages`."""
+    """Return the globals with which restricted code starts.
+
+    The code may also import modules in the folders `packages`.
+    """
     modules = _Modules(packages)
     return {
         "__builtins__": _restricted_builtins(modules),
@@ -145,7 +148,10 @@ def _refuse(name: str) -> Callable[..., Any]:
 
 
 def _type_of(value: Any, *more: Any, **options: Any) -> Any:
-    """Return the class of a value; for a class, return this function, since metaclasses make unguarded classes."""
+    """Return the class of a value.
+
+    For a class, return this function itself, because metaclasses make unguarded classes.
+    """
     if more or options:
         raise PolicyViolation("`type` cannot make classes under the restricted policy; write a class statement")
     return _type_of if isinstance(value, type) else type(value)
@@ -192,7 +198,7 @@ class _SafeFormatter(string.Formatter):
 
 
 class _Modules:
-    """Decides which modules code may import, or read as attributes of other modules."""
+    """Decides which modules code may import, or may read as attributes of other modules."""
 
     def __init__(self, packages: list[str]) -> None:
         entries = [entry for folder in packages for entry in os.listdir(folder)]
@@ -238,7 +244,7 @@ class _Modules:
         return _GUARDED.get(id(value), value)
 
     def _format_of(self, method: Any) -> Any:
-        """Return a string method, bound or not, in a form whose fields are guarded; return anything else as it is."""
+        """Return a string method, bound or not, in a form with guarded fields; return any other value unchanged."""
         if method is str.format:
             return lambda text, /, *args, **kwargs: self._formatter.vformat(_text(text), args, kwargs)
         if method is str.format_map:
@@ -258,7 +264,7 @@ def _text(value: Any) -> str:
 
 
 def _is_public(module: ModuleType, name: str) -> bool:
-    """Return whether a name in a listed module belongs to its interface; what the module imports does not."""
+    """Return whether a name in a listed module is part of its interface; names that the module imports are not."""
     listed = _getattr(module, "__all__", None)
     return (
         listed is None
@@ -269,7 +275,7 @@ def _is_public(module: ModuleType, name: str) -> bool:
 
 
 def _update_wrapper(wrapper: Any, wrapped: Any, *more: Any, **options: Any) -> Any:
-    """Do what `functools.update_wrapper` does with the default attributes, for a wrapper that the code defines."""
+    """Do what `functools.update_wrapper` does with the default attributes, for a wrapper in the code."""
     if more or options:
         raise PolicyViolation("the attributes of a wrapper cannot be chosen under the restricted policy")
     if isinstance(wrapper, ModuleType | type) or isinstance(wrapped, ModuleType | type):
@@ -284,7 +290,7 @@ def _wraps(wrapped: Any, *more: Any, **options: Any) -> Callable[[Any], Any]:
 
 
 def _singledispatch(function: Any) -> Any:
-    """Do what `functools.singledispatch` does, without annotations, which may be strings that would be evaluated."""
+    """Do what `functools.singledispatch` does, without annotations, because their strings would be evaluated."""
     made = functools.singledispatch(function)
     register = made.register
 
@@ -300,7 +306,7 @@ def _singledispatch(function: Any) -> Any:
 
 
 def _dataclass(cls: Any = None, /, **options: Any) -> Any:
-    """Do what `dataclasses.dataclass` does, after checking field names, because it runs source that contains them."""
+    """Do what `dataclasses.dataclass` does, after checking field names, because it runs source with these names."""
     if cls is None:
         return lambda cls: _dataclass(cls, **options)
     names = cls.__annotations__ if isinstance(cls, type) and not isinstance(cls, enum.EnumMeta) else None
@@ -314,7 +320,7 @@ def _is_field(name: str) -> bool:
 
 
 def _guard_copies() -> None:
-    """Keep `copy` from setting attributes of modules, classes and functions, which a `__reduce__` may return."""
+    """Prevent `copy` from setting attributes of modules, classes and functions, which a `__reduce__` may return."""
     reconstruct = copy._reconstruct  # type: ignore[attr-defined]  # noqa: SLF001
 
     def guarded(original: Any, memo: Any, make: Any, args: Any, *rest: Any, **options: Any) -> Any:

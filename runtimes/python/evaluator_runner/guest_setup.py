@@ -52,7 +52,7 @@ class _CountingFile(io.FileIO):
 
 
 class _Buffer(io.BufferedWriter):
-    """The buffer of a `_CountingFile`; notes that something was written to it."""
+    """The buffer of a `_CountingFile`; records that something was written to it."""
 
     def write(self, data: Any, /) -> int:
         wrote["any"] = True
@@ -60,7 +60,7 @@ class _Buffer(io.BufferedWriter):
 
 
 class _Text(io.TextIOWrapper):
-    """The text stream of a `_Buffer`; notes that something was written to it."""
+    """The text stream of a `_Buffer`; records that something was written to it."""
 
     def write(self, text: str, /) -> int:
         wrote["any"] = True
@@ -85,7 +85,7 @@ class _Stream:
 
 
 def become(out: int, err: int, *, keep: int) -> None:
-    """Start a new session, move `out` and `err` to 1 and 2, and close all other descriptors except 0 and `keep`."""
+    """Start a new session, move `out` and `err` to descriptors 1 and 2, and close all others except 0 and `keep`."""
     kernel.die_with_parent()
     os.setsid()
     for source, target in ((out, _SAVED_OUT), (err, _SAVED_ERR)):
@@ -105,7 +105,10 @@ def mute_outputs() -> None:
 
 
 def restore_outputs(*, close: bool = True) -> None:
-    """Put the log pipes back on 1 and 2 after loading; with `close`, close their copies, as for the last time."""
+    """Put the log pipes back on descriptors 1 and 2 after loading.
+
+    If `close`, also close the saved copies of the pipes, because output is not muted again.
+    """
     for saved, fd in ((_SAVED_OUT, 1), (_SAVED_ERR, 2)):
         _dup2(saved, fd)
         if close:
@@ -127,7 +130,7 @@ def has_own_streams() -> bool:
 
 
 def flush_streams() -> tuple[int, int]:
-    """Flush both streams; return the number of bytes written to each so far."""
+    """Flush both streams; return how many bytes were written to each stream so far."""
     return _streams[0].flush(), _streams[1].flush()
 
 
@@ -189,7 +192,7 @@ def _add_packages(directory: str) -> None:
 
 
 def started_more(pid: int) -> str | None:
-    """Return what loading left behind that no forked row can use: `threads`, `interpreters`, `processes` or None."""
+    """Return what loading left behind that forked rows cannot use: `threads`, `interpreters`, `processes` or None."""
     try:
         tasks = len(_listdir("/proc/self/task"))
     except OSError:
@@ -203,7 +206,7 @@ def started_more(pid: int) -> str | None:
 
 
 def shared_state(control: int) -> str | None:
-    """Return what loading left open that rows forked from this process would share: `descriptors`, `memory` or None.
+    """Return what loading left open and forked rows would share: `descriptors`, `memory` or None.
 
     Rows would share the offset of an open file, all of a pipe, socket or eventfd, and the content of a shared mapping.
     Devices without state, and files that are mapped only for reading, are not reported.

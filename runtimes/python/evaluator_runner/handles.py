@@ -1,4 +1,4 @@
-"""Holds the supervisor's ends of its processes: one zygote, and at most one row process at a time."""
+"""Keeps the supervisor's ends of its processes: one zygote, and at most one row process at a time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ class Lost(Exception):
 
 
 class Starved(Lost):
-    """The machine refuses the runner a resource, which other sandboxes with the same kernel user may have used up."""
+    """The machine refuses the runner a resource.
+
+    Other sandboxes with the same kernel user may have used it up.
+    """
 
     exit_code = 72
 
@@ -48,7 +51,10 @@ def refused(error: OSError, what: str) -> Lost:
 
 
 class Call:
-    """One row to evaluate. A `cancelled` call is answered in its turn, without running."""
+    """One row to evaluate.
+
+    If the call is `cancelled`, it is answered in its turn, but the row does not run.
+    """
 
     __slots__ = ("body", "cancelled", "id", "share", "timeout_s")
 
@@ -79,9 +85,10 @@ class RowHandle:
 
     Attributes:
       sock: Descriptor of the socket to the process.
-      own_child: Whether the supervisor forked it, and not the zygote; the process then has to load first.
-      ready: Whether it has loaded.
-      used: Whether it was given a call; only calls with the same `share` may follow.
+      own_child: Whether the supervisor forked the process, not the zygote; such a process has to load the evaluator
+        first.
+      ready: Whether the process has loaded the evaluator.
+      used: Whether the process was given a call; only calls with the same `share` may follow.
       ended: Whether the end of its socket was reached, so that no more answers come.
       heard: Whether the last read of its socket returned data; more may be waiting.
       started_at: Monotonic seconds at which the first call in `calls` started.
@@ -104,7 +111,7 @@ class RowHandle:
         self._answer_bytes = answer_bytes
 
     def hand_over(self, call: Call, *, more: bool) -> None:
-        """Send a call to the process; `more` says that another may follow."""
+        """Send a call to the process; `more` means that another call may follow."""
         if not self.calls:
             self.started_at = time.monotonic()
         self.used = True
@@ -114,7 +121,7 @@ class RowHandle:
         self.outgoing.add(row.order(len(call.body), more=more), call.body)
 
     def take_call(self) -> Call:
-        """Remove and return the first call, which has been answered."""
+        """Remove the first call, which has been answered, and return it."""
         call: Call = self.calls.popleft()
         self.ahead_bytes -= len(call.body)
         self.started_at = time.monotonic()
@@ -177,7 +184,9 @@ def kernel_kill(pid: int) -> None:
 
 
 class Listener:
-    """A listening socket to which the zygote connects before each fork, so that the row inherits its connection.
+    """A listening socket to which the zygote connects before each fork.
+
+    The row process inherits the connection.
 
     If descriptors were sent over a socket, they would count against a limit that all sandboxes of a user share. The
     address is an abstract name, chosen by the kernel after loading.
@@ -193,7 +202,7 @@ class Listener:
         self.address: bytes = self._socket.getsockname()
 
     def accept(self, pid: int) -> int:
-        """Return the descriptor of the connection that process `pid` made; close those of other processes.
+        """Return the descriptor of the connection that process `pid` made; close connections of other processes.
 
         Raises:
           Lost: the process made no connection.
@@ -244,7 +253,7 @@ class ZygoteHandle:
         self._told = False  # whether the zygote knows the address of the listener
 
     def report(self) -> tuple[bytes, bytes, bytes] | None:
-        """Return the outcome of loading or preparing (kind, description, body), or None while it is unfinished.
+        """Return the outcome of loading or preparing (kind, description, body); None while the zygote is still working.
 
         Raises:
           Lost: the zygote ended first, or sent anything else.
@@ -276,7 +285,7 @@ class ZygoteHandle:
         return found
 
     def send(self, data: bytes) -> bool:
-        """Send the data for which the zygote waits; return False if it does not accept them."""
+        """Send the data for which the zygote waits; return False if the zygote does not accept the data."""
         self._control.settimeout(_NUDGE_MS / 1000)
         try:
             self._control.sendall(data)
@@ -289,7 +298,7 @@ class ZygoteHandle:
     def fork(self, listener: Listener | None, *, warm: bool) -> tuple[int, int]:
         """Let the zygote fork a row process and reap the previous process, which must have been killed.
 
-        `warm` says that no row is waiting, so the new process may take time to warm up. Without a listener, the row's
+        `warm` means that no row is waiting, so the new process may take time to warm up. Without a listener, the row's
         socket is sent to the zygote.
 
         Returns:
@@ -336,7 +345,10 @@ class ZygoteHandle:
         return value
 
     def ask(self, command: bytes) -> tuple[int, int]:
-        """Have the zygote reap the row (`REAP`) or look at it (`LOOK`); return how it ended: `(si_code, si_status)`."""
+        """Let the zygote reap the row (`REAP`) or look at it (`LOOK`).
+
+        Return how the row ended: `(si_code, si_status)`.
+        """
         try:
             self._control.send(command)
         except OSError as error:

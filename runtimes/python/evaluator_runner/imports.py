@@ -38,9 +38,9 @@ def missing_imports(
 
     `module` is the top-level name of a package, or one level more in a namespace that many packages share; for a module
     of the evaluator's own, it is the whole name. An import in one of `files` also has `file`, the path of that file.
-    `names` are what the file reads from the module, if anything; `optional` is set if the code has another value for
-    what it imports. A module that lies deeper than `module` also has `path`: where its file would be if the author
-    wrote it.
+    `names` are the names that the file reads from the module, if any. `optional` is set if the code has another value
+    for the imported names. A module that lies deeper than `module` also has `path`: the place of its file, if the
+    author wrote one.
 
     Args:
       code: The evaluator's own code.
@@ -48,7 +48,7 @@ def missing_imports(
       package: Package in which relative imports of the code begin.
       files: Contents of the files that came with the code, by path.
       kept: The statements that rows need; None if they are not known, so that every import counts.
-      known: Distributions of well-known packages, by module; an import of these counts only if rows need it.
+      known: Distributions of well-known packages, by module; an import of such a package counts only if rows need it.
     """
     files = files or {}
     found: dict[str, dict[str, Any]] = {}
@@ -69,7 +69,7 @@ def missing_imports(
 
 
 def lacking(kept: list[Statement]) -> list[dict[str, Any]]:
-    """Return `{"module", "line", "names"}` of packages whose light stand-ins lack names that statements need.
+    """Return `{"module", "line", "names"}` of packages with light stand-ins that lack names which statements need.
 
     The program must have been loaded.
     """
@@ -120,7 +120,7 @@ def _missing_in(
 
 
 def names_read(tree: Any, package: str) -> dict[str, list[str]]:
-    """Return the names that code reads from each module, by its `own_name`: imported names, and attributes."""
+    """Return the names that code reads from each module, by the module's `own_name`: imported names, and attributes."""
     found: dict[str, dict[str, None]] = {}
 
     def add(whole: str) -> None:
@@ -140,7 +140,7 @@ def names_read(tree: Any, package: str) -> dict[str, list[str]]:
 
 
 def _modules(tree: Any) -> Iterator[tuple[str, str]]:
-    """Yield each name that code binds to a module, and that module."""
+    """Yield each name that code binds to a module, together with the module."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
@@ -166,7 +166,7 @@ def _attributes(tree: Any) -> Iterator[str]:
 
 
 def _has_other(tree: Any, line: int) -> bool:
-    """Return whether code binds the names of an import to something else if the import fails."""
+    """Return whether code binds the imported names to something else if the import fails."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
@@ -180,7 +180,7 @@ def _has_other(tree: Any, line: int) -> bool:
 
 
 def _bound(tree: Any, line: int | None = None) -> Iterator[str]:
-    """Yield the names that a statement binds, or only those bound by the imports in one line."""
+    """Yield the names that a statement binds, or only the names that imports in one line bind."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
@@ -198,13 +198,13 @@ def deeper_path(missing: str, whole: str, name: str) -> dict[str, str]:
 
 
 def _is_empty_of(name: str, package: str, texts: dict[str, str]) -> bool:
-    """Return whether a package of the evaluator's own files can have a name only as a module in it."""
+    """Return whether a name in a package of the evaluator's own files can only be a module of that package."""
     path = package.replace(".", "/")
     return f"{path}.py" not in texts and name not in texts.get(f"{path}/__init__.py", "")
 
 
 def imports_in(tree: Any, package: str) -> Iterator[tuple[str, int, str]]:
-    """For each import, yield the module, the line, and the name imported from the module, empty for none."""
+    """Yield module, line and imported name for each import; the name is empty if the import takes none."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
@@ -247,7 +247,7 @@ def is_type_checking(node: Any) -> bool:
 
 
 def own_name(module: str) -> str:
-    """Return the shortest prefix of a module's name that belongs to a single package."""
+    """Return the shortest beginning of a module's name that belongs to a single package."""
     name = ""
     for part in module.split("."):
         name = f"{name}.{part}" if name else part
@@ -257,7 +257,7 @@ def own_name(module: str) -> str:
 
 
 def is_provided(module: str) -> bool:
-    """Return whether a module is installed, and not only a stand-in for a package that is not pinned."""
+    """Return whether a module is really installed, not only as a stand-in for a package that is not pinned."""
     if module in sys.modules:
         return not later.is_stand_in(sys.modules[module])
     above = module.rpartition(".")[0]

@@ -35,7 +35,7 @@ class _Context:
 
 
 def decoder(object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Callable[..., Any]:
-    """Return a function that decodes the JSON text from an index on; every object goes through `object_hook`.
+    """Return a function that decodes JSON text from an index on; `object_hook` converts each object.
 
     It raises ValueError if the text is not JSON, and RecursionError if the text nests too deeply.
     """
@@ -74,7 +74,10 @@ def encode(value: Any) -> str:
 
 
 def scalar_text(text: str) -> str:
-    """Return text without surrogates: a lone one, which UTF-8 cannot hold, becomes U+FFFD, a pair its character."""
+    """Return text without surrogates: a lone one becomes U+FFFD, and a pair becomes the character that it stands for.
+
+    UTF-8 cannot hold a lone surrogate.
+    """
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

@@ -21,11 +21,14 @@ _open, _read, _close, _listdir = os.open, os.read, os.close, os.listdir
 
 
 class Refused(Exception):
-    """The runner must not go on, because it still has privileges that it was told to give up."""
+    """The runner must not continue, because it still has privileges that it had to give up."""
 
 
 def _find_prctl() -> Callable[[int, int], Callable[[], int]]:
-    """Return a function that makes calls of prctl. They use `_ctypes` (1 ms), because `ctypes` takes 10 ms more."""
+    """Return a function that calls prctl.
+
+    It uses `_ctypes` (1 ms), because `ctypes` would take 10 ms more.
+    """
     try:
         import _ctypes
 
@@ -44,12 +47,12 @@ _prctl = _find_prctl()
 
 
 def adopt_orphans() -> bool:
-    """Make this process the parent of orphaned descendants (process 1 already is); return whether it now is."""
+    """Make this process the parent of orphaned descendants, as process 1 always is; return whether it worked."""
     return os.getpid() == 1 or _prctl(_PR_SET_CHILD_SUBREAPER, 1)() == 0
 
 
 def set_inspectable(*, inspectable: bool) -> None:
-    """Allow or forbid other processes of this user to read this process's memory and descriptors."""
+    """Allow or forbid that other processes of this user read this process's memory and descriptors."""
     inspectability(inspectable=inspectable)()
 
 
@@ -132,7 +135,7 @@ def is_dead(pid: int) -> bool:
 
 
 def peak_memory_kb(pid: int) -> int | None:
-    """Return the peak resident memory of a running process, in kB; None if it is not known."""
+    """Return the peak resident memory of a running process, in kB; None if the value is not known."""
     try:
         for line in read_text(f"/proc/{pid}/status").splitlines():
             if line.startswith("VmHWM:"):
@@ -152,7 +155,7 @@ def private_memory_kb(pid: int) -> int:
 
 
 class ProcessCounter:
-    """Finds the id of the process or thread that the kernel made last, with a single read."""
+    """Finds the id of the process or thread that the kernel created last, with a single read."""
 
     def __init__(self) -> None:
         try:
@@ -161,7 +164,7 @@ class ProcessCounter:
             self._fd = -1
 
     def last(self) -> int:
-        """Return the id that this pid namespace gave out last; 0 if the kernel does not tell."""
+        """Return the last id that this pid namespace gave to a process; 0 if the kernel does not tell."""
         if self._fd < 0:
             return 0
         try:

@@ -1,11 +1,11 @@
-"""Lets code load although it imports packages that are not pinned; such an import only stops what uses it.
+"""Lets code load although it imports packages that are not pinned; only what uses these packages fails.
 
 If a well-known package or a file of the author's is missing, a placeholder takes its place. While the code loads, the
 placeholder can be called and read; later, its use raises an `ImportError` that names what is missing. If the entry
-needs a placeholder (`whole.py`), the code does not load at all, unless it stands for a client of a model or platform,
-which most evaluators call in one function only. Packages that are installed are never replaced, and an import that the
-code catches fails as usual. A name that a light stand-in module lacks is a placeholder, too, because a file may import
-a judge that its evaluator never asks.
+needs a placeholder (`whole.py`), the code does not load at all, unless the placeholder stands for a client of a model
+or platform, which most evaluators call in one function only. Packages that are installed are never replaced, and an
+import that the code catches fails as usual. A name that a light stand-in module lacks is a placeholder, too, because a
+file may import a judge that its evaluator never calls.
 
 No placeholder has a value: comparing, testing, counting or formatting one raises, even while the code loads.
 """
@@ -49,7 +49,7 @@ _given: dict[str, None] = {}  # dotted names, in order, of absent modules and of
 
 
 def give_keys(code: str, environment: Any) -> None:
-    """Set the variables from which clients in this code read their keys to placeholders, unless they are set."""
+    """Set the variables in which clients look for their keys to placeholders, unless the variables are set."""
     for word, names in _KEYS.items():
         if word in code:
             for name in names:
@@ -73,7 +73,7 @@ def install_stand_ins(folder: str) -> None:
 
 
 def without_placeholders(namespace: dict[str, Any]) -> dict[str, Any]:
-    """Return the globals of code without its placeholders, which have every attribute that a dialect may look for."""
+    """Return the globals of code without placeholders, because these have every attribute that dialects look for."""
     if not _given:
         return namespace
     return {name: one for name, one in namespace.items() if not is_placeholder(one)}
@@ -98,27 +98,27 @@ def is_placeholder(one: Any) -> bool:
 
 
 def is_client(module: str) -> bool:
-    """Return whether a module belongs to a client, which code may create while loading and never use."""
+    """Return whether a module belongs to a client; code may create clients while loading and never use them."""
     return module.partition(".")[0] in PACKAGES
 
 
 def may_stand_in(module: str, known: dict[str, str]) -> bool:
-    """Return whether a module gets placeholders: one of a client or known package, or one that the author wrote."""
+    """Return whether placeholders may replace a module: a client, a known package, or a module of the author."""
     return is_client(module) or any(is_of(module, one) for one in known)
 
 
 def is_well_known(module: str) -> bool:
-    """Return whether an absent module belongs to a well-known package, other than one for which there is a stand-in."""
+    """Return whether an absent module belongs to a well-known package, but not to one that has a stand-in."""
     return "__known__" in vars(sys.modules[module])
 
 
 def is_own(module: str) -> bool:
-    """Return whether an absent module is a file that the author wrote, because no known package has it."""
+    """Return whether an absent module is probably a file that the author wrote, because no known package has it."""
     return _provider(module, vars(sys.modules[module]).get("__known__") or {}) == ""
 
 
 def lacks(module: str, name: str) -> bool:
-    """Return whether a light module, which stands in for a package, lacks a name, or is itself lacking."""
+    """Return whether a light module, which stands in for a package, lacks a name, or is absent itself."""
     if not any(isinstance(one, StandIns) and one.stands_in(module.partition(".")[0]) for one in sys.meta_path):
         return False
     if module in _given or f"{module}.{name}" in _given:
@@ -127,7 +127,9 @@ def lacks(module: str, name: str) -> bool:
 
 
 def loaded() -> list[str]:
-    """Record that the code has loaded: from now on the use of a placeholder raises an `ImportError`.
+    """Record that the code has loaded.
+
+    From now on, the use of a placeholder raises an `ImportError`.
 
     Returns:
       What was not loaded: absent modules, and names that stand-in modules lack.
@@ -147,7 +149,7 @@ def stop() -> None:
 
 
 def stand_in_relative(node: Any) -> dict[str, Any]:
-    """Return placeholders for the names of a relative import, which fails because the code is in no package."""
+    """Return placeholders for the names of a relative import that fails because the code is in no package."""
     name = "." * node.level + (node.module or "")
     sys.modules[name] = module = _Module(name)
     module.__dict__["__known__"] = {name: ""}
@@ -162,7 +164,7 @@ class _Later:
         self.__dict__.update(_package=package, _path=path)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return another placeholder; for use as a decorator, return the function that it is given."""
+        """Return another placeholder; if the placeholder is used as a decorator, return the decorated function."""
         self._use()
         decorates = self._path.rpartition(".")[2].removesuffix("()") in _DECORATORS
         if decorates and len(args) == 1 and not kwargs and callable(args[0]):
@@ -215,7 +217,10 @@ class _Later:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """Return the class; raise if the evaluator's own code asks with `isinstance`, as no answer would be right."""
+        """Return the class.
+
+        If the evaluator's own code uses `isinstance`, raise an error, because no answer would be right.
+        """
         file = _frame(1).f_code.co_filename
         if file == tracebacks.FILENAME or file in tracebacks.OTHERS:
             raise _missing(self._package, self._path)
@@ -279,7 +284,7 @@ def _distribution(top: str, module: str) -> str:
 
 
 class StandIns(Loader):
-    """Finds the light modules that replace a platform's package, and gives placeholders for everything that they lack.
+    """Finds the light modules that replace a platform's package, and gives placeholders for all that they lack.
 
     Args:
       folder: The folder of the light modules.
@@ -310,7 +315,7 @@ class StandIns(Loader):
         return spec
 
     def create_module(self, spec: Any) -> Any:
-        """Return an empty module in place of one that the light modules lack."""
+        """Return an empty module in place of a module that the light modules lack."""
         _given[spec.name] = None
         return _Module(spec.name)
 
@@ -374,8 +379,8 @@ class Finder(Loader):
     """Finds absent modules of clients and of well-known packages, after every other finder.
 
     Only imports in the evaluator's own code get placeholders: imports of clients anywhere, and other imports at the top
-    level of the evaluator itself, even after `except` if the author wrote the module. Imports whose failure the code
-    catches, and those that an installed package tries, fail as usual.
+    level of the evaluator itself, even after `except` if the author wrote the module. Imports fail as usual if the code
+    catches the failure, or if an installed package tries them.
 
     Args:
       code: The evaluator.
@@ -426,7 +431,7 @@ class Finder(Loader):
 
 
 def is_of(name: str, known: str) -> bool:
-    """Return whether a module is the package itself, or below or above it."""
+    """Return whether a module is the package itself, or is below or above it."""
     return name == known or name.startswith(f"{known}.") or known.startswith(f"{name}.")
 
 
@@ -457,7 +462,7 @@ def parsed(code: str) -> Any:
 
 
 def _caught_lines(code: str) -> list[tuple[int, int]]:
-    """Return the first and last lines of the blocks in which a failed import is caught."""
+    """Return the first and last lines of the blocks in which failed imports are caught."""
     tree = parsed(code)
     left, found = [] if tree is None else [tree], []
     while left:

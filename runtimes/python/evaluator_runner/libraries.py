@@ -13,7 +13,7 @@ _MB = 1 << 20
 
 
 def needed_mb(library: str, importer: str | None) -> int | None:
-    """Return how many MB of data this process would have with a library; None if the library's size cannot be read.
+    """Return how many MB of data this process would have with a library; None if the library's size is unknown.
 
     Args:
       library: Its path, or its name beside the module that needs it.

@@ -90,7 +90,10 @@ class Loading:
             self._supervisor.load_failed()
 
     def _starts_again(self) -> bool:
-        """Load again in a new process if preimported packages may have caused the failure; return whether it does."""
+        """Load again in a new process if preimported packages may have caused the failure.
+
+        Return whether the evaluator is loaded again.
+        """
         if not self._imported or self.patience_s() < self._timeout_s / 2:
             return False
         self._imported = False
@@ -148,7 +151,7 @@ class Loading:
 
 
 def _describe(raw: bytes) -> dict[str, Any]:
-    """Return a zygote's description of its evaluator; raise ValueError or a similar error if it is something else."""
+    """Return a zygote's description of its evaluator; raise ValueError or a similar error if it has another form."""
     description = jsontext.decode(raw.decode())
     if not isinstance(description["notes"], list) or description["left"] not in {None, *_LEFT}:
         raise ValueError("no description")

@@ -1,4 +1,4 @@
-"""Collects the output of user code: keeps reading the pipes, and keeps a limited number of bytes.
+"""Collects the output of user code: reads the pipes all the time, and keeps a limited number of bytes.
 
 All rows use the same pair of pipes in turn. When a row is over, no process is left that could still write to them.
 """
@@ -40,11 +40,11 @@ class LogStream:
         self._lost = 0
 
     def keep(self, limit: int) -> None:
-        """Keep up to `limit` bytes of each row; none are kept before this call."""
+        """Keep up to `limit` bytes of each row; before this call, no bytes are kept."""
         self._limit = limit
 
     def read(self) -> int:
-        """Read once without waiting; return the number of bytes read."""
+        """Read once, without waiting; return the number of bytes that were read."""
         try:
             size = os.readv(self.fd, [_scratch])
         except BlockingIOError:
@@ -59,7 +59,7 @@ class LogStream:
         return size
 
     def drain(self) -> None:
-        """Read the bytes that are in the pipe now, but at most one full pipe, because a row may print without end."""
+        """Read the bytes that are in the pipe now, but at most one full pipe, because rows may print without end."""
         total = 0
         while total < _DRAIN_BYTES and (size := self.read()):
             total += size
@@ -67,7 +67,7 @@ class LogStream:
                 break
 
     def take(self, count: int | None = None) -> tuple[bytes, bool]:
-        """Remove and return the first `count` kept bytes (None: all), and whether bytes were cut."""
+        """Remove and return the first `count` bytes that were kept (None for all), and whether bytes were cut."""
         if count is None:
             kept, lost = self._kept, self._lost
             self._kept, self._lost = bytearray(), 0
@@ -115,7 +115,7 @@ class Logs:
             self.err.drain()
 
     def take(self, out_bytes: int | None = None, err_bytes: int | None = None) -> Taken:
-        """Remove and return the first kept bytes of both streams (None for all), each with whether bytes were cut."""
+        """Remove and return the first kept bytes of both streams (all for None), each with whether bytes were cut."""
         return self.out.take(out_bytes), self.err.take(err_bytes)
 
     def discard(self) -> None:

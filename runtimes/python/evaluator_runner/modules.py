@@ -60,7 +60,7 @@ class _Finder:
 
     Args:
       files: Contents of the files, by path.
-      bases: Folders in which a name without dots is looked for.
+      bases: Folders to search for a name without dots.
       folders: Every folder of the files.
       whole: Whether a folder without `__init__.py` is a package.
     """

@@ -1,4 +1,6 @@
-"""Reads the facts by which an evaluator's dialect is recognised from its syntax tree, before the code runs.
+"""Reads the facts by which an evaluator's dialect is recognised.
+
+It reads them from the syntax tree of the code, before the code runs.
 
 The facts are names of functions and classes at module level, parameters, and decorators, bases and annotations as
 dotted names, resolved through the code's own imports.
@@ -29,7 +31,7 @@ class Function:
       positional_only: How many parameters, from the first, may only be given by position.
       required: Names of the parameters without default.
       variadic: Whether it has `*args` or `**kwargs`.
-      annotations: The parameters' annotations as dotted names; an empty string for none.
+      annotations: The parameters' annotations as dotted names; an empty string for a parameter without annotation.
       decorators: For each decorator, the dotted names that it may stand for.
     """
 
@@ -65,7 +67,7 @@ class Function:
 
     @property
     def is_program(self) -> bool:
-        """Return whether this is the `main` of a program, which takes its command line: `main(argv=None)`."""
+        """Return whether this is the `main` of a program, with the command line as argument: `main(argv=None)`."""
         takes = ("argv",) if self.required else ("argv", "args", "arguments")
         return self.name == "main" and len(self.parameters) == 1 and self.parameters[0] in takes
 
@@ -108,14 +110,14 @@ class Outline:
       modules: All imported modules, as written.
       parsed: Whether the code parses.
       is_expression: Whether the code is a single expression.
-      names: Names that the expression uses, if the code is one.
+      names: Names that the expression uses, if the code is a single expression.
       returns: Whether there is a `return` outside of functions.
       binds: Names that module level assigns or defines.
       binds_in_order: These names in the order in which they are bound.
 
     Args:
       code: The source.
-      inside: Functions whose bodies are read in place of module level, as if they stood there.
+      inside: Functions; their bodies are read in place of module level, as if the bodies stood there.
     """
 
     def __init__(self, code: str = "", inside: list[str] | None = None) -> None:
@@ -150,7 +152,10 @@ class Outline:
             self.names = {one.id for one in walk(tree) if type(one).__name__ == "Name"}
 
     def dotted(self, node: Any) -> list[str]:
-        """Return the dotted names that an expression may mean; several if one of several `import *` gives a name."""
+        """Return the dotted names that an expression may mean.
+
+        There are several if one of several `import *` may give a name.
+        """
         kind = type(node).__name__
         if kind == "Constant" and isinstance(node.value, str):
             return [self._imported.get(node.value, node.value)]
@@ -164,7 +169,7 @@ class Outline:
         return [known] if known else [node.id, *[f"{module}.{node.id}" for module in self._stars]]
 
     def subclass_of(self, package: str, *names: str) -> str | None:
-        """Return the name of the first class that has a base with one of these names from a package or a part of it."""
+        """Return the name of the first class with a base that has one of these names and is from a package."""
         return next((name for name, bases in self.classes.items() if _any_from(bases, package, names)), None)
 
     def decorated_by(self, package: str, *names: str, of: str | None = None) -> Function | None:
@@ -197,7 +202,7 @@ class Outline:
 
     @property
     def has_evaluate(self) -> bool:
-        """Return whether the code has `evaluate(inputs, outputs, trace)` by these names, without decorators."""
+        """Return whether the code has `evaluate(inputs, outputs, trace)`, with these names and no decorators."""
         found = self.functions.get("evaluate")
         return found is not None and not found.decorators and list(found.parameters) == ["inputs", "outputs", "trace"]
 
@@ -236,7 +241,7 @@ class Outline:
 
 
 def definitions_in(outline: Outline, *, with_required: bool = False) -> dict[str, list[str]]:
-    """Return, for each function without required parameters, the functions and classes in it that it may return."""
+    """Return, for each function without required parameters, the functions and classes inside it that it may return."""
     found = {}
     for function in outline.functions.values():
         body = getattr(function.node, "body", None)
@@ -249,7 +254,7 @@ def definitions_in(outline: Outline, *, with_required: bool = False) -> dict[str
 
 
 def returned_by_way_of(outline: Outline, makers: set[str]) -> dict[str, set[str]]:
-    """Return, for each function without required parameters, those of `makers` whose results it returns."""
+    """Return, for each function without required parameters, the functions of `makers` whose results it returns."""
     found = {}
     for function in outline.functions.values():
         if function.required or function.decorators or function.name in makers:
@@ -261,9 +266,9 @@ def returned_by_way_of(outline: Outline, makers: set[str]) -> dict[str, set[str]
 
 
 def names_used_by_others(outline: Outline) -> set[str]:
-    """Return the names that functions and classes at module level use, leaving out each one's own name.
+    """Return the names that functions and classes at module level use; a function's own name does not count.
 
-    Functions that only run others do not count: `main`, tests, and those without parameters.
+    Functions that only run other functions do not count: `main`, tests, and functions without parameters.
     """
     found: set[str] = set()
     for node in statements_of(outline.tree):
@@ -308,7 +313,7 @@ def texts_in(outline: Outline) -> list[tuple[int, str]]:
 
 
 def calls_in(outline: Outline, package: str, names: tuple[str, ...]) -> list[Any]:
-    """Return the calls, anywhere in the code, of functions with these names from a package."""
+    """Return all calls in the code of functions that have one of these names and are from a package."""
     calls = [one for one in walk(outline.tree) if type(one).__name__ == "Call"]
     return [one for one in calls if _any_from(outline.dotted(one.func), package, names)]
 

@@ -1,4 +1,4 @@
-"""Gives legacy evaluators their `app_params`, and records the keys that they read although these were not given."""
+"""Gives legacy evaluators their `app_params`, and records keys that the evaluators read although they are absent."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Params(dict):  # type: ignore[type-arg]
 
 
 def added_to(body: bytes) -> bytes:
-    """Return the body of an answer, a JSON object, with the missing keys that were read; then forget these keys."""
+    """Return the body of an answer, a JSON object, with the absent keys that were read, and forget these keys."""
     if not unset:
         return body
     keys = list(unset)

@@ -21,11 +21,11 @@ _WORDS = ("def ", "class ")
 
 
 class Held:
-    """An evaluator that code holds.
+    """An evaluator inside other code.
 
     Attributes:
       code: The code to run, each line where it was.
-      recognised: Its dialect, if that can be told before it runs.
+      recognised: Its dialect, if the dialect is known before the code runs.
       factories: Functions of the code that return the evaluator, in the order in which they are called.
       note: What was found, for its author.
     """
@@ -39,7 +39,7 @@ class Held:
         self.note = note
 
     def open(self, namespace: dict[str, Any]) -> None:
-        """Call the factories, and bind the functions and classes that they return to their names."""
+        """Call the factories, and bind the returned functions and classes to their names."""
         for factory in self.factories:
             returned = _returned(namespace[factory]())
             names = [name for name, _ in returned]
@@ -52,11 +52,13 @@ class Held:
 
 
 def find_held(code: str, name: str | None, contract: str) -> Held | None:
-    """Return the only evaluator inside other code; None if there are none or several, or the code has its own entry.
+    """Return the only evaluator inside other code.
+
+    Return None if there is no or more than one such evaluator, or if the code has its own entry.
 
     Args:
       code: The pasted code.
-      name: The entry that the caller asked for, or None.
+      name: The entry that the caller requested, or None.
       contract: The declared contract, or `auto`.
     """
     lines = f"\n{code}"
@@ -77,7 +79,7 @@ def find_held(code: str, name: str | None, contract: str) -> Held | None:
 
 
 def without_magics(code: str) -> str | None:
-    """Return a notebook's cell with its magics (`%pip`, `!ls`) as comments; None if it has no magics."""
+    """Return a notebook's cell with its magics (`%pip`, `!ls`) as comments; None if the cell has no magics."""
     lines = code.split("\n")
     kept = [f"#{line[1:]}" if line[:1] in {"%", "!"} else line for line in lines]
     return "\n".join(kept) if kept != lines else None

@@ -27,7 +27,7 @@ _BOUND = _symtable.DEF_BOUND | _symtable.DEF_IMPORT
 
 
 def unbound_names(code: str, filename: str, names: frozenset[str] = NAMES) -> list[str]:
-    """Return those of the given names that the code uses as globals but never binds, in alphabetical order."""
+    """Return the given names that the code uses as globals but never binds, in alphabetical order."""
     try:
         top = _symtable.symtable(code, filename, "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -49,7 +49,7 @@ def unbound_names(code: str, filename: str, names: frozenset[str] = NAMES) -> li
 
 
 def bind_typing(namespace: dict[str, Any], code: str, filename: str) -> list[str]:
-    """Bind names for annotations that snippets often do not import; return those that the code uses."""
+    """Bind names for annotations that snippets often do not import; return the names that the code uses."""
     if not any(name in code for name in _ANNOTATIONS):
         return []
     names = unbound_names(code, filename, frozenset(_ANNOTATIONS))
@@ -59,7 +59,7 @@ def bind_typing(namespace: dict[str, Any], code: str, filename: str) -> list[str
 
 
 def imported(path: str) -> Any:
-    """Return the object at `module:name`; None if there is none."""
+    """Return the object at `module:name`; None if there is no such object."""
     module, _, name = path.partition(":")
     try:
         return getattr(__import__(module, fromlist=[name]), name, None)

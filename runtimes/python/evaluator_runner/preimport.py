@@ -22,7 +22,7 @@ _import, _exit, _getpid, _getcwd = __import__, os._exit, os.getpid, os.getcwd
 
 
 class Order:
-    """The modules to import, and the limits for it.
+    """The modules to import, and the limits of the process that imports them.
 
     Attributes:
       home: Directory for the evaluator's files.
@@ -56,7 +56,7 @@ def run(order: Order, control: _socket.socket) -> None:
 
 
 def job_bytes(header: dict[str, Any], body: bytes) -> bytes:
-    """Return a load encoded for a preimport process."""
+    """Return a load, encoded for a preimport process."""
     head = jsontext.encode(header).encode()
     return len(head).to_bytes(4, "big") + len(body).to_bytes(4, "big") + head + body
 
@@ -80,7 +80,7 @@ def _receive(control: _socket.socket, size: int) -> bytes:
 
 
 def _import_all(order: Order, control: int) -> str | None:
-    """Import every module; return the reason why no load should use this process, or None."""
+    """Import every module; return the reason why loads should not use this process, or None."""
     pid, module = _getpid(), ""
     try:
         for module in order.modules:

@@ -42,7 +42,7 @@ class Preparing:
 
     @property
     def imported(self) -> bool:
-        """Return whether packages were imported that the load might not use."""
+        """Return whether the process imported packages that the load may not need."""
         return bool(self._order.modules)
 
     def patience_s(self) -> float | None:
@@ -69,7 +69,7 @@ class Preparing:
         return self._zygote
 
     def _suits(self, header: dict[str, Any], body: bytes) -> bool:
-        """Return whether this process behaves for the evaluator exactly like a new one."""
+        """Return whether this process behaves exactly like a new process for the evaluator."""
         limits = header["limits"]
         if any(int(limits[name]) != self._order.limits[name] for name in preimport.LIMITS):
             return False

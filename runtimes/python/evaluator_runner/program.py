@@ -30,7 +30,7 @@ _TEXT_CHARS = 200
 class LoadFailed(Exception):
     """The code cannot be loaded; `error` is the protocol's, `classes` the descriptions of its evaluator classes.
 
-    `names` and `source` are as in `Program`, if an entry was found.
+    If an entry was found, `names` and `source` are as in `Program`.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Program:
       notes: Remarks for the author.
       classes: Descriptions of its evaluator classes, if the load asked for them.
       names: Names at module level that are called for a row.
-      not_loaded: Absent modules, and names in them, without which the evaluator works.
+      not_loaded: Absent modules, and absent names in modules, without which the evaluator works.
       source: The code that was run: the pasted code, a part of it, or a repaired form of it.
       needs_loop: Whether awaiting the result may need an asyncio loop.
     """
@@ -155,7 +155,10 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
 def _described(
     namespace: dict[str, Any], lines: list[str], whole: Whole | None, *, contract: str
 ) -> list[dict[str, Any]]:
-    """Describe the evaluator classes; if a class needs an import that failed, raise the error of that import."""
+    """Describe the evaluator classes.
+
+    If a class needs an import that failed, raise the error of that import.
+    """
     described = dialects.describe(namespace, lines)
     if whole is not None and (described or contract != "auto"):  # a class may be missing because of its import
         whole.require([str(one["name"]) for one in described], namespace)
@@ -163,7 +166,10 @@ def _described(
 
 
 def _require(whole: Whole, found: Entry, names: list[str], namespace: dict[str, Any]) -> None:
-    """Raise the error that stops the entry; of several evaluators, let only those fail that lack an import."""
+    """Raise the error that stops the entry.
+
+    Of several evaluators, only those fail that lack an import.
+    """
     lacking = {name: why for name in found.parts if (why := whole.lacks(name)) is not None}
     if not lacking or len(lacking) == len(found.parts):
         whole.require(names, namespace)
@@ -210,7 +216,7 @@ def _find(
 
 
 def _names_of(found: Entry, namespace: dict[str, Any]) -> list[str]:
-    """Return the names at module level that are called for a row; none if they are not known."""
+    """Return the names at module level that are called for a row; empty if they are not known."""
     if found.parts:
         return list(found.parts)
     made = [found.call, getattr(found.call, "__self__", None)]
@@ -219,7 +225,7 @@ def _names_of(found: Entry, namespace: dict[str, Any]) -> list[str]:
 
 
 def _read(code: str, order: dict[str, Any]) -> tuple[dialects.Recognised | None, pasted.Held | None, str]:
-    """Return the dialect of the code if it is known already, the evaluator inside the code, and the code to run."""
+    """Return the dialect of the code if it is already known, the evaluator inside the code, and the code to run."""
     recognised, held = dialects.recognise(code, contract=order["contract"], name=order["entry"]), None
     may_hold = (recognised is None) == (order["contract"] == "auto")
     if may_hold and order["policy"] != "restricted":
@@ -232,7 +238,10 @@ def _read(code: str, order: dict[str, Any]) -> tuple[dialects.Recognised | None,
 def _prepare_imports(
     namespace: dict[str, Any], body: dict[str, Any], own_path: str, *, run: str, flags: int
 ) -> Whole | None:
-    """Let the code import its own files and absent well-known packages; return its statements if it needs these."""
+    """Let the code import its own files and absent well-known packages.
+
+    Return the statements of the code if they have to run one by one.
+    """
     known = body.get("known") or {}
     later.give_keys("\n".join((body["code"], *(body.get("files") or {}).values())), os.environ)
     modules.install(body, own_path)
@@ -261,7 +270,7 @@ def _load_plain(body: dict[str, Any], order: dict[str, Any], code: str, *, optio
 
 
 def _fix(raised: BaseException, code: str) -> dict[str, Any] | None:
-    """Return how code that does not compile was probably meant (runtimes/PROTOCOL.md), or None."""
+    """Return how code that does not compile was probably meant (runtimes/PROTOCOL.md); None if nothing is known."""
     if not isinstance(raised, SyntaxError):
         return None
     from evaluator_runner.repair import find_fix  # takes 10 ms, so it is imported only after an error
@@ -290,7 +299,7 @@ def _compile(code: str, policy: str, options: Options) -> tuple[CodeType, dict[s
 
 
 def _prebind(namespace: dict[str, Any], code: str, compiled: CodeType, order: dict[str, Any]) -> dict[str, Any]:
-    """Bind the documented modules before the code runs, because its module level may use them; return them."""
+    """Bind the documented modules before the code runs, because its module level may use them; return these modules."""
     if not any(name in code for name in prebound.NAMES):
         return {}
     if not dialects.may_use_prebound(order["contract"], order["entry"], compiled):
@@ -299,7 +308,7 @@ def _prebind(namespace: dict[str, Any], code: str, compiled: CodeType, order: di
 
 
 def _given(namespace: dict[str, Any], code: str, recognised: dialects.Recognised) -> dict[str, Any]:
-    """Bind the names that code of the recognised dialect may use without an import; return what was bound."""
+    """Bind the names that code of the recognised dialect may use without importing them; return what was bound."""
     given, modules, imports = recognised.names(), recognised.modules, recognised.imports
     bound: dict[str, Any] = {}
     for name in prebound.unbound_names(code, FILENAME, frozenset((*given, *modules, *imports))):
@@ -330,6 +339,9 @@ def _finish(
 
 
 def _may_suspend(call: Callable[..., Any], code: str) -> bool:
-    """Return whether the entry is a coroutine function that awaits; if so, asyncio (40 ms) is imported at load."""
+    """Return whether the entry is a coroutine function that awaits.
+
+    If it is, asyncio (40 ms) is imported during the load.
+    """
     flags = getattr(getattr(call, "__code__", None), "co_flags", 0)
     return bool(flags & _COROUTINE) and ("await" in code or "async" in code.replace("async def", ""))

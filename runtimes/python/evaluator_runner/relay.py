@@ -1,4 +1,6 @@
-"""Carries connections of user code to the host: a loopback port of this sandbox, whose bytes travel in frames.
+"""Carries connections of user code to the host.
+
+User code connects to a loopback port of this sandbox, and the bytes travel in frames.
 
 The sandbox's network has only a loopback address, and this process passes bytes on without reading them. It accepts
 connections only while a row runs or the code is loaded, and ends them with the row.
@@ -30,7 +32,7 @@ _FLAGS = _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK | _socket.SOCK_CLOEXEC
 class _Connection:
     """One connection of user code.
 
-    If it is `closing`, the host has closed it, and what user code still sends is dropped.
+    If the connection is `closing`, the host has closed it, and bytes that user code still sends are dropped.
     """
 
     __slots__ = ("closing", "fd", "number", "outgoing", "sock")
@@ -67,7 +69,7 @@ class Relay:
         supervisor.watch(self._listener.fileno(), self._accept)
 
     def balance(self) -> None:
-        """Stop reading from user code while the host is behind, and continue when it has caught up."""
+        """Stop reading from user code while the host does not keep up, and continue when it has caught up."""
         full = self._supervisor.channel.outgoing.size > _UNSENT_BYTES
         if full == self._paused:
             return

@@ -50,7 +50,7 @@ def compile_code(code: str, packages: list[str]) -> tuple[CodeType, dict[str, An
 
 
 class _Policy(RestrictingNodeTransformer):
-    """RestrictedPython's transformer, but it allows more syntax, for which the checks of names below are enough."""
+    """RestrictedPython's transformer, changed to allow more syntax; checks of names are enough for that syntax."""
 
     def __init__(self, tree: ast.Module) -> None:
         super().__init__()
@@ -107,7 +107,10 @@ class _Policy(RestrictingNodeTransformer):
         return self._checked(node, node.rest)
 
     def visit_MatchClass(self, node: ast.MatchClass) -> Any:  # noqa: N802
-        """Check a class pattern: it reads attributes without guards, so the code itself must define the class."""
+        """Check a class pattern.
+
+        It reads attributes without guards, so the code itself must define the class.
+        """
         for name in node.kwd_attrs:
             if name.startswith("_") or name in guards.INSPECTED:
                 self.error(node, f'"{name}" is an attribute that the policy does not allow')
@@ -169,7 +172,7 @@ def _bound_names(tree: ast.Module) -> dict[str, int]:
 
 
 def _own_classes(tree: ast.Module, bound: dict[str, int]) -> set[str]:
-    """Return the names of the code's own classes of which no module or class can be an instance.
+    """Return the names of the code's own classes that no module and no class can be an instance of.
 
     Such a class is bound once, has no base class, and has no decorator except `dataclass`.
     """

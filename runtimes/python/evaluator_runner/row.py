@@ -49,13 +49,13 @@ _MORE = MORE[0]
 
 
 def order(body_bytes: int, *, more: bool) -> bytes:
-    """Return the bytes that precede the body of a row; `more` says that another row may follow."""
+    """Return the bytes that precede the body of a row; `more` means that another row may follow."""
     length = bytes((body_bytes >> 21, body_bytes >> 14 & 127, body_bytes >> 7 & 127, body_bytes & 127))
     return (MORE if more else LAST) + length
 
 
 def _with_facts(kind: bytes, body: bytes) -> bytes:
-    """Return the body of an answer with the facts that were noted about its row."""
+    """Return the body of an answer, with the facts that were recorded about its row."""
     if _unreached:
         body = unreached.added_to(body) if kind is RESULT else body
         _unreached.clear()
@@ -66,7 +66,7 @@ class RowProcess:
     """Runs rows in a process forked from the loaded program.
 
     The process copies each page of memory that it writes to, and even counting a reference to an object is a write. So
-    an ordinary row uses few objects here: names in this module, and attributes of this object.
+    the code for ordinary rows uses few objects: names in this module, and attributes of this object.
     """
 
     def __init__(self, program: Program, *, result_bytes: int, written: tuple[int, int]) -> None:
@@ -93,7 +93,10 @@ class RowProcess:
             _exit(0)
 
     def rehearse(self) -> None:
-        """Answer rows without user code before a row is forked, so that no row has to specialise the code again."""
+        """Answer rows without user code before a row is forked.
+
+        Python then has specialised (optimised) the byte code already, and rows need not do that.
+        """
         try:
             ours, theirs = _socketpair()
         except OSError:
@@ -161,7 +164,10 @@ class RowProcess:
             buffer += data
 
     def _mapped(self, buffer: bytearray, size: int) -> memoryview:
-        """Read a large row into memory of its own, in pages of 2 MB if the kernel has them: few faults, no copies."""
+        """Read a large row into memory of its own.
+
+        The memory has pages of 2 MB if the kernel has such pages: few page faults, no copies.
+        """
         mapped = _mmap(-1, -(-size // _PAGE_BYTES) * _PAGE_BYTES, _OWN_MEMORY)
         try:
             mapped.madvise(_LARGE_PAGES)
@@ -220,7 +226,7 @@ class RowProcess:
         return kind + numbers.to_bytes(32, "big") + body
 
     def _flush(self) -> tuple[int, int]:
-        """Write what the row printed; return the number of bytes that it wrote to each stream."""
+        """Write what the row printed; return the number of bytes that the row wrote to each stream."""
         before, self._written = self._written, guest_setup.flush_streams()
         _wrote.clear()
         return self._written[0] - before[0], self._written[1] - before[1]

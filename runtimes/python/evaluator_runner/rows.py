@@ -65,7 +65,8 @@ class Rows:
     def _pass_on(self, handle: RowHandle) -> bool:
         """Move a large call from the channel to its row process; return False if the host or the process is late.
 
-        No copy of the call is kept here. The row runs no user code yet, and no other frame can arrive before its end.
+        No copy of the call is kept in this process. The row runs no user code yet, and no other frame can arrive before
+        the end of the call.
         """
         channel, outgoing, deadline = self._supervisor.channel, handle.outgoing, time.monotonic() + _PASS_ON_S
         while outgoing.size and channel.arriving is not None and not handle.ended:
@@ -80,7 +81,7 @@ class Rows:
         return True
 
     def _take(self, call: Call) -> bool:
-        """Take the first call of the queue, unless it must wait; return whether it was taken."""
+        """Take the first call from the queue, unless it must wait; return whether the call was taken."""
         handle = self._row
         if handle is None:
             return False
@@ -114,7 +115,7 @@ class Rows:
 
     @property
     def runs_one(self) -> bool:
-        """Return whether there is a row process with a call that it has not answered."""
+        """Return whether there is a row process that has not answered all its calls."""
         return self._row is not None and bool(self._row.calls)
 
     def cancel(self, call_id: str) -> bool:
@@ -134,7 +135,7 @@ class Rows:
         return False
 
     def _cancel_reload(self, handle: RowHandle) -> None:
-        """Cancel the call that waits for the evaluator to be loaded again; its run time is the time of that load."""
+        """Cancel the call that waits for the evaluator to be loaded again; the run time so far is that of the load."""
         run_ms = (time.monotonic() - handle.started_at) * 1000
         self._supervisor.send_error(
             frames_out.failed_header(self._supervisor.queue.popleft(), run_ms=run_ms), _CANCELLED
@@ -143,7 +144,7 @@ class Rows:
         self._retire()
 
     def patience_s(self) -> float | None:
-        """Return the seconds that the main loop may sleep before `check_time` has to run; None without a limit."""
+        """Return how many seconds the main loop may sleep before `check_time` has to run; None for no limit."""
         handle = self._row
         if handle is None:
             return 0.0
@@ -227,7 +228,10 @@ class Rows:
         self._logs.discard()  # drop the output of a repeated load, since the host has that of the first
 
     def _printed(self, handle: RowHandle, answer: Answer | None) -> Taken:
-        """Return a row's output: all of it, or the bytes that it counted if the next row of its share may print."""
+        """Return the output of a row.
+
+        This is all output, or only the bytes that the row counted if the next row of its share may print.
+        """
         self._logs.drain()
         if answer is None or not handle.calls:
             return self._logs.take()
@@ -253,7 +257,7 @@ class Rows:
         self._fail(handle, error, peak)
 
     def _died(self, handle: RowHandle) -> None:
-        """Fail the first call of a process that ended, or closed its socket, by itself."""
+        """Fail the first call of a process that ended or closed its socket although nobody stopped it."""
         for _ in range(_DYING_TRIES):
             if kernel.is_dead(handle.pid):
                 break
@@ -269,7 +273,7 @@ class Rows:
         self._fail(handle, frames_out.death(code, status, while_="before returning"), None)
 
     def _fail(self, handle: RowHandle, error: tuple[str, str, str | None], peak_kb: int | None) -> None:
-        """Fail the first call with `error`; put later ones back on the queue."""
+        """Fail the first call with `error`; put later calls back on the queue."""
         if not handle.calls:
             self._early_deaths += 1
             if self._early_deaths >= _EARLY_DEATHS:
@@ -355,7 +359,7 @@ def _listener() -> Listener | None:
 
 
 def _may_fork() -> bool:
-    """Return whether this process, which no row can limit, may fork."""
+    """Return whether this process may still fork; no row can limit this process."""
     try:
         pid = os.fork()
     except OSError:

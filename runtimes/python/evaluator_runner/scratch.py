@@ -15,9 +15,9 @@ _FORMAT = 0o170000
 class Scratch:
     """The directories that a row can write to; `home` is its working directory and its folder for temporary files.
 
-    With `private`, /tmp and /dev/shm belong to the sandbox alone and are emptied. Otherwise only a directory made here
-    is emptied, because the runner may be a plain process on a user's machine. `home` has links to everything in the
-    directory `data`.
+    With `private`, /tmp and /dev/shm belong to the sandbox alone and are emptied. Otherwise only the directory that
+    this class makes is emptied, because the runner may be a plain process on a user's machine. `home` has links to
+    everything in the directory `data`.
     """
 
     def __init__(self, *, private: bool, data: str | None = None) -> None:
@@ -43,7 +43,7 @@ class Scratch:
         """Write files, by path below `home`, now and after every `wipe`, so that each row finds them as they were sent.
 
         Raises:
-          OSError: there is no room for them.
+          OSError: there is no room for the files.
         """
         self._seed |= files
         links = {} if self._data is None else dict(_links(self._data, self._seed))
@@ -75,7 +75,7 @@ class Scratch:
         self._link()
 
     def remove(self) -> None:
-        """Remove the directory `home`, if it was made here."""
+        """Remove the directory `home`, if this object created it."""
         self._empty()
         if self._made:
             try:
@@ -110,7 +110,10 @@ class Scratch:
 
 
 def _links(data: str, files: Collection[str], below: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the paths of links to everything in a directory: one for a whole folder, unless `files` has it too."""
+    """Yield the paths of links to everything in a directory.
+
+    A folder gets one link, unless `files` has files in this folder.
+    """
     for name in os.listdir(data):
         path, inner = f"{below}{name}", f"{data}/{name}"
         if any(file.startswith(f"{path}/") for file in files):
@@ -120,7 +123,7 @@ def _links(data: str, files: Collection[str], below: str = "") -> Iterator[tuple
 
 
 def _size_if_empty(directory: str) -> int | None:
-    """Return the size of an empty directory if sizes tell whether directories are empty, as on tmpfs; else None."""
+    """Return the size of an empty directory, if the size shows whether a directory is empty, as on tmpfs; else None."""
     name = f"{directory}/.{os.urandom(8).hex()}"
     try:
         before = os.stat(directory).st_size

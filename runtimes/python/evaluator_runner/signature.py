@@ -58,11 +58,14 @@ class Signature:
         return self.required <= count and (self.var_positional is not None or count <= len(self.positional))
 
     def named_places(self, places: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the arguments of a positional call that go by name, because their parameters are keyword-only."""
+        """Return those arguments of a call by position that must go by name, because they are keyword-only."""
         return tuple(one for one in places if one in self.keyword_only)
 
     def fits(self, places: tuple[str, ...]) -> bool:
-        """Return whether a call with these arguments works: keyword-only parameters by name, others by position."""
+        """Return whether a call with these arguments works.
+
+        Keyword-only parameters get their arguments by name, others by position.
+        """
         named = self.named_places(places)
         if not named:
             return self.takes(len(places))

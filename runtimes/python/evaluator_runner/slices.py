@@ -1,7 +1,8 @@
-"""Finds the statements of a module that an entry needs, by name, so that an absent package stops only what uses it.
+"""Finds the statements that an entry of a module needs, so that an absent package stops only the code that uses it.
 
-A slice has the entry, the statements at the top level that it names, directly or through others, and the statements
-that may change the values of these names. Annotations of functions do not count, because they are never used.
+A slice consists of the entry, the statements at the top level that it names, directly or through other statements, and
+the statements that may change the values of these names. Annotations of functions do not count, because they are never
+used.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Statement:
       uses: Names that it reads.
       module: The module that it imports; empty for other statements.
       defines: Whether it is a function or class.
-      mutable: Whether what it binds can be changed: it is not an import, a constant or a plain function.
+      mutable: Whether the objects that it binds can change: it is not an import, a constant or a plain function.
       runs: Whether it may change objects when it runs, as all mutable statements except plain lists of functions may.
       holds: Names in the plain list, tuple, set or dict that it makes; None for other statements.
       stores: Names of objects into which it stores attributes or items.
@@ -87,7 +88,10 @@ class Slices:
         return bool(bound) and all(one.defines for one in bound)
 
     def needed_by(self, names: Collection[str]) -> list[Statement]:
-        """Return the statements that these names need, in their order; all if the module lacks one of the names."""
+        """Return the statements that these names need, in order.
+
+        If the module lacks one of the names, return all statements.
+        """
         return [self.statements[at] for at in sorted(self._needed(names))]
 
     def needed_to_run(self, statement: Statement) -> list[Statement]:
@@ -135,7 +139,7 @@ class Slices:
         return any(name in fixed and method.startswith(_CHANGES) for name, method in one.calls)
 
     def _mentioned(self, one: Statement) -> set[str]:
-        """Return the names that a statement reads, itself or in functions and classes of the module."""
+        """Return the names that a statement reads, either itself or in functions and classes of the module."""
         found = set(one.uses)
         left = list(one.uses)
         while left:
@@ -183,7 +187,7 @@ def _read(node: Any) -> Iterator[Statement]:
 
 
 def _free(node: Any, into: Statement, *, in_class: bool = False) -> set[str]:
-    """Return the names that a node reads but does not bind itself; note what it stores, calls and declares global."""
+    """Return the names that a node reads but does not bind itself; record what it stores, calls and declares global."""
     kind = type(node).__name__
     _note(node, kind, into)
     if kind == "Name":
@@ -260,7 +264,7 @@ def _is_main_guard(node: Any) -> bool:
 
 
 def _is_constant(node: Any) -> bool:
-    """Return whether a statement binds a value that nothing can change: a number, a string, a compiled pattern."""
+    """Return whether a statement binds a value that cannot change: a number, a string, a compiled pattern."""
     if type(node).__name__ not in {"Assign", "AnnAssign"} or any(
         type(target).__name__ != "Name" for target in getattr(node, "targets", [getattr(node, "target", None)])
     ):
@@ -281,7 +285,7 @@ def _is_constant(node: Any) -> bool:
 
 
 def _held_by(node: Any) -> set[str] | None:
-    """Return the names in a list, tuple, set or dict that a statement binds without calling anything; else None."""
+    """Return the names in a list, tuple, set or dict that a statement binds without any call; else None."""
     if type(node).__name__ not in {"Assign", "AnnAssign"} or node.value is None:
         return None
     if any(type(one).__name__ != "Name" for one in getattr(node, "targets", [getattr(node, "target", None)])):

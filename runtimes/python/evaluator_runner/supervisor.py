@@ -196,13 +196,16 @@ class Supervisor:
                 call.cancelled = True
 
     def loaded(self, job: Job, *, reload: bool) -> None:
-        """Start to serve rows; with `reload` each row process loads the evaluator again."""
+        """Start to serve rows.
+
+        With `reload`, each row process loads the evaluator again.
+        """
         self._loading = None
         self.end_connections()
         self._rows = Rows(self, job, reload=reload)
 
     def load_failed(self) -> None:
-        """Wait for the end of the channel, since there is no evaluator to run."""
+        """Wait for the end of the channel, because there is no evaluator to run."""
         self._loading = None
         self.clean(keep=())
 
@@ -227,7 +230,7 @@ class Supervisor:
             self.scratch.wipe()
 
     def left_at_load(self) -> str | None:
-        """Return what loading left outside the zygote that rows would share; None if there is nothing."""
+        """Return what loading left outside the zygote, if rows would share it; None if there is nothing."""
         if self.zygote is not None and any(pid != self.zygote.pid for pid in kernel.children_of(os.getpid())):
             return "processes"
         return "files" if self.scratch is not None and not self.scratch.is_empty() else None

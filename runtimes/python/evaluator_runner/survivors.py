@@ -1,4 +1,7 @@
-"""Ends processes that outlive their row; by then, those that left the row's group are the supervisor's children."""
+"""Ends processes that are left after their row.
+
+By then, those that left the row's process group are the supervisor's children.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ _SIGKILL = 9
 
 
 def end_survivors(zygote: int, *, keep: Collection[int]) -> bool:
-    """Kill and reap the children of this process and of the zygote that are not in `keep`; False if some remain."""
+    """Kill and reap those children of this process and of the zygote that are not in `keep`.
+
+    Return False if some of them remain.
+    """
     for _ in range(_TRIES):
         ours = [pid for pid in kernel.children_of(os.getpid()) if pid not in keep]
         strays = (

@@ -2,10 +2,10 @@
 
 The host starts it with bubblewrap, in the root of a sandbox and with the right to make namespaces. Only the forked
 process reads the host's message about a sandbox (limits, identity, folders; never code or data of an evaluator):
-anything that the template itself reads would be in the memory of all sandboxes after this one. A forked process makes
-its own namespaces and mounts, gives up its rights, installs the system call filter and becomes process 1 and the runner
-of its sandbox. Its isolation is the same as that which `bubblewrap_args` in the host asks of bubblewrap for a fresh
-start.
+anything that the template itself reads would be in the memory of all later sandboxes. A forked process makes its own
+namespaces and mounts, gives up its rights, installs the system call filter and becomes process 1 and the runner of its
+sandbox. The sandbox is isolated in the same way as one that bubblewrap starts with the arguments of the host's
+`bubblewrap_args`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Refused(Exception):
 
 
 def _function(name: str) -> Callable[..., int]:
-    """Return a function from the C library that raises `_Refused` in place of returning a negative number."""
+    """Return a function of the C library that raises `_Refused` when the original returns a negative number."""
     address = _ctypes.dlsym(_ctypes.dlopen(None, 0), name)  # type: ignore[arg-type]
 
     def call(*arguments: bytes | int | None) -> int:
@@ -71,7 +71,10 @@ _capset = _function("capset")
 
 
 def run(fd: int) -> None:
-    """Serve requests on a socket until the host closes it; return only in a forked process, a sandbox's runner."""
+    """Serve requests on a socket until the host closes it.
+
+    Only a forked process, the runner of a sandbox, returns.
+    """
     from evaluator_runner import handles, supervisor  # noqa: F401 - imported once, for all sandboxes
 
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -82,10 +85,11 @@ def run(fd: int) -> None:
 
 
 class _Template:
-    """Answers each request with a letter, its number and more.
+    """Answers each request with a letter, the number of the request, and further data.
 
-    `S`: started, with a descriptor of its process, and the number of that descriptor here; `B`: a sandbox now; `R`:
-    refused, and why. `E` (ended) has the descriptor's number in place of the request's, and the exit code.
+    `S`: the process has started; the answer has a descriptor of the process, and the number of that descriptor in the
+    template. `B`: the process has become a sandbox. `R`: a step was refused; the answer has the reason. `E`: the
+    process has ended; the answer has the descriptor's number in place of the request's number, and the exit code.
     """
 
     def __init__(self, control: _socket.socket) -> None:
@@ -115,7 +119,7 @@ class _Template:
         os.close(fd)
 
     def _start(self) -> bool:
-        """Take a request and fork; return whether this is the forked process, which is now the runner of a sandbox."""
+        """Take a request and fork; return whether this is the forked process, which then is the runner of a sandbox."""
         space = _socket.CMSG_SPACE(4 * _MOST_DESCRIPTORS)
         size, ancillary, _, _ = self._control.recvmsg_into([self._request], space, _socket.MSG_CMSG_CLOEXEC)
         if not size:
@@ -168,7 +172,7 @@ def _become(
     control: _socket.socket,
     number: bytes,
 ) -> None:
-    """Turn this process into process 1 of a new sandbox, whose runner takes over; end it if a step is refused."""
+    """Turn this process into process 1 of a new sandbox, and let the runner take over; end it if a step is refused."""
     try:
         for standard, fd in enumerate(given[:3]):
             os.dup2(fd, standard)
@@ -206,7 +210,10 @@ def _bring_loopback_up() -> None:
 
 
 def _mount_proc(facts: dict[str, Any]) -> int:
-    """Mount the /proc of the new pid namespace, masked; return a descriptor of the folder of namespace limits."""
+    """Mount the /proc of the new pid namespace, and mask parts of it.
+
+    Return a descriptor of the folder with the limits of namespaces.
+    """
     _mount(None, b"/", None, _SLAVE | _REC, None)
     _mount(b"proc", b"/proc", b"proc", _NOSUID | _NOEXEC | _NODEV, None)
     settings = os.open("/proc/sys/user", os.O_PATH | os.O_CLOEXEC)
@@ -245,7 +252,7 @@ def _bind(source: bytes, target: bytes) -> None:
 
 
 def _make_user_namespace(uid: int, settings: int) -> None:
-    """Move into a new user namespace, in which no further one can be made."""
+    """Move into a new user namespace that does not allow further user namespaces."""
     _unshare(_NEWUSER)
     _write("/proc/self/setgroups", "deny")
     _write("/proc/self/uid_map", f"{uid} {uid} 1")
@@ -260,7 +267,10 @@ def _write(path: str, text: str, folder: int | None = None) -> None:
 
 
 def _give_up_rights(program: bytes, kept: bytes) -> None:
-    """Keep only the rights that `--drop-to` needs and then drops; give none to programs; install the filter."""
+    """Keep only the rights that `--drop-to` needs; give none to programs, and install the system call filter.
+
+    `--drop-to` drops these rights too.
+    """
     for number in range(_MOST_CAPABILITIES):
         try:
             _prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)

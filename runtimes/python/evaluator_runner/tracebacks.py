@@ -1,4 +1,4 @@
-"""Formats exceptions for the author, with lines and columns: only frames of user code are shown, none of the runner.
+"""Formats exceptions for the author, with lines and columns; frames of the runner are left out.
 
 The `traceback` module would take 20 ms at the first exception and would use objects that user code may have replaced.
 """
@@ -26,7 +26,7 @@ _CONTEXT = "\nDuring handling of the above exception, another exception occurred
 
 
 def name_of(raised: BaseException) -> str:
-    """Return the exception's type as code would write it."""
+    """Return the name of an exception's type, as it appears in code."""
     kind = type(raised)
     module: object = kind.__module__  # user code can set `__module__` to any object
     name = kind.__qualname__

@@ -1,4 +1,4 @@
-"""Records the hosts that code tries to reach in vain, so that the result says which answers are missing."""
+"""Records the hosts that code cannot reach, so that the result tells which answers are missing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ hosts: dict[str, None] = {}
 
 
 def install() -> None:
-    """From now on, record the hosts that code tries to reach in vain."""
+    """From now on, record the hosts that code cannot reach."""
     look_up = _socket.getaddrinfo
 
     def getaddrinfo(host: Any, *args: Any, **kwargs: Any) -> Any:
@@ -75,7 +75,7 @@ def _noting(kind: Any) -> Any:
 
 
 def take() -> str:
-    """Return a message on the hosts that code could not reach, and forget them; empty if there are none."""
+    """Return a message about the hosts that code could not reach, and forget them; empty if there are no such hosts."""
     if not hosts:
         return ""
     told = ", ".join(list(hosts))

@@ -40,7 +40,8 @@ def whole_of(code: str, flags: int, known: dict[str, str]) -> Whole | None:
 class Whole:
     """A file whose statements run one by one, because it imports well-known packages that are not installed.
 
-    A statement that fails because one of them is missing stops only itself; the names that it defines are then missing.
+    A statement that fails because such a package is missing stops only itself. The names that it defines are then
+    missing.
 
     Args:
       tree: Its syntax tree.
@@ -70,7 +71,7 @@ class Whole:
                 absent.forget(node)
 
     def require(self, names: list[str], namespace: dict[str, Any]) -> None:
-        """Raise the error that stops the entries with these names, from a failed import or statement that they need.
+        """Raise the error that stops these entries: that of a failed import or statement that they need.
 
         Missing files of the author come first, because no pin can provide them.
         """
@@ -93,7 +94,7 @@ class Whole:
         return None
 
     def require_hidden(self, namespace: dict[str, Any]) -> None:
-        """Raise the import error of a decorator that is absent and so has replaced a function or class of the code."""
+        """Raise the import error of an absent decorator that has replaced a function or class of the code."""
         for one in self._slices.statements:
             stopped = id(one.node) in self._stopped or any(
                 later.is_placeholder(namespace.get(name)) for name in one.binds
@@ -110,7 +111,7 @@ class Whole:
 
 
 def _is_placeless(node: Any, raised: BaseException) -> bool:
-    """Return whether a statement failed because it imports relatively, while the code is in no package."""
+    """Return whether a statement failed because it has a relative import, but the code is in no package."""
     is_relative = type(node).__name__ == "ImportFrom" and node.level and node.names[0].name != "*"
     return is_relative and type(raised) is ImportError and raised.args[:1] == (_PLACELESS,)
 

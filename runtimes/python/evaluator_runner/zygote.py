@@ -1,4 +1,4 @@
-"""Runs the zygote: a process that loads an evaluator once, then forks one process per row when told to."""
+"""Runs the zygote: a process that loads an evaluator once, and then forks one process per row on request."""
 
 from __future__ import annotations
 
@@ -80,7 +80,10 @@ def run(job: Job, control: _socket.socket) -> None:
 
 
 def go_on(job: Job, control: _socket.socket, *, furnished: bool) -> None:
-    """Load, report and fork rows as `run` does; `furnished` says that streams, limits and environment are set."""
+    """Load, report and fork rows as `run` does.
+
+    `furnished` means that streams, limits and environment are set already.
+    """
     loaded = _load_and_report(job, control.fileno(), furnished=furnished)
     _settle()
     if loaded is not None:
@@ -88,7 +91,10 @@ def go_on(job: Job, control: _socket.socket, *, furnished: bool) -> None:
 
 
 def run_row(job: Job, sock: int) -> None:
-    """Run a row process that loads first, because the evaluator must not be forked after loading. Never return."""
+    """Run a row process that loads the evaluator first. Never return.
+
+    This is for evaluators that must not be forked after loading.
+    """
     try:
         guest_setup.become(job.logs.out.writer, job.logs.err.writer, keep=sock)
         try:
@@ -171,7 +177,7 @@ def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Prog
 
 
 def report(control: int, kind: bytes, header: dict[str, Any], body: dict[str, Any]) -> None:
-    """Send the supervisor an outcome, with its kind, header and body."""
+    """Send an outcome to the supervisor: its kind, header and body."""
     head, tail = (jsontext.to_bytes(jsontext.encode(part)) for part in (header, body))
     _send(control, kind + len(head).to_bytes(4, "big") + len(tail).to_bytes(4, "big") + head + tail)
 
@@ -183,7 +189,7 @@ def _left_running(loaded: program.Program | None, control: int) -> str | None:
 
 
 def _settle() -> None:
-    """Undo effects of loading that are not meant for rows, or that rows could use against this process."""
+    """Undo effects of loading that rows should not get, or could use against this process."""
     guest_setup.restore_outputs()
     guest_setup.reset_child_signal()
     generators.settle()
@@ -191,10 +197,10 @@ def _settle() -> None:
 
 
 class _Nursery:
-    """Forks and reaps rows when the supervisor says so, because no process id may become free before that is safe.
+    """Forks and reaps rows when the supervisor requests it, because no process id may become free before that is safe.
 
-    After each fork, the first write to a page copies the page, here too. So the code that runs for each row uses few
-    objects.
+    After each fork, the first write to a page of memory copies the page, in this process too. So the code that runs for
+    each row uses few objects.
     """
 
     def __init__(self, job: Job, loaded: program.Program, control: _socket.socket) -> None:
@@ -246,7 +252,7 @@ class _Nursery:
                 return
 
     def _execute(self, command: bytes) -> bool:
-        """Execute another command; return False when the supervisor is gone."""
+        """Execute a command other than a fork of a row; return False when the supervisor is gone."""
         if command == REAP:
             self._reap()
             self._reply(DONE)

@@ -37,7 +37,10 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def _params(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
-    """Return `app_params`, merged from the configuration, the row's column and the row's variables; later ones win."""
+    """Return `app_params`, merged from the configuration, the row's column and the row's variables, in this order.
+
+    If a key occurs in several of these, the last one counts.
+    """
     given = (settings.config, row.inputs.get(_PARAMS), (row.variables or {}).get(_PARAMS))
     return {key: value for one in given for key, value in (_object(one) or {}).items()}
 
@@ -58,7 +61,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the returned value; a string that holds a number counts as that number."""
+    """Read the returned value; a string that contains a number counts as that number."""
     if returned.kind is Kind.STRING and isinstance(returned.value, str):
         return reading.text_as_number(returned.value, "$", language) or reading.invalid_text(returned.value, language)
     return reading.read(returned, language)

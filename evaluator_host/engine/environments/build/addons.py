@@ -1,4 +1,7 @@
-"""Finds npm packages that lack their native addon: install scripts, which would build or download it, do not run."""
+"""Finds npm packages that lack their native addon.
+
+Install scripts, which would build or download the addon, do not run.
+"""
 
 from contextlib import closing, suppress
 from pathlib import Path
@@ -13,7 +16,7 @@ _SCRIPTS: Final = frozenset({"preinstall", "install", "postinstall"})
 
 
 def manifest_of(package: Path) -> dict[str, object]:
-    """Return the package.json of an installed npm package; {} for one that cannot be read."""
+    """Return the package.json of an installed npm package; {} if the file cannot be read."""
     with suppress(OSError, ValueError), (package / "package.json").open("rb") as file:
         text = file.read(_MANIFEST_BYTES + 1)
         found = decode_json(text) if len(text) <= _MANIFEST_BYTES else None

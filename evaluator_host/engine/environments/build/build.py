@@ -66,7 +66,7 @@ class Build:
         self._more = asyncio.Event()
 
     def tell(self, event: BuildEvent) -> None:
-        """Add a build event, unless it repeats the last one, and wake the watchers."""
+        """Add a build event, unless it is the same as the last event, and wake the watchers."""
         if not self.events or self.events[-1] != event:
             self.events.append(event)
             self._more.set()
@@ -175,7 +175,7 @@ class Build:
 async def adopt(
     context: BuildContext, stage: Path, *, key: str, lock: Lock, started: float = 0.0, pulled: Record | None = None
 ) -> Record:
-    """Check installed files in their staging folder, move them to the final one, and return the installation's record.
+    """Check installed files in their staging folder, move them to the final folder, and return the record of the set.
 
     `started` is the time, by `time.monotonic`, at which the build began. `pulled` is the record of files that were
     pulled from a registry; these files have byte code already.
@@ -221,7 +221,7 @@ async def adopt(
 
 
 def runtime_name(lock: Lock) -> str:
-    """Return the runtime of a lock by minor version, such as `python 3.13`; a sandbox later reports the exact one."""
+    """Return the runtime of a lock by minor version, such as `python 3.13`; sandboxes later report the exact one."""
     return f"{'python' if lock.language is Language.PYTHON else 'node'} {lock.target.runtime}"
 
 
@@ -259,7 +259,7 @@ class Builds:
 
     @property
     def failed(self) -> Iterator[Build]:
-        """Yield the failed builds that are remembered, at most 100."""
+        """Yield the failed builds that are remembered; there are at most 100."""
         return iter(self._failed.values())
 
     def find_running(self, key: str) -> Build | None:

@@ -1,4 +1,4 @@
-"""Runs uv and npm for builds, in a sandbox with network access that sees only the tools of this host.
+"""Runs uv and npm for builds, in a sandbox that has network access and sees only the tools of this host.
 
 Where bubblewrap does not work, the same commands run as plain child processes. They run no code of any package (wheels
 only, no install scripts), and source builds are refused.
@@ -149,7 +149,7 @@ class Builder:
                 await asyncio.shield(asyncio.to_thread(_take_back, [command.cwd, *also]))
 
     async def findings(self) -> list[Finding]:
-        """Return the `doctor` findings about the isolation of builds; starts one command to test it."""
+        """Return the `doctor` findings about the isolation of builds; one command is started as a test."""
         self.home.mkdir(parents=True, exist_ok=True)
         sandbox = await self._find()
         if isinstance(sandbox, str):

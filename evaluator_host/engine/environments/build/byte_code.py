@@ -49,8 +49,9 @@ async def compile_sources(
 ) -> None:
     """Compile the Python files that importing the set's packages reads.
 
-    All files of a small package are compiled, since some (pydantic) import most of their modules only when used.
-    Compiling all of a large set would take longer than installing it. A file that cannot be compiled gets no byte code.
+    All files of a small package are compiled, because some packages (pydantic) import most of their modules only when
+    they are used. Compiling all files of a large set would take longer than installing the set. A file that cannot be
+    compiled gets no byte code.
 
     Args:
       files: Folder of the installed set, to which nobody else writes.

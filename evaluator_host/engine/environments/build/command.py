@@ -1,8 +1,8 @@
 """Runs one build command in bubblewrap under every limit, and leaves no process or cgroup behind.
 
-`DiskWatch` ends a command before it fills the disk. Downloads, unpacked files and temporary ones lie in different
-folders, some shared with other builds, so `DiskWatch` counts the bytes that the processes wrote (`wchar` of proc(5)).
-Package code can write to mapped files, which this number leaves out, so the files in the build's own folders count too.
+`DiskWatch` ends a command before it fills the disk. Downloads, unpacked files and temporary files lie in different
+folders, and other builds use some of these folders too. So `DiskWatch` counts the bytes that the processes wrote
+(`wchar` of proc(5)). This number leaves out writes to mapped files, so the files in the build's own folders count too.
 """
 
 import asyncio
@@ -126,7 +126,10 @@ def written_bytes(pid: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BuildLimits:
-    """Limits of one build command with all its processes; `file_mb` is per file, `DiskWatch` counts the total."""
+    """Limits of one build command with all its processes.
+
+    `file_mb` limits a single file; `DiskWatch` limits the total.
+    """
 
     memory_mb: int
     processes: int
@@ -199,7 +202,7 @@ def starved() -> HostBusy:
 
 
 def _cgroups() -> Cgroups | None:
-    """Return the cgroups for one command, which get less processor time than rows do; None without cgroups."""
+    """Return the cgroups for one command, with less processor time than the cgroups of rows; None without cgroups."""
     found = find_cgroups(f"{this_instance()}.{next(_NUMBERS)}")
     return None if found is None else found.weigh(_WEIGHT)
 

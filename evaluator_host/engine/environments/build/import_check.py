@@ -179,7 +179,7 @@ def _note(health: ImportReport, module: str, failed: Failed, environment: Enviro
 
 
 def _refuse_harm(package: str, outcome: Returned | Loaded | Failed, logs: Logs) -> None:
-    """Refuse a package that harms the process that imports it.
+    """Refuse a package that harms the process in which it is imported.
 
     Raises:
       PackagesFailed: the import does harm.
@@ -275,7 +275,7 @@ async def _patiently(attempt: Callable[[], Awaitable[_T]]) -> _T | Failed:
 
 
 def _has_parts(package: Path) -> bool:
-    """Return whether an npm package offers sub-paths to import; some refuse an import of their name on purpose."""
+    """Return whether an npm package has sub-paths to import; such packages may refuse an import by their plain name."""
     exports = manifest_of(package).get("exports")
     return isinstance(exports, dict) and any(key.startswith("./") and key != "./package.json" for key in exports)
 

@@ -103,7 +103,7 @@ async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
 async def _watched(
     files: Path, lock: Lock, *, index: IndexSettings, ceiling_mb: int, tell: Tell
 ) -> AsyncIterator[None]:
-    """Report the progress of the `with` block, and cancel the block when the set grows over the ceiling.
+    """Report the progress of the `with` block, and cancel the block if the set grows over the ceiling.
 
     Raises:
       PackagesFailed: the set is larger than the ceiling.

@@ -1,6 +1,6 @@
 """The security policy of builds: pure functions that return bubblewrap's arguments.
 
-tests/unit/test_builder_args.py goes through it line by line. This module does not look at the machine: it gets the
+tests/unit/test_builder_args.py checks the policy line by line. This module does not look at the machine: it gets the
 paths found there as arguments.
 """
 

@@ -1,4 +1,4 @@
-"""Says what to pin when a package cannot be imported because it needs another package without declaring it."""
+"""Says which package to pin when an import fails because a package needs another package without declaring it."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,8 +1,8 @@
 """Pushes and pulls the image of a package set over a registry's own HTTP API.
 
 The requests are those of the OCI distribution specification 1.1. An image has one layer with the files and one with the
-record. A set is also tagged by its digest, `sha256-…`, so that hosts find it by the digest of a lock. Credentials are
-those of `docker login`; no guest ever sees them.
+record. A set is also tagged by its digest, `sha256-…`, so that hosts find it by the digest of a lock. The credentials
+are those of `docker login`. No sandbox ever sees them.
 """
 
 import asyncio
@@ -93,7 +93,9 @@ async def pull(
     max_bytes: int,
     progress: Progress | None = None,
 ) -> Pulled:
-    """Pull a package set into folder `target`, which appears complete or not at all.
+    """Pull a package set into the folder `target`.
+
+    The folder appears with all its files, or not at all.
 
     `digest` is the expected digest of the set, if known.
 
@@ -184,7 +186,7 @@ class _Layers:
 
     @contextmanager
     def archive(self, path: str) -> Iterator[Iterator[bytes]]:
-        """Yield a tar of the file or folder at `path`, in pieces, from the last layer that has it."""
+        """Yield a tar of the file or folder at `path`, in pieces, from the last layer that contains it."""
         but = ", so the image is not a package set; check its name"
         if len(self.layers) > _LAYERS:
             raise PackagesFailed(f"the image has {len(self.layers)} layers{but}")
@@ -229,7 +231,7 @@ def _unfolded(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _below(pieces: Iterator[bytes], prefix: str, room: Room) -> Iterator[bytes]:
-    """Yield a tar of the files at a path in a layer, with names that begin with the last part of the path.
+    """Yield a tar of the files at a path in a layer; names in the tar begin with the last part of the path.
 
     Raises:
       PackagesFailed: the layer is larger than `room`; files at other paths count too, since all are decompressed.
@@ -252,7 +254,7 @@ def _below(pieces: Iterator[bytes], prefix: str, room: Room) -> Iterator[bytes]:
 
 
 class _Registry:
-    """The requests to one repository of a registry. Blocking."""
+    """Sends requests to one repository of a registry. Blocking."""
 
     def __init__(self, client: httpx.Client, name: str, user: tuple[str, str] | None) -> None:
         self._client = client
@@ -372,7 +374,7 @@ class _Registry:
         return path if "://" in path else f"/v2/{self._name}/{path}"
 
     def _require(self, answer: httpx.Response) -> None:
-        """Raise the host's error for an answer that refuses the request.
+        """Raise the host's error for a response that refuses the request.
 
         Raises:
           PackagesFailed: the registry has no such image, or refuses.
@@ -436,7 +438,7 @@ def _leave_refusal(answer: httpx.Response) -> None:
 
 
 def _small(pieces: Iterator[bytes]) -> bytes:
-    """Return the body of an answer that is not a layer, up to a limit."""
+    """Return the body of a response that is not a layer; its size is limited."""
     content = b""
     for piece in pieces:
         content += piece

@@ -1,12 +1,12 @@
 """The image in which a package set travels through a container registry: its name, its record, its files.
 
 Nothing of a pulled image is executed; its checks prove that a set is complete and is the one that its lock describes.
-They do not protect against writers of the registry, who can publish other files with a genuine lock. From a registry
-that others may write to, pull by the digest that `push` returned (`…@sha256:…`).
+They do not protect against people who may write to the registry, because these can publish other files with a genuine
+lock. If others may write to a registry, pull by the digest that `push` returned (`…@sha256:…`).
 
-Pulled tars are unpacked without `tarfile`'s data filter: Python before 3.11.4 (Debian 12) has none, and it accepts hard
-links, a second file of the same name and absolute paths (with the slash removed), none of which a package set ever
-has.
+Pulled tars are unpacked without `tarfile`'s data filter, because Python before 3.11.4 (Debian 12) does not have it. The
+filter also accepts hard links, a second file of the same name and absolute paths (with the slash removed). A package
+set never contains these.
 """
 
 import asyncio
@@ -131,7 +131,7 @@ def _read_record(content: bytes) -> tuple[Record, str]:
 
 
 def in_loop(progress: Progress | None) -> Progress:
-    """Return a function that other threads may call, and that calls `progress` in this event loop."""
+    """Return a function that other threads may call; it calls `progress` in this event loop."""
     if progress is None:
         return lambda _phase, _done, _total: None
     loop = asyncio.get_running_loop()
@@ -170,7 +170,9 @@ class Room:
 
 
 def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
-    """Unpack the only folder of a tar to `folder`, which must be empty; at most `max_bytes` in total.
+    """Unpack the only folder of a tar to `folder`, which must be empty.
+
+    All files together may have at most `max_bytes`.
 
     Links are made last, after the folders that they lie in, so that nothing can be written through a link.
 

@@ -160,7 +160,7 @@ def _nearest(path: str, name: str, entries: Mapping[str, dict[str, Any]]) -> str
 
 
 def _checked(path: str, entry: dict[str, Any]) -> str:
-    """Return the name of a package; refuse one that does not come from the registry or has no hash."""
+    """Return the name of a package; refuse a package that does not come from the registry or has no hash."""
     name = str(entry.get("name") or path.rpartition("node_modules/")[2])
     if entry.get("link") or "resolved" in entry:
         raise PackagesFailed(
@@ -228,7 +228,7 @@ async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) 
 
 
 def from_outside(said: str) -> PackagesFailed | None:
-    """Return the error if npm's output says that it refused a package from outside the registry, else None."""
+    """Return the error if npm refused a package from outside the registry, according to npm's output; else None."""
     if (outside := _OUTSIDE.search(said)) is None:
         return None
     what = f"a package from outside the registry ({outside['kind']}), which is not allowed"

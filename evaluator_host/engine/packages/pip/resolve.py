@@ -56,7 +56,7 @@ async def resolve_pip(
 
 
 async def newest_version(requirement: str, resolver: Resolver, *, lowest: bool = False) -> str | None:
-    """Return the newest (or lowest) version in a range that has a wheel for the target; None when there is none.
+    """Return the newest (or lowest) version in a range that has a wheel for the target; None if there is no version.
 
     Raises:
       IndexUnavailable: the index does not answer.
@@ -127,7 +127,7 @@ def platform_tag(target: LockTarget) -> str:
 
 
 def read_requirements(text: str, requested: set[str]) -> tuple[LockedPackage, ...]:
-    """Parse uv's requirements output: pinned names, hashes and comments; addresses and options are refused.
+    """Parse uv's requirements output: names with pins, hashes and comments; addresses and options are refused.
 
     Raises:
       PackagesFailed: a line pins no package, or a package has no hash.
@@ -220,7 +220,7 @@ def unanswered(said: str) -> bool:
 
 
 async def _nearest(pin: Pin, resolver: Resolver) -> list[str]:
-    """Return pins of the next older and the next newer version, for a pin whose version does not exist."""
+    """Return pins of the next older and the next newer version, if the version of a pin does not exist."""
     below = await newest_version(f"{pin.name}<{pin.version}", resolver)
     above = await newest_version(f"{pin.name}>{pin.version}", resolver, lowest=True)
     return [Pin(pin.name, version, pin.extras).text for version in (below, above) if version]
@@ -239,7 +239,7 @@ def last_cause(said: str) -> str:
 
 @lru_cache(maxsize=64)
 def shipped_lock(file: Path, roots: frozenset[str], target: LockTarget) -> Lock:
-    """Return the lock of the packages `roots` and their dependencies, at the versions of a requirements lock file."""
+    """Return the lock of the packages `roots` and their dependencies, with the versions of a requirements lock file."""
     known = _read(file)
     names = _needed(roots, known)
     packages = tuple(replace(known[name], requested=name in roots) for name in sorted(names))
@@ -248,7 +248,7 @@ def shipped_lock(file: Path, roots: frozenset[str], target: LockTarget) -> Lock:
 
 @lru_cache(maxsize=64)
 def shipped_pins(file: Path, roots: frozenset[str]) -> tuple[Pin, ...]:
-    """Return pins of the packages `roots`, at the versions of a requirements lock file."""
+    """Return pins of the packages `roots`, with the versions of a requirements lock file."""
     known = _read(file)
     return tuple(Pin(name, known[name].version) for name in sorted(roots))
 

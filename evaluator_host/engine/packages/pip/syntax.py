@@ -100,7 +100,7 @@ def _foreign(text: str, *, npm_too: bool = True) -> Refusal | None:
 
 
 def _clean(text: str) -> str | None:
-    """Return a hint in canonical form; None when the hint itself would be refused as a pin."""
+    """Return a hint in canonical form; None if the hint itself would be refused as a pin."""
     pin = read(text.strip())
     return pin.text if isinstance(pin, Pin) else None
 

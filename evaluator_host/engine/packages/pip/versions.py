@@ -67,7 +67,7 @@ def usable(files: Iterable[File], runtime: str, machine: str, glibc: list[int]) 
 def newest_wheels(
     files: Iterable[File], runtime: str, machine: str, glibc: list[int], allowed: SpecifierSet
 ) -> tuple[Version, File] | None:
-    """Return the newest allowed version with a wheel for a runtime, and that wheel; None without any."""
+    """Return the newest allowed version with a wheel for a runtime, and that wheel; None if there is none."""
     found = _wheels(files, runtime, machine, glibc)
     newest = max((one for one in found if allowed.contains(one, prereleases=True)), key=_rank, default=None)
     return None if newest is None else (newest, found[newest])
@@ -115,7 +115,7 @@ def _tags(runtime: str, machine: str, glibc: list[int]) -> Iterator[Tag]:
 
 
 def fetched(url: str, asked: dict[str, Any]) -> Iterator[File] | None:
-    """Return the files on a package's page of the index, except withdrawn ones; None for an unknown package."""
+    """Return the files on a package's page of the index, without withdrawn files; None for an unknown package."""
     try:
         with opened(url, asked, {"Accept": _ACCEPT, "Accept-Encoding": "gzip"}) as answer:
             body = answer.read(_PAGE_BYTES)
@@ -144,7 +144,7 @@ def _is_same_host(one: str, other: str) -> bool:
 
 
 def opened(url: str, asked: dict[str, Any], headers: dict[str, str]) -> Any:
-    """Open an address of the index, with the credentials if it is on the index's own host."""
+    """Open an address of the index; send the credentials only if the address is on the index's own host."""
     if asked.get("user") and _is_same_host(url, asked["index"]):
         pair = f"{asked['user']}:{asked.get('password') or ''}"
         headers = {**headers, "Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}

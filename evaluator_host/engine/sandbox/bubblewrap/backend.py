@@ -135,7 +135,7 @@ class BubblewrapBackend(LocalBackend):
         return link
 
     def _forks(self, spec: SandboxSpec, identity: Identity) -> bool:
-        """Return whether a sandbox may be forked from a template; only root can hand it folders of the host."""
+        """Return whether a sandbox may be forked from a template; only root can give it folders of the host."""
         python = spec.language is Language.PYTHON and not spec.network
         possible = python and (identity.drop or not own_folders(spec))
         return possible and self._start is SandboxStart.TEMPLATE and self._failures < _TEMPLATES
@@ -190,7 +190,7 @@ class BubblewrapBackend(LocalBackend):
         return [doctor.binary_finding(ready.bwrap), *tried, *held, doctor.limits_finding(version, controllers)]
 
     async def sweep(self) -> int:
-        """Remove the cgroups of dead hosts and kill orphaned sandboxes; return how many."""
+        """Remove the cgroups of dead hosts and kill orphaned sandboxes; return how many sandboxes there were."""
         orphans = await asyncio.to_thread(kill_orphans)
         return orphans + await asyncio.to_thread(cgroups.sweep, cgroup_mounts())
 
@@ -285,7 +285,7 @@ class BubblewrapBackend(LocalBackend):
         link: PipeLink,
         scope: BubblewrapProcesses,
     ) -> None:
-        """Set the rlimits before the first process starts another one, and all other limits before guest code runs."""
+        """Set the rlimits before the first process starts a child, and all other limits before guest code runs."""
         pid = await self._first_process(scope, inherited)
         if pid is None:
             raise await _refused(link)

@@ -55,7 +55,8 @@ class InheritedFds:
     def args(self, arguments: Sequence[str]) -> int:
         """Return a descriptor from which bubblewrap can read `arguments` once (`--args`).
 
-        On the command line they would show paths of the host to everybody who can list processes, guests included.
+        On the command line, the arguments would show paths of the host to everybody who can list processes, guests
+        included.
         """
         return self._filled(bubblewrap_words(arguments))
 
@@ -72,7 +73,7 @@ class InheritedFds:
     async def first_process(self) -> int | None:
         """Wait for the first process in bubblewrap's namespaces, and return its process id.
 
-        The result is None if bubblewrap failed; its standard error says why.
+        The result is None if bubblewrap failed; the standard error of bubblewrap has the reason.
         """
         data = b""
         while b"}" not in data:  # read everything: SIGPIPE would kill bubblewrap if we closed the pipe too early
@@ -103,12 +104,12 @@ class InheritedFds:
 
 
 def bubblewrap_words(arguments: Sequence[str]) -> bytes:
-    """Return arguments in the form that bubblewrap reads from the descriptor of `--args`: a zero byte ends each."""
+    """Return arguments in the form that bubblewrap reads from the descriptor of `--args`: a zero byte after each."""
     return b"".join(argument.encode() + b"\0" for argument in arguments)
 
 
 def memory_file(content: bytes) -> int:
-    """Return the descriptor, at its start, of a new file in memory with this content."""
+    """Return a descriptor of a new file in memory with this content, positioned at its start."""
     descriptor = os.memfd_create(MEMORY_FILE, os.MFD_CLOEXEC)
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)

@@ -86,7 +86,7 @@ def _installed() -> Path | None:
 
 
 def version_of(output: str) -> tuple[int, ...]:
-    """Return the version in the output of `bwrap --version`, `(0, 8, 0)`; empty when it has none."""
+    """Return the version in the output of `bwrap --version`, `(0, 8, 0)`; empty if there is no version."""
     match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", output)
     return tuple(int(part) for part in match.groups(default="0")) if match else ()
 
@@ -119,7 +119,7 @@ def binary_finding(bwrap: Bubblewrap) -> Finding:
 
 
 def confinement_findings() -> list[Finding]:
-    """Return findings about how a sandbox that starts is isolated: by its user, and by the system call filter."""
+    """Return findings about how sandboxes that start are isolated: by their user, and by the system call filter."""
     who = (
         "root, and then change to a user of their own" if os.geteuid() == 0 else "an ordinary user, in a user namespace"
     )

@@ -1,4 +1,4 @@
-"""Chooses the user id under which a sandboxed program, or a build, runs on this machine."""
+"""Chooses the user id with which a sandboxed program, or a build, runs on this machine."""
 
 import os
 import random

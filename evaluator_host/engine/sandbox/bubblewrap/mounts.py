@@ -127,7 +127,7 @@ def _own_libraries(facts: PythonFacts) -> list[Path]:
 
 
 def _third_party(source: Path) -> list[Path]:
-    """Return the folders of installed packages in a standard library or up to two levels above (a prefix's `lib`)."""
+    """Return the folders of installed packages in a standard library, or up to two levels above (a prefix's `lib`)."""
     if not source.is_dir():
         return []
     names = ("site-packages", "dist-packages")

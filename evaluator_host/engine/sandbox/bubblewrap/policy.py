@@ -1,6 +1,6 @@
 """The security policy of the bubblewrap backend: a pure function from a spec to bubblewrap's arguments.
 
-tests/unit/test_bubblewrap_args.py goes through it line by line. This module does not look at the machine; `Host`
+tests/unit/test_bubblewrap_args.py checks the policy line by line. This module does not look at the machine; `Host`
 contains what was found there.
 """
 
@@ -104,7 +104,7 @@ def bubblewrap_args(spec: SandboxSpec, host: Host, *, identity: Identity, descri
 def template_args(host: Host, identity: Identity) -> list[str]:
     """Return bubblewrap's arguments for a template: a process from which sandboxes are forked.
 
-    A template keeps the rights to make namespaces and mounts and has no system call filter, because it never runs code
+    A template keeps the rights to make namespaces and mounts, and has no system call filter, because it never runs code
     of a guest. Each sandbox adds the remaining isolation after the fork.
     """
     spec = SandboxSpec(Language.PYTHON, Environment(digest="", language=Language.PYTHON, runtime=""))

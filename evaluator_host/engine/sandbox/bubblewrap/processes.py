@@ -1,4 +1,7 @@
-"""The processes of a bubblewrap sandbox: killed through their pid namespace, limited by a cgroup or the watchdog."""
+"""The processes of a bubblewrap sandbox.
+
+They are killed through their pid namespace, and limited by a cgroup or the watchdog.
+"""
 
 import asyncio
 import contextlib
@@ -25,7 +28,9 @@ _log = logging.getLogger(__name__)
 
 
 class BubblewrapProcesses:
-    """All processes of one sandbox: when the first process of its pid namespace ends, the kernel kills the others.
+    """All processes of one sandbox.
+
+    When the first process of its pid namespace ends, the kernel kills the others.
 
     `wrapper` is bubblewrap's outer process, the parent of the first process. For a sandbox forked from a template,
     `wrapper` is the first process itself.

@@ -78,7 +78,7 @@ def without_unix_sockets(policy: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_policy() -> dict[str, Any]:
-    """Return the policy of `sandbox_images/seccomp.json`, without which no sandbox may start.
+    """Return the policy of `sandbox_images/seccomp.json`. Without this policy, no sandbox may start.
 
     Raises:
       SandboxUnavailable: the file is missing, or is not a policy of this version.

@@ -1,8 +1,7 @@
 """Forks sandboxes for Python from a template, which takes half the processor time of a fresh start (docs/security.md).
 
-A template is a process with a root file system of its own that has imported the runner
-(`evaluator_runner/template.py`). Each process that it forks makes the namespaces, mounts and limits of
-`policy.bubblewrap_args` for itself.
+A template is a process that has its own root file system and has imported the runner (`evaluator_runner/template.py`).
+Each process that it forks makes the namespaces, mounts and limits of `policy.bubblewrap_args` for itself.
 """
 
 import asyncio
@@ -212,7 +211,7 @@ def _pid_of(pidfd: int) -> int:
 
 
 def _open_tree(folder: Path) -> int:
-    """Return a descriptor of a copy of a mount, which a process in another mount namespace can attach."""
+    """Return a descriptor of a copy of a mount; a process in another mount namespace can attach the copy."""
     libc = ctypes.CDLL(None, use_errno=True)
     fd: int = libc.syscall(_OPEN_TREE, _AT_FDCWD, os.fsencode(folder), _TREE_FLAGS)
     if fd < 0:

@@ -76,7 +76,7 @@ class Demultiplexer:
 
 
 class Inbox:
-    """Buffers a container's output: standard output in order, and the last part of standard error."""
+    """Buffers a container's output: all of standard output, in order, and the last part of standard error."""
 
     def __init__(self, *, pause: Callable[[], None], resume: Callable[[], None]) -> None:
         self._demultiplexer = Demultiplexer()
@@ -229,7 +229,9 @@ class Attachment(asyncio.Protocol):
 
 
 async def attach(endpoint: Endpoint, container: str, *, api_version: str, timeout_s: float) -> Attachment:
-    """Attach to a container's streams; call it before the container starts, so that no output is missed.
+    """Attach to a container's streams.
+
+    Call this before the container starts, so that no output is missed.
 
     `timeout_s` is the time limit for connecting and attaching together.
 

@@ -93,7 +93,7 @@ class DockerLink:
         return await self._channel.inbox.read()
 
     def memory_events(self) -> int:
-        """Return the number of kills at the container's memory limit, from its cgroup or the engine's events."""
+        """Return how many processes were killed at the memory limit, from the cgroup or the engine's events."""
         if self._cgroup is not None and self._cgroup.enforces(MEMORY):
             return self._cgroup.oom_kills()
         return self._backend.events.count(self._name)
@@ -152,10 +152,10 @@ class DockerBackend:
         None for the local one.
       runtime: OCI runtime of the containers, or None for the engine's default.
       image: Runtime image, as `evaluator-host images build` made it.
-      instance: Name of this host process (`instance.this_instance`): a later host finds leftover containers by that
+      instance: Name of this host process (`instance.this_instance`). A later host finds leftover containers by this
         name.
-      owner: Name of this host's package sets: on an engine that several hosts share, this host removes only images with
-        that name.
+      owner: Name of this host's package sets. If several hosts share an engine, this host removes only images with this
+        name.
 
     Raises:
       Misconfigured: `docker_host` is an `ssh://` address.
@@ -218,7 +218,7 @@ class DockerBackend:
         return await self._translated(self._images.compare(environment))
 
     async def drop_environment(self, digest: str) -> None:
-        """Forget the image of a package set, whose files were replaced; running sandboxes keep it."""
+        """Forget the image of a package set, because its files were replaced; running sandboxes keep the image."""
         await self._translated(self._images.drop(digest))
 
     async def prune_environments(self, live: Collection[str]) -> list[str]:
@@ -241,7 +241,7 @@ class DockerBackend:
         return await check_engine(self._engine, image=self._image, runtime=self._runtime, start=self.start)
 
     async def sweep(self) -> int:
-        """Remove containers of dead hosts, and our own that could not be removed before; return how many."""
+        """Remove containers of dead hosts, and our own containers that could not be removed before; return how many."""
         try:
             facts = await self._engine.facts()
             found = set(await self._engine.run(abandoned_containers, local=is_this_machine(facts))) | self._unremoved
@@ -261,7 +261,7 @@ class DockerBackend:
         await self._engine.close()
 
     async def remove_container(self, container: str, *, output_ended: bool) -> ContainerExit | None:
-        """Remove a container and return how it ended; None when the engine is gone. Never raises."""
+        """Remove a container and return how it ended; None if the engine does not answer any more. Never raises."""
         try:
             end = await self._engine.run(remove_container, container, output_ended=output_ended)
         except ENGINE_ERRORS as error:

@@ -46,7 +46,8 @@ class ContainerExit:
 def remove_container(client: docker.APIClient, container: str, *, output_ended: bool) -> ContainerExit:
     """Kill and remove a container, and return how it ended. Blocking. Raises `ENGINE_ERRORS`.
 
-    If `output_ended`, the container is about to exit, so wait up to a second for its exit code before killing it.
+    If `output_ended`, the container is about to exit, so this function waits up to a second for the exit code before it
+    kills the container.
     """
     state = _final_state(client, container, wait_s=_EXIT_S if output_ended else 0.0)
     gone = force_remove(client, container)
@@ -81,7 +82,7 @@ def force_remove(client: docker.APIClient, container: str) -> bool:
 
 
 def abandoned_containers(client: docker.APIClient, *, local: bool) -> list[str]:
-    """Return the ids of containers whose host has died. Blocking. Raises `ENGINE_ERRORS`."""
+    """Return the ids of containers that belong to dead hosts. Blocking. Raises `ENGINE_ERRORS`."""
     found = client.containers(all=True, filters={"label": [LABEL_INSTANCE]})
     return [item["Id"] for item in found if _is_abandoned(client, item, local=local)]
 
@@ -89,8 +90,8 @@ def abandoned_containers(client: docker.APIClient, *, local: bool) -> list[str]:
 def owner_is_dead(labels: Mapping[str, str], *, boot: str, local: bool) -> bool:
     """Return whether a container's labels prove that its host process has ended.
 
-    A process number has a meaning only for the kernel that gave it. An engine on this machine keeps containers through
-    a reboot, which ends their hosts; an engine elsewhere may serve hosts on several machines.
+    A process id is only valid for the kernel that assigned it. An engine on this machine keeps containers through a
+    reboot, which ends their hosts. An engine elsewhere may serve hosts on several machines.
     """
     if labels.get(LABEL_BOOT) == boot:
         return is_dead(labels.get(LABEL_INSTANCE, ""))
@@ -98,10 +99,12 @@ def owner_is_dead(labels: Mapping[str, str], *, boot: str, local: bool) -> bool:
 
 
 def ended_long_ago(state: Mapping[str, Any], *, created: str, now: datetime) -> bool:
-    """Return whether a container ended, or was created and never started, too long ago for a living host to use it.
+    """Return whether a container ended too long ago for a living host to use it.
 
-    When a host dies, its runners read the end of their input and exit. This check finds the containers of hosts whose
-    process numbers mean nothing here, because they ran in another pid namespace or on another machine.
+    A container that was created and never started counts from its creation.
+
+    When a host dies, its runners read the end of their input and exit. This check finds the containers of hosts that
+    ran in another pid namespace or on another machine, because their process ids mean nothing here.
     """
     if state.get("Running"):
         return False
@@ -123,7 +126,7 @@ def _is_abandoned(client: docker.APIClient, item: Mapping[str, Any], *, local: b
 
 
 def _final_state(client: docker.APIClient, container: str, *, wait_s: float) -> dict[str, Any] | None:
-    """Return a container's state once it has ended, or after `wait_s`; None when there is no such container."""
+    """Return a container's state when it has ended, or after `wait_s`; None if there is no such container."""
     deadline = time.monotonic() + wait_s
     while True:
         try:

@@ -27,7 +27,7 @@ def ignores_runtime(facts: EngineFacts, runtime: str | None) -> bool:
 
 
 def refusal(facts: EngineFacts, runtime: str | None) -> str | None:
-    """Return why no container may be started with this OCI runtime, or None."""
+    """Return why containers cannot be started with this OCI runtime, or None."""
     if ignores_runtime(facts, runtime):
         return PODMAN_RUNTIME
     chosen = runtime or facts.default_runtime
@@ -42,7 +42,7 @@ def refusal(facts: EngineFacts, runtime: str | None) -> str | None:
 async def check_engine(
     engine: Engine, *, image: str, runtime: str | None, start: Callable[[SandboxSpec], Awaitable[Link]]
 ) -> list[Finding]:
-    """Return all findings about the engine; only one if it does not answer.
+    """Return all findings about the engine; only one finding if the engine does not answer.
 
     `start` is `DockerBackend.start`, and is used to start a sandbox for each language.
     """

@@ -149,7 +149,7 @@ class Engine:
 
 
 def find_image(client: docker.APIClient, image: str) -> dict[str, Any] | None:
-    """Return the engine's description of an image (`Id`, `Config.Labels`, …), or None if it does not have the image.
+    """Return the engine's description of an image (`Id`, `Config.Labels`, …); None if the engine lacks the image.
 
     Blocking.
     """
@@ -180,7 +180,7 @@ def default_address() -> str:
 
 
 def engine_facts(address: str, *, info: Mapping[str, Any], version: Mapping[str, Any]) -> EngineFacts:
-    """Return an engine's abilities from its `/info` and `/version`; those not mentioned count as missing."""
+    """Return an engine's abilities from its `/info` and `/version`; abilities not mentioned there count as missing."""
     options = [str(option) for option in info.get("SecurityOptions") or ()]
     components = [str(component.get("Name", "")) for component in version.get("Components") or ()]
     return EngineFacts(
@@ -205,7 +205,10 @@ def engine_facts(address: str, *, info: Mapping[str, Any], version: Mapping[str,
 
 
 def is_this_machine(facts: EngineFacts) -> bool:
-    """Return whether the engine runs on this machine; its Unix socket may be forwarded from another (`ssh -L`)."""
+    """Return whether the engine runs on this machine.
+
+    Its Unix socket may be forwarded from another machine (`ssh -L`).
+    """
     return facts.local and facts.name in ("", socket.gethostname())
 
 

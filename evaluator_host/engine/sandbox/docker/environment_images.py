@@ -102,7 +102,7 @@ class EnvironmentImages:
         return image
 
     async def prune(self, live: Collection[str]) -> list[str]:
-        """Remove the owner's images of environments not in `live`, and outdated images; return their names.
+        """Remove the owner's images of environments that are not in `live`, and outdated images; return their names.
 
         An image that a container runs from, or that is being built, stays until the next call.
         """
@@ -122,7 +122,7 @@ class EnvironmentImages:
         return await self._builder.run(_differences, tag, image=self._image, packages=environment.path)
 
     async def drop(self, digest: str) -> None:
-        """Untag the image of an environment whose files were changed or removed; running sandboxes keep it."""
+        """Untag the image of an environment after its files changed or vanished; running sandboxes keep the image."""
         await self._engine.run(_untag, layer_tag(digest))
 
     def stop(self) -> None:
@@ -256,7 +256,7 @@ def _untag(client: docker.APIClient, tag: str) -> None:
 
 
 def _is_layer(name: str) -> bool:
-    """Return whether a tag is one of ours; Podman puts `localhost/` before the name."""
+    """Return whether a tag is one of this host's tags; Podman puts `localhost/` before the name."""
     return name.removeprefix("localhost/").startswith(f"{LAYER_REPOSITORY}:")
 
 

@@ -1,6 +1,6 @@
 """The security policy of the Docker backend: a pure function from a spec to the engine's create request.
 
-tests/unit/test_docker_args.py goes through it line by line. Nothing here talks to an engine.
+tests/unit/test_docker_args.py checks the policy line by line. Nothing in this module talks to an engine.
 """
 
 import json

@@ -82,7 +82,10 @@ def _mounts(proc: Path) -> Iterator[tuple[str, Path, str, list[str]]]:
 
 
 def _own_group(mount: Path, root: str, path: str) -> Path:
-    """Return the folder of a group; `root` is the mounted part of the hierarchy (a container sees only a part)."""
+    """Return the folder of a group.
+
+    `root` is the part of the hierarchy that is mounted, because a container sees only a part.
+    """
     if path.startswith("/.."):  # the group lies outside the part that this process can see
         return mount
     if root != "/" and (path == root or path.startswith(root + "/")):
@@ -92,7 +95,7 @@ def _own_group(mount: Path, root: str, path: str) -> Path:
 
 
 def _unified(hierarchy: Hierarchy, instance: str) -> Cgroups | None:
-    """Find a version 2 group, from our own upwards, whose children may have controllers."""
+    """Find a version 2 group that may enable controllers for its children; begin with our own group, and go upwards."""
     own = hierarchy.own.parent if hierarchy.own.name == _HOST else hierarchy.own
     for parent in (own, *own.parents):
         home = parent / home_name(instance)

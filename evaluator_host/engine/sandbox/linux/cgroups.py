@@ -139,7 +139,9 @@ class Cgroup:
             _write_weight(self._version, self._by_controller[CPU], weight)
 
     def add_process(self, pid: int) -> None:
-        """Move a process into the cgroup; its later children start in it.
+        """Move a process into the cgroup.
+
+        Children that it starts later are in the cgroup from their start.
 
         Raises:
           OSError: the process is gone, or the kernel refuses.
@@ -170,7 +172,7 @@ class Cgroup:
             return None
 
     def forks_refused(self) -> int:
-        """Return how often the kernel refused a fork at the process limit."""
+        """Return how many times the kernel refused a fork at the process limit."""
         return self._count(PIDS, "pids.events", key="max")
 
     def kill(self) -> None:
@@ -251,7 +253,7 @@ def sweep(mounts: tuple[Path, ...]) -> int:
 
 
 def _clear(folder: Path, *, patience_s: float = 1.0) -> bool:
-    """Kill every process in a group and remove it; return whether this call removed it."""
+    """Kill every process in a group and remove the group; return whether this call removed it."""
     until = time.monotonic() + patience_s
     while True:
         try:
@@ -276,7 +278,7 @@ def _kill_all(folder: Path) -> None:
 
 
 def _homes(mount: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the folder of each host below a mount point, with its instance."""
+    """Yield the folder of each host below a mount point, and the instance of the host."""
     for entry in walk(mount, only_folders=True, strict=False):
         if entry.name.startswith(PREFIX):
             entry.enter = False

@@ -49,7 +49,7 @@ class Pipes:
         self.stdin, self.stdout, self.stderr = own_ends
 
     def hand_over(self) -> None:
-        """Close our copies of the process's ends, once it has inherited them or failed to start."""
+        """Close our copies of the process's ends, after the process has inherited them or failed to start."""
         while self.given:
             os.close(self.given.pop())
 

@@ -48,8 +48,8 @@ def is_instance(name: str) -> bool:
 def is_dead(instance: str) -> bool:
     """Return whether the process with that name has ended.
 
-    The answer is False if that cannot be known: the name has another form, or belongs to another machine, another boot
-    or another pid namespace, or this process is out of descriptors.
+    The answer is False if nobody can know: the name has another form, belongs to another machine, boot or pid
+    namespace, or this process has no free descriptors.
     """
     match = _NAME.fullmatch(instance)
     with suppress(OSError):  # this process may open no more descriptors
@@ -76,7 +76,7 @@ def has_abandoned(instance: str, folder: Path) -> bool:
 
 
 def remove_abandoned(prefix: str, parent: Path | None = None) -> int:
-    """Remove the folders of `instance_folder` that killed processes have left; return how many."""
+    """Remove the folders of `instance_folder` that killed processes have left; return how many were removed."""
     removed = 0
     for folder in Path(parent or tempfile.gettempdir()).glob(f"{prefix}host-*_*"):
         instance = folder.name.removeprefix(prefix).partition("_")[0]  # the random part may contain "_", too

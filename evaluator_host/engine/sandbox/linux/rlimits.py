@@ -1,8 +1,8 @@
 """The kernel's rlimits for a sandbox: the evaluator's limits, plus what the runner (or gVisor) itself needs.
 
 `SandboxSpec.processes` is a promise to the evaluator, but the kernel counts the runner's own threads too (cgroup
-`pids.max`, Docker's `PidsLimit`). Both backends add the same number, so that an evaluator hits `process_limit` at the
-same place on either.
+`pids.max`, Docker's `PidsLimit`). Both backends add the same number, so that an evaluator reaches `process_limit` at
+the same number with either backend.
 """
 
 import platform

@@ -140,7 +140,7 @@ def used_bytes(pid: int) -> int:
 
 
 def process_tree(pid: int) -> Iterator[int]:
-    """Yield a process and its descendants; may miss children of a process that is forking now."""
+    """Yield a process and its descendants; children of a process that is forking now may be missing."""
     pending = [pid]
     seen = set()
     while pending:

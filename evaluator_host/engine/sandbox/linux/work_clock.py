@@ -88,7 +88,7 @@ class WorkClock:
 
     @property
     def next_look_s(self) -> float:
-        """Return the seconds after which the caller should look at the sandbox again and call `count`."""
+        """Return after how many seconds the caller should look at the sandbox again and call `count`."""
         first = self._last is None and not self.worked_s and not self._far
         longest_s, looks = _FIRST_LOOK_S if first else _LONGEST_LOOK_S, _FAR_LOOKS if self._far else _LOOKS
         planned = max(_SHORTEST_LOOK_S, min(longest_s, self._limit_s / looks))
@@ -145,7 +145,7 @@ class WorkClock:
 
 
 async def within(limit_s: float, first_pid: Callable[[], int | None], work: Awaitable[_T]) -> _T:
-    """Return the result of `work`, which waits for a sandbox; cancel it when the sandbox has used up `limit_s` seconds.
+    """Return the result of `work`, which waits for a sandbox; cancel it if the sandbox has used up `limit_s` seconds.
 
     Raises:
       TimeoutError: the sandbox has used up `limit_s` without a result.
@@ -169,7 +169,7 @@ async def within(limit_s: float, first_pid: Callable[[], int | None], work: Awai
 
 
 def look_at(first_pid: int | None) -> Look | None:
-    """Return a sandbox's state and CPU time now, from /proc; None when its processes cannot be seen or have ended."""
+    """Return a sandbox's state and CPU time now, from /proc; None if its processes cannot be seen or have ended."""
     if first_pid is None:
         return None
     ticks, first, others = 0, set[str](), set[str]()
@@ -189,7 +189,7 @@ def look_at(first_pid: int | None) -> Look | None:
 
 
 def doing(states: set[str]) -> Doing:
-    """Return the state of a sandbox from the states of its processes, which are letters of proc(5): `R`, `S`, `T`."""
+    """Return the state of a sandbox from the states of its processes: the letters of proc(5), such as `R`, `S`, `T`."""
     if states & _WANTS:
         return Doing.WANTS
     return Doing.STOPPED if states & _STOPPED and states <= _STOPPED else Doing.SLEEPS
@@ -206,7 +206,7 @@ def _states(pid: int) -> Iterator[str]:
 
 
 def _stat(path: str) -> list[str]:
-    """Return the fields of a stat file from the third one, the state; an empty list if the process is gone."""
+    """Return the fields of a stat file, from the third field, the state; an empty list if the process is gone."""
     return read_text(path).rpartition(") ")[2].split()
 
 

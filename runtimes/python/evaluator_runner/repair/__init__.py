@@ -1,4 +1,6 @@
-"""Restores the indentation of Python code that has lost all of it, if only one block structure follows the rules.
+"""Restores the indentation of Python code that has lost all of it.
+
+This works if only one block structure follows the rules.
 
 A search is bounded by the size of the text, the number of statements that it places, and the size of its result.
 """

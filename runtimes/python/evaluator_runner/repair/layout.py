@@ -1,4 +1,4 @@
-"""Writes code with the indentation of a block structure, and the diff to the code before."""
+"""Writes code with the indentation of a block structure, and writes the diff from the code without it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def indented(code: str, units: list[Statement], depths: list[int]) -> str:
     """Return the code with each statement at its depth.
 
     Lines inside brackets are indented by the brackets around them. A comment has the depth of the statement after it.
-    The lines of a docstring move with it; those of any other string stay as they are, because they are its content.
+    The lines of a docstring move with it. The lines of any other string stay unchanged, because they are its content.
     """
     lines = code.split("\n")
     within = _within(code)

@@ -27,11 +27,13 @@ _BEFORE = {
 
 
 class NotRead(Exception):
-    """The code is not a list of statements without indentation: one is indented, or does not parse alone."""
+    """The code is not a list of statements without indentation: a statement is indented, or does not parse alone."""
 
 
 class Statement:
-    """A statement, or the first line of a compound one; decorators belong to what they decorate.
+    """A statement, or the first line of a compound statement.
+
+    Decorators belong to the function or class that they decorate.
 
     Attributes:
       first: Row of its first line, from 0.
@@ -221,7 +223,7 @@ def read_statements(code: str) -> list[Statement]:
 
 
 def _spans(code: str) -> Iterator[tuple[int, int, str, bool]]:
-    """For each logical line, yield its first row, last row and first line, and whether it ends in a colon."""
+    """Yield first row, last row and first line of each logical line, and whether the line ends in a colon."""
     first: int | None = None
     last, head, before = 0, "", ""
     for token in tokenize.generate_tokens(io.StringIO(code).readline):

@@ -6,7 +6,7 @@ A structure gives each statement a depth. It has to parse, and to follow these r
   follows if every branch has ended, so there is no unreachable code.
 - `elif`, `else`, `except`, `finally` and `case` continue a statement that is open. A loop with `else` has a `break`.
 - A `def` or `class` is at the top level, unless it has to be the body of the line before. A `def` with `self` or `cls`
-  is a method. A function inside another one is used there later.
+  is a method. A function inside another function is used there later.
 - A function that returns a value returns or raises at its end too. A loop does not end in its first pass.
 - A name that the code binds is bound where it is used; in a function, it is bound before its use on every path.
 - A string alone is at the start of a block. `if __name__ == …` is at the top level.
@@ -55,21 +55,21 @@ class _Frame(NamedTuple):
 
     Attributes:
       kind: `module`, or the kind of its statement, or `loop else` or `try else`.
-      unit: The statement that opened the block; None for the module.
+      unit: The statement that opened the block; None for the block of the module.
       live: Names that are bound at its end so far.
       entry: Names that are bound where it begins.
       outs: Names that are bound at the ends of the branches before this block; for a `match`, at the ends of its cases.
       tail: For `except`, names that are bound at the end of the `try` block.
       breaks: Names that are bound at its `break`s.
-      empty: Whether nothing stands in it yet.
-      full: Whether its body stands in its first line, so that nothing can follow.
+      empty: Whether the block has no statement yet.
+      full: Whether its body is on its first line, so that nothing can follow.
       endless: Whether it is a `while True`, a `with` that may swallow exceptions, or a `match` or `case` that matches
         everything.
       broken, continued: Whether it has a `break` or `continue`.
       stores: Names that it binds.
       loads: Names that it uses.
       pending: Names that it uses before they are bound, and whether a function uses them later.
-      wanted: Functions defined in it, which it has to use.
+      wanted: Functions that the block defines, and so has to use.
       returns: Whether it returns a value.
       yields: Whether it yields.
     """
@@ -102,7 +102,7 @@ class Structures:
 
     Args:
       units: The statements.
-      strict: Whether all rules apply, or only those of the language and that all code can be reached.
+      strict: Whether all rules apply. Otherwise only the rules of the language apply, and that all code can be reached.
 
     Attributes:
       found: The structures, each as the depths of its statements.
@@ -117,7 +117,7 @@ class Structures:
         self.complete = self._search()
 
     def _search(self) -> bool:
-        """Find up to two structures; return whether there is no other."""
+        """Find up to two structures; return whether there are no others."""
         open_: list[tuple[int, _Frames, Path]] = [(0, (_Frame("module", None, _NOTHING, _NOTHING),), None)]
         failed = set()
         count = max(1, len(self._units))
@@ -185,7 +185,7 @@ class Structures:
         return (*around, frame, inside) if unit.opens else (*around, frame)
 
     def _using(self, unit: Statement, frame: _Frame) -> _Frame:
-        """Return a block with the names that a statement in it uses."""
+        """Return a block after adding the names that a statement in the block uses."""
         loads = unit.loads & self._bound
         pending = frozenset((name, False) for name in loads - _bound(frame))
         return frame._replace(loads=frame.loads | loads, pending=frame.pending | pending)
@@ -300,7 +300,7 @@ def _scope(frames: _Frames) -> _Frame:
 
 
 def _out(top: _Frame) -> Live:
-    """Return the names that are bound after a compound statement whose last block ends."""
+    """Return the names that are bound after a compound statement that ends with its last block."""
     branches = _join(top.outs, top.live)
     match top.kind:
         case "try":
@@ -324,7 +324,7 @@ def _out(top: _Frame) -> Live:
 
 
 def _with_facts(top: _Frame, around: _Frame, live: Live) -> _Frame:
-    """Return the block around a block that ends, with what is known of that block and of the names bound after it."""
+    """Return the block around a block that ends, with the facts about that block and the names bound after it."""
     is_loop = top.kind == "loop"
     return around._replace(
         live=live,
@@ -361,7 +361,7 @@ def _filled(unit: Statement, inside: _Frame, around: _Frames) -> _Frame:
 
 
 def _require_scope(unit: Statement, frames: _Frames) -> None:
-    """Check that the language allows a statement's `return`, `yield`, `await`, `break` or `continue` where it is."""
+    """Check that the language allows a statement's `return`, `yield`, `await`, `break` or `continue` in its place."""
     scope = _scope(frames)
     if (unit.returns or unit.yields or unit.awaits) and scope.kind != "def":
         raise _Broken
@@ -391,6 +391,6 @@ def _require_place(unit: Statement, frames: _Frames, *, forced: bool) -> None:
 
 
 def _is_registered(unit: Statement) -> bool:
-    """Return whether decorators may use a function, so that nothing else has to."""
+    """Return whether decorators may use a function; if so, no other code has to use it."""
     names = [ast.unparse(one) for one in getattr(unit.node, "decorator_list", ())]
     return bool(names) and not any("wraps" in name for name in names)

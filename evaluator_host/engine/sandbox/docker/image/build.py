@@ -70,7 +70,7 @@ async def ensure_base(engine: Engine, *, base: str | None, progress: Progress) -
 
 
 def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *, tag: str, **options: Any) -> None:
-    """Build an image from a tar; raise if a step fails, which docker-py's `build` does not.
+    """Build an image from a tar; raise an error if a step fails, because docker-py's `build` does not.
 
     Raises:
       docker.errors.BuildError: a step failed; `msg` has the last 2,000 characters of the output.
@@ -87,7 +87,10 @@ def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *,
 
 
 def _obtain(client: docker.APIClient, reference: str, *, progress: Progress) -> None:
-    """Pull an image, unless the engine has it. Raises `ENGINE_ERRORS` if no registry has it or answers in time."""
+    """Pull an image, unless the engine has it.
+
+    Raises `ENGINE_ERRORS` if no registry has the image, or none answers in time.
+    """
     if find_image(client, reference) is not None:
         return
     _ask_registry(client, reference)
@@ -171,7 +174,7 @@ async def build_image(
     progress: Progress,
     base: str | None = None,
 ) -> str:
-    """Build the runtime image on the engine and return its tag; takes seconds when nothing changed.
+    """Build the runtime image on the engine and return its tag; this takes seconds if nothing has changed.
 
     `base` is a Debian image to use instead of the pinned one. Node and esbuild must be built for the engine's platform.
 
@@ -211,7 +214,7 @@ def _build_runtime(client: docker.APIClient, image: str, *, base_tag: str, tools
 
 
 def _check_platform(tools: Tools, *, arch: str) -> None:
-    """Raise Misconfigured if programs cannot run in the image, such as Node for a Mac or for another processor."""
+    """Raise Misconfigured if programs cannot run in the image, for example Node for a Mac or for another processor."""
     expected = _MACHINES.get(arch)
     for path in (tools.node, tools.esbuild):
         with path.open("rb") as program:

@@ -80,7 +80,7 @@ def tree_facts(root: Path) -> Iterator[tuple[str, Facts]]:
 
 
 def tar_facts(pieces: Iterator[bytes]) -> Iterator[tuple[str, Facts]]:
-    """Yield the facts that `tree_facts` yields, from a tar of one folder.
+    """Yield the same facts as `tree_facts`, from a tar of one folder.
 
     Raises:
       tarfile.TarError: the bytes are not a tar, or a truncated one.
@@ -247,7 +247,10 @@ class ImageFiles:
 
 @contextmanager
 def open_image(client: docker.APIClient, image: str) -> Iterator[ImageFiles]:
-    """Yield a reader for an image's files. Blocking. If this host dies, a later sweep removes the container."""
+    """Yield a reader for an image's files. Blocking.
+
+    If this host dies, a later sweep removes the container.
+    """
     labels = {LABEL_INSTANCE: this_instance(), LABEL_BOOT: boot_id()}
     made = client.create_container(image, command=["/nothing"], entrypoint=[], labels=labels, network_disabled=True)
     try:

@@ -30,7 +30,7 @@ _LEFT_OUT: Final = frozenset({"__pycache__", "node_modules", "tests"})
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """The pins in `sandbox_images/pins.json`: Debian suite, base image, its Python, and packages to install."""
+    """The pins in `sandbox_images/pins.json`: Debian suite, base image, its Python version, packages to install."""
 
     suite: str
     base_image: str
@@ -58,7 +58,9 @@ def image_platform(machine: str) -> Platform:
 
 
 def recipe_digest(runtimes_dir: Path | None = None) -> str:
-    """Return the digest of the runners and the recipe; an image with another digest is outdated.
+    """Return the digest of the runners and the recipe.
+
+    An image that has another digest is outdated.
 
     Args:
       runtimes_dir: The folder of the runners' sources; None for the host's own, including those from plugins.
