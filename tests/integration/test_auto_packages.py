@@ -175,6 +175,7 @@ async def test_a_module_beside_the_code_is_its_own(service: Service) -> None:
     [
         "try:\n    import emoji\nexcept ImportError:\n    emoji = None\n" + EVALUATE.format("0.5"),
         "import openai\nclient = openai.OpenAI()\n" + EVALUATE.format("0.5"),
+        "from langchain_openai import ChatOpenAI\nllm = ChatOpenAI(model='m')\n" + EVALUATE.format("0.5"),
         "import schema\nfrom emoji import emoji_count\n" + EVALUATE.format("0.5"),
     ],
 )

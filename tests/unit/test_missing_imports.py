@@ -33,6 +33,7 @@ def error(message: str) -> EvaluationError:
         ("Cannot find module '@a/b/c'", MissingImport("@a/b/c", 1, "@a/b@1.0.0"), JS, "add @a/b@1.0.0 to `packages`"),
         ("Cannot find module '@a/b'", MissingImport("@a/b", 1, "@a/b"), JS, "add an exact pin of @a/b to `packages`"),
         ("`openai.OpenAI()` needs the package openai, which …", MissingImport("openai", 1, "openai==1.0"), PY, "then add openai==1.0"),
+        ("`langchain_openai.ChatOpenAI()` needs the package langchain-openai, which …", MissingImport("langchain_openai", 1, "langchain-openai==1.7"), PY, "reaches a model only if it is granted one"),
         ("`own.parts.run` needs the package own, which is not pinned", MissingImport("own.parts", 1, "own==1.0", None, "own.py"), PY, "add own==1.0 to `packages`"),
         ("No module named 'httpx'", MissingImport("httpx", 1, "httpx==0.28"), PY, "To import httpx nevertheless, add httpx==0.28"),
     ],
