@@ -23,6 +23,7 @@ SCORING = {"grade", "grader", "metric", "reward", "rewards", "score", "scorer"}
 _LIKELY = SCORING | {"accuracy", "check", "correct", "correctness", "eval", "evaluate", "evaluator", "f1", "judge", "match", "precision", "quality", "recall", "results", "verify"}  # fmt: skip  # noqa: E501
 """Words in the names of functions that may score, and so are shown first."""
 _METHODS = ("evaluate", "score", "measure", "__call__")
+_THEM = ("it", "them")
 _TRUTH_OF_CONTEXT = "expected_output=inputs.get('correct_answer')"
 _EXPECTED = (
     "define `def evaluate(inputs, outputs, trace)`, the legacy `def evaluate(app_params, inputs, output, "
@@ -240,7 +241,10 @@ def _not_found(namespace: dict[str, Any], wanted: str) -> Failure:
     else:
         names = "`evaluate` or `main`" if wanted == "evaluate" else f"`{wanted}`"
         message = f"the code defines no function named {names}"
-        if functions:
+        if classes and functions and _are_for_classes(own, functions, classes):
+            functions = []
+            message += f"; it defines {', '.join(classes[:10])}, and functions for {_THEM[len(classes) > 1]}"
+        elif functions:
             more = [name for name in classes if _method_of(own[name], wanted)]
             shown = sorted(functions, key=lambda name: (name.startswith("_"), not _is_likely(name)))
             message += f"; it defines {', '.join(shown[:10])}"
@@ -250,6 +254,19 @@ def _not_found(namespace: dict[str, Any], wanted: str) -> Failure:
     return Failure(
         "entry_not_found", message, hint=_hint(wanted, functions, {name: own[name] for name in classes}, own)
     )
+
+
+def _are_for_classes(own: dict[str, Any], functions: list[str], classes: list[str]) -> bool:
+    """Return whether all functions are used by others, and a class has a method whose name says that it scores."""
+    used = _used_names(own)
+    return used.issuperset(functions) and any(_scoring(vars(own[name])) for name in classes)
+
+
+def _scoring(methods: Any) -> list[str]:
+    """Return the methods of a class whose names say that they score; those that no other method uses come first."""
+    public = [key for key, one in methods.items() if not key.startswith("_") and is_function(one)]
+    used = _used_names({key: methods[key] for key in public})
+    return sorted((key for key in public if SCORING.intersection(key.lower().split("_"))), key=lambda key: key in used)
 
 
 def _is_likely(name: str) -> bool:
@@ -277,25 +294,43 @@ def _is_code(text: str) -> bool:
 
 
 def _call_of(classes: dict[str, Any], wanted: str) -> str:
-    """Return an expression that calls the scoring method of a class on a new object; without one, another method."""
+    """Return a line that calls the scoring method of a class on a new object; without one, another method."""
     classes = _concrete(classes)
     for name, one in classes.items():
         if (method := _method_of(one, wanted)) is not None:
-            return f"{name}()" if method == "__call__" else f"{name}().{method}"
-    name, one = next(iter(classes.items()))
-    own = {key: value for key, value in vars(one).items() if not key.startswith("_")}
-    static = next((key for key, value in own.items() if isinstance(value, staticmethod | classmethod)), None)
-    if static is not None:
-        return f"{name}.{static}"
-    scoring = next((key for key in own if SCORING.intersection(key.lower().split("_"))), None)
-    return f"{name}()" if scoring is None else f"{name}().{scoring}"
+            return _line_of(f"{name}()", one, method, wanted)
+    for name, one in classes.items():
+        own = {key: value for key, value in vars(one).items() if not key.startswith("_")}
+        static = next((key for key, value in own.items() if isinstance(value, staticmethod | classmethod)), None)
+        if static is not None:
+            return f"{wanted} = {name}.{static}"
+        if scoring := _scoring(own):
+            return _line_of(f"{name}()", one, scoring[0], wanted)
+    return f"{wanted} = {next(iter(classes))}()"
+
+
+def _line_of(made: str, kind: type, method: str, wanted: str) -> str:
+    """Return a line that makes a method the evaluator; it passes on the row if the method takes other arguments."""
+    from evaluator_runner.dialects.function import roles_of
+
+    call = made if method == "__call__" else f"{made}.{method}"
+    known = signature.read(getattr(kind, method, None))
+    names = [] if known is None else known.positional[1 : known.required]
+    if wanted != "evaluate" or known is None or known.keyword_only or len(names) in (0, len(EVALUATE)):
+        return f"{wanted} = {call}"
+    roles = roles_of(names)
+    output = next((name for name in names if roles.get(name) == "output"), names[0])
+    given = ", ".join("outputs" if name == output else f"inputs['{name}']" for name in names)
+    return f"def evaluate(inputs, outputs, trace): return {call}({given})"
 
 
 def _concrete(classes: dict[str, Any]) -> dict[str, Any]:
-    """Return the classes that are neither abstract nor the base of another class; if there are none, all classes."""
+    """Return the classes that are neither abstract nor protocols nor bases; if there are none, all classes."""
     bases = {base for one in classes.values() for base in type.mro(one)[1:]}
     found = {
-        name: one for name, one in classes.items() if one not in bases and not getattr(one, "__abstractmethods__", ())
+        name: one
+        for name, one in classes.items()
+        if one not in bases and not getattr(one, "__abstractmethods__", ()) and not getattr(one, "_is_protocol", False)
     }
     return found or classes
 
@@ -321,8 +356,13 @@ def _is_ours(value: Any) -> bool:
 
 def _no_helpers(own: dict[str, Any], names: list[str]) -> list[str]:
     """Return the functions that no other function uses; if each is used, return all functions."""
-    used = {one for name, value in own.items() for code in _codes_of(value) for one in code.co_names if one != name}
+    used = _used_names(own)
     return [one for one in names if one not in used] or names
+
+
+def _used_names(own: dict[str, Any]) -> set[str]:
+    """Return the names that functions and classes use, except their own."""
+    return {one for name, value in own.items() for code in _codes_of(value) for one in code.co_names if one != name}
 
 
 def _codes_of(value: Any) -> list[Any]:
@@ -359,15 +399,13 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
             "with `.value` after it for an EvaluationReason"
         )
     if functions and scoring:
-        hint = (
-            f"a class is not called: add `{wanted} = {_call_of(scoring, wanted)}` as the last line, with the arguments"
-        )
-        return f"{hint} that it takes; or name a function in `settings.entry`, for example {public[0]}"
+        hint = f"a class is not called: add `{_call_of(scoring, wanted)}` as the last line, with the arguments"
+        return f"{hint} that the class takes; or name a function in `settings.entry`, for example {public[0]}"
     if len(public) > 1:
         named = [one for one in public if _is_likely(one)]
         return f"name the evaluator in `settings.entry`, for example {(named or public)[0]}, or {_EXPECTED}"
     if functions:
         return f"name `{public[0]}` in `settings.entry`, or {_EXPECTED}"
     if classes and not functions:
-        return f"a class is not called: add `{wanted} = {_call_of(classes, wanted)}` as the last line"
+        return f"a class is not called: add `{_call_of(classes, wanted)}` as the last line"
     return f'{_EXPECTED}; code under `if __name__ == "__main__"` does not run'

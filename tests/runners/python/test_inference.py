@@ -88,6 +88,41 @@ def test_what_cannot_be_called_is_refused(code: str, error: str, words: str) -> 
     assert caught.value.hint
 
 
+REWARDS = """
+import re
+def answer_of(text): return re.sub(r"\\s", "", text)
+class Rewards:
+    def score_answer(self, completion, wanted): return float(answer_of(completion) == wanted)
+    def score_form(self, completion): return 0.5
+    def score_all(self, completion, wanted, weight=1): return self.score_answer(completion, wanted) + self.score_form(completion)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "line"),
+    [
+        (
+            REWARDS,
+            "it defines Rewards, and functions for it",
+            "def evaluate(inputs, outputs, trace): return Rewards().score_all(outputs, inputs['wanted'])",
+        ),
+        (
+            "import typing\nclass Scorer(typing.Protocol):\n def score(self, a, b): ...\nclass Exact:\n def score(self, context, response): ...",
+            "it defines only Scorer, Exact",
+            "def evaluate(inputs, outputs, trace): return Exact().score(inputs['context'], outputs)",
+        ),
+        ("class Exact:\n def evaluate(self, a, b, c): ...", "it defines only Exact", "evaluate = Exact().evaluate"),
+    ],
+)
+def test_the_line_that_a_class_lacks_calls_the_method_that_scores(code: str, message: str, line: str) -> None:
+    with pytest.raises(Failure) as caught:
+        dialects.find(run(code), contract="auto", name=None)
+    assert message in caught.value.message
+    assert caught.value.hint == f"a class is not called: add `{line}` as the last line"
+    found = dialects.find(run(f"{code}\n{line}"), contract="auto", name=None)
+    assert (found.name, found.contract) == ("evaluate", "evaluate")
+
+
 @pytest.mark.parametrize(
     ("code", "contract", "name", "expected"),
     [
@@ -156,7 +191,7 @@ def test_no_class_is_suggested_that_others_only_derive_from() -> None:
     base = "from abc import ABC, abstractmethod\nclass Scorer(ABC):\n    @abstractmethod\n    def score(self, a): ...\n"
     with pytest.raises(Failure) as caught:
         dialects.find(run(f"{base}class Exact(Scorer):\n    def score(self, a): ...\n"), contract="auto", name=None)
-    assert "`evaluate = Exact().score`" in str(caught.value.hint)
+    assert "return Exact().score(outputs)`" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(
