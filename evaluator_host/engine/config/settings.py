@@ -167,12 +167,12 @@ def plain_database_url() -> SecretStr | None:
 
 
 def plain_port() -> Any:
-    """Return the value of `PORT`, which hosting platforms set, or 8710; the caller validates it."""
+    """Return the value of `PORT`, a variable that hosting platforms set, or 8710; the caller validates the value."""
     return os.environ.get("PORT") or _PORT
 
 
 def variable_of(field: str) -> str:
-    """Return the name of the environment variable from which a setting takes its value."""
+    """Return the name of the environment variable that contains the value of a setting."""
     own, plain = f"EVALUATOR_HOST_{field.upper()}", _PLAIN_VARIABLES.get(field)
     return plain if plain is not None and os.environ.get(plain) and not os.environ.get(own) else own
 

@@ -32,7 +32,7 @@ _packages: dict[str, str] = {}
 
 
 class Asked:
-    """How the evaluator's own code asked for what is absent.
+    """How the evaluator's own code needed an absent module.
 
     Attributes:
       looked_for: Whether a module was looked for; otherwise its stand-in was used.
@@ -84,7 +84,7 @@ def record(name: str, *, looked_for: bool = False) -> None:
 
 
 def _own_lines(frame: FrameType | None) -> list[tuple[str, int]]:
-    """Return file and line of the frames in the evaluator's own code, from the given one outwards."""
+    """Return file and line of each frame in the evaluator's own code, from the given frame outwards."""
     found: list[tuple[str, int]] = []
     while frame is not None and len(found) < _FRAMES:
         file = frame.f_code.co_filename
@@ -157,7 +157,7 @@ def _told(recorded: dict[tuple[str, str, int], Asked]) -> list[dict[str, Any]]:
 
 
 def parsed(file: str) -> Any:
-    """Return the syntax tree of the evaluator or of a file of it; an empty one if it does not parse."""
+    """Return the syntax tree of the evaluator, or of one of its files; an empty tree if the file does not parse."""
     text = _own.get(file)
     text = "\n".join(tracebacks.OTHERS[file]) if text is None else text
     try:
@@ -200,7 +200,7 @@ def _has_other(tree: Any, line: int, package: str) -> bool:
 
 
 def covers(nodes: list[Any], line: int) -> bool:
-    """Return whether a line belongs to one of some statements."""
+    """Return whether a line is part of one of these statements."""
     return any(one.lineno <= line <= (one.end_lineno or one.lineno) for one in nodes)
 
 

@@ -257,13 +257,13 @@ def _not_found(namespace: dict[str, Any], wanted: str) -> Failure:
 
 
 def _are_for_classes(own: dict[str, Any], functions: list[str], classes: list[str]) -> bool:
-    """Return whether all functions are used by others, and a class has a method whose name says that it scores."""
+    """Return whether other code uses all functions, and a class has a method with a name for scoring."""
     used = _used_names(own)
     return used.issuperset(functions) and any(_scoring(vars(own[name])) for name in classes)
 
 
 def _scoring(methods: Any) -> list[str]:
-    """Return the methods of a class whose names say that they score; those that no other method uses come first."""
+    """Return the methods of a class with names for scoring; methods that no other method uses come first."""
     public = [key for key, one in methods.items() if not key.startswith("_") and is_function(one)]
     used = _used_names({key: methods[key] for key in public})
     return sorted((key for key in public if SCORING.intersection(key.lower().split("_"))), key=lambda key: key in used)
@@ -310,7 +310,10 @@ def _call_of(classes: dict[str, Any], wanted: str) -> str:
 
 
 def _line_of(made: str, kind: type, method: str, wanted: str) -> str:
-    """Return a line that makes a method the evaluator; it passes on the row if the method takes other arguments."""
+    """Return a line of code that makes a method the evaluator.
+
+    If the method takes other arguments, the line converts the arguments of a row.
+    """
     from evaluator_runner.dialects.function import roles_of
 
     call = made if method == "__call__" else f"{made}.{method}"
@@ -361,7 +364,7 @@ def _no_helpers(own: dict[str, Any], names: list[str]) -> list[str]:
 
 
 def _used_names(own: dict[str, Any]) -> set[str]:
-    """Return the names that functions and classes use, except their own."""
+    """Return the names that functions and classes use, except their own names."""
     return {one for name, value in own.items() for code in _codes_of(value) for one in code.co_names if one != name}
 
 

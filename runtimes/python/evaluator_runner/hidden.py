@@ -1,4 +1,4 @@
-"""Tells whether code hides that something it needs is absent: it catches the error, and goes on with another value."""
+"""Tells whether code hides that a module is absent: it catches the error, and goes on with another value."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ _COLLECTS = {"append", "extend", "add", "update"}
 
 
 class Watch:
-    """Watches one evaluator for what it needs in vain; `end` gives the imports of others back to `absent`."""
+    """Watches which absent modules one evaluator needs.
+
+    Meanwhile, `absent` does not have the failed imports of earlier evaluators; `end` gives them back.
+    """
 
     def __init__(self) -> None:
         self._earlier = dict(absent.failed_imports)
         absent.failed_imports.clear()
 
     def end(self) -> str:
-        """Return the name of what the evaluator needed and hid the lack of; empty if there is nothing."""
+        """Return the name of an absent module that the evaluator needs but hides; empty if there is none."""
         own = dict(absent.failed_imports)
         absent.failed_imports.clear()
         absent.failed_imports.update({**self._earlier, **own})
@@ -36,7 +39,10 @@ class Watch:
 
 
 def _is_hidden(asked: absent.Asked) -> bool:
-    """Return whether code that needs something absent goes on with another value; not if the author provides for it."""
+    """Return whether code needs an absent module but goes on with another value.
+
+    Code that is written for the absence of the module does not count.
+    """
     trees = {file: absent.parsed(file) for file, _ in asked.lines}
     file, line = asked.lines[0]
     if asked.looked_for and not _imports(trees[file], line):
@@ -71,19 +77,19 @@ def _names(kind: Any) -> set[str]:
 
 
 def _is_provided_for(tried: Any) -> bool:
-    """Return whether a `try` is there for an absent package: it names the error, or has only imports."""
+    """Return whether a `try` expects an absent package: it catches import errors by name, or contains only imports."""
     first = next(one for one in tried.handlers if _names(one.type) & (_IMPORTING | _BROAD))
     return bool(_names(first.type) & _IMPORTING) or all(_is_alone(one) for one in tried.body)
 
 
 def _is_alone(node: Any) -> bool:
-    """Return whether a statement only imports something, or only gives it another name."""
+    """Return whether a statement only imports something, or only gives something another name."""
     kind = type(node).__name__
     return kind in _ALONE or (kind == "Assign" and type(node.value).__name__ in _PLAIN)
 
 
 def _only_reports(tried: Any, tree: Any) -> bool:
-    """Return whether neither a `try` nor its handlers have a value that the rest of the code can see."""
+    """Return whether the handlers of a `try` only report, and no other code can see a value from its body."""
     handled = [one for handler in tried.handlers for one in handler.body]
     if not all(type(one).__name__ == "Pass" or _root(one) in _REPORTS for one in handled):
         return False
