@@ -271,8 +271,8 @@ class JobVerbs(Verbs[TransportT]):
 
         Args:
           job_id: Id of the job.
-          filters: `evaluator`, `status`, `passed`, `error`, `min_score`, `max_score`, `text`, `where`, `sort`, as in
-            the API.
+          filters: `evaluator`, `status`, `passed`, `error`, `min_score`, `max_score`, `row`, `text`, `where`, `sort`,
+            as in the API.
         """
         return self._rows(job_id, filters)
 

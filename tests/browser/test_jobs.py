@@ -332,6 +332,8 @@ async def test_failures_are_grouped_and_lead_to_their_rows(page: Page, seeds: Se
 async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -> None:
     compared = (await asyncio.to_thread(client.jobs.compare, seeds.before, seeds.after))[0]
     await page.goto(f"/jobs/{seeds.after}")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
     await page.get_by_role("button", name="Compare…").click()
     await page.get_by_role("dialog").get_by_role("link", name=seeds.before[4:12]).click()
     await expect(page.get_by_role("region", name=f"Worse: {compared.regressed:,}")).to_be_visible()
@@ -339,6 +341,9 @@ async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -
     better = page.get_by_role("region", name="Rows that are better").locator("tbody tr")
     await expect(better).to_have_count(8)
     await expect(better.first).to_contain_text("letters of word")
+    worse = page.get_by_role("region", name="Rows that are worse").locator("tbody tr")
+    await expect(worse).to_have_count(8)
+    assert sum("/rows?row=" in url for url in asked) == 4, "one request for each table and job"
     await expect(page.locator("canvas[data-drawn=true]")).to_have_count(1)
     async with page.expect_download() as download:
         await page.get_by_role("button", name="save as CSV").click()

@@ -160,6 +160,13 @@ def test_rows_are_found_by_conditions_on_their_columns(client: Client, jobs: lis
         list(client.jobs.rows(jobs[0], where=["answer"]))
 
 
+def test_rows_are_found_by_their_numbers(client: Client, jobs: list[str]) -> None:
+    assert [row.index for row in client.jobs.rows(jobs[0], row=[17, 3, 3000, -1, 2**53])] == [3, 17]
+    assert [row.index for row in client.jobs.rows(jobs[0], row=[17, 3], sort="-score", status="failed")] == [3]
+    with pytest.raises(InvalidRequest, match="row"):
+        list(client.jobs.rows(jobs[0], row=range(1001)))
+
+
 def test_failures_say_where_every_failed_row_is(jobs: list[str], url: str) -> None:
     told = forked.run(["jobs", "failures", jobs[0], "--url", url])
     assert "0, 3, 6, 9, 12, …" in told.stdout

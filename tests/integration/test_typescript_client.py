@@ -242,7 +242,7 @@ const answer = async (url: unknown, init: unknown) => {
   return new Response('{"rows": [], "next_cursor": null}');
 };
 const host = new EvaluatorHost({ fetch: answer });
-for await (const row of host.jobs.rows("j", { passed: false, min_score: 0, text: "", error: undefined })) console.log(row);
+for await (const row of host.jobs.rows("j", { passed: false, min_score: 0, row: [3, 17], text: "", error: undefined })) console.log(row);
 await host.evaluators.delete("e");
 await host.evaluateBatch("e", [], { outputs: "" as "none" });
 console.log(asked.join("\\n"));
@@ -251,6 +251,6 @@ console.log(asked.join("\\n"));
 
 def test_only_undefined_is_left_out_of_a_request(project: Path) -> None:
     rows, _, delete, _, _, body = run(project, FALSE_FILTERS, 0).splitlines()
-    assert rows == "passed=false&min_score=0&text=&limit=500"
+    assert rows == "passed=false&min_score=0&row=3&row=17&text=&limit=500"
     assert delete == "force=false"
     assert '"outputs":""' in body

@@ -81,6 +81,9 @@ async def test_pages_of_any_size_give_every_row_once_in_order(
         (Filter(0, min_score=0.0, max_score=0.5), [0, 3, 4, 7]),
         (Filter(0, min_score=2.0, max_score=1.0), []),
         (Filter(0, status="scored", passed=True, max_score=0.5), [0, 4, 7]),
+        (Filter(0, rows=(6, 2, 6, 99)), [2, 6]),
+        (Filter(0, rows=(2, 5), status="failed"), [5]),
+        (Filter(0, rows=()), []),
     ],
 )
 async def test_filters_hold_on_every_page(store: Store, job: Job, which: Filter, expected: list[int]) -> None:

@@ -16,7 +16,8 @@ export interface HostOptions {
   fetch?: typeof fetch;
 }
 
-export type Query = Record<string, string | number | boolean | null | undefined>;
+/** Parameters by name; each item of a list is sent as a parameter of its own. */
+export type Query = Record<string, string | number | boolean | readonly number[] | null | undefined>;
 
 export interface Sent {
   query?: Query;
@@ -130,7 +131,8 @@ export function segment(name: string | number): string {
 
 function queryString(query: Query = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
-  return given.length === 0 ? "" : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
+  const pairs = given.flatMap(([name, value]) => [value].flat().map((one) => [name, String(one)]));
+  return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
 }
 
 function passes({ status, retryAfterS }: HostError): boolean {

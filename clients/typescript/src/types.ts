@@ -51,6 +51,8 @@ export interface RowFilters {
   error?: string;
   min_score?: number;
   max_score?: number;
+  /** Numbers of rows. */
+  row?: number[];
   text?: string;
   /** A condition on a column of the data set: `city=Rome`. */
   where?: string;

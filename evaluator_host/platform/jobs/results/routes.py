@@ -95,6 +95,9 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         error: Annotated[ErrorCode | None, Query(description="Only rows that failed with this error code.")] = None,
         min_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
         max_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+        row: Annotated[
+            list[WholeNumber] | None, Query(max_length=1000, description="Only these rows: row=3&row=17.")
+        ] = None,
         sort: Sort = Sort.ROW,
         cursor: Annotated[str | None, Query(description="`next_cursor` of the previous page.")] = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
@@ -117,7 +120,15 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         ] = False,
     ) -> Response:
         """List rows with their results: filtered, sorted, in pages of `limit` rows or 16 MB."""
-        which = Filter(None, status, passed, error, min_score=min_score, max_score=max_score)
+        which = Filter(
+            None,
+            status,
+            passed,
+            error,
+            min_score=min_score,
+            max_score=max_score,
+            rows=None if row is None else tuple(row),
+        )
         asked: dict[str, Any] = {"evaluator": evaluator, "sort": sort, "cursor": cursor, "limit": limit}
         memory = memory_of(request.scope)
         asked |= {"text": text, "where": where or ()}

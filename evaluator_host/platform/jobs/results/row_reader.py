@@ -152,6 +152,8 @@ class RowReader:
         job = await self.jobs.get_job(workspace_id, job_id)
         evaluators = await self.jobs.evaluators(job_id)
         which = _at(which, evaluators, evaluator)
+        if which.rows is not None:  # a database refuses numbers that its column cannot hold
+            which = replace(which, rows=tuple(row for row in which.rows if 0 <= row < job.rows))
         count = await self.results.count(job_id, which) if total else None
         if text or where:
             rows, next_cursor = await self._searched(

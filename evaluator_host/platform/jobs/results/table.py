@@ -39,7 +39,10 @@ class Sort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter for results; a field that is None matches everything. `position`: the evaluator's place in the job."""
+    """A filter for results; a field that is None matches everything.
+
+    `position` is the evaluator's place in the job, `rows` has numbers of rows.
+    """
 
     position: int | None = None
     status: str | None = None
@@ -47,6 +50,7 @@ class Filter:
     error_code: str | None = None
     min_score: float | None = None
     max_score: float | None = None
+    rows: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,6 +398,8 @@ def _selected(job_id: str, which: Filter) -> Any:
             query = query.where(column == value)
     if which.passed is not None:
         query = query.where(table.passed.is_not(None))  # lets the database use the index, which has the same condition
+    if which.rows is not None:
+        query = query.where(table.row.in_(which.rows))
     if which.min_score is not None:
         query = query.where(table.score >= which.min_score)
     if which.max_score is not None:

@@ -23,7 +23,8 @@ export interface RequestOptions {
   /** Body to send unchanged, with its own content type, in place of `body`. */
   raw?: Blob | string;
   contentType?: string;
-  query?: Record<string, string | number | boolean | null | undefined>;
+  /** Parameters by name; each item of a list is sent as a parameter of its own. */
+  query?: Record<string, string | number | boolean | readonly number[] | null | undefined>;
   signal?: AbortSignal;
   /** Whether to keep all digits of whole numbers, for rows that are stored or scored again. */
   exact?: boolean;
@@ -49,7 +50,7 @@ export function hasKey(): boolean {
 export function withQuery(path: string, query: RequestOptions["query"]): string {
   const given = Object.entries(query ?? {}).filter(([, value]) => value !== null && value !== undefined && value !== "");
   if (given.length === 0) return path;
-  return `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
+  return `${path}?${new URLSearchParams(given.flatMap(([name, value]) => [value].flat().map((one) => [name, String(one)])))}`;
 }
 
 /** Send a request and return the body of the response; undefined when it is empty. */

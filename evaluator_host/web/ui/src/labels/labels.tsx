@@ -6,7 +6,7 @@ import { ErrorNote } from "../components/error-note";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { JobLink } from "../resources/job-link";
+import { LoadedJobLink } from "../resources/job-link";
 import { QueueDialog } from "./queue-dialog";
 import { QueueProgress } from "./queue-progress";
 import { PageHead, When } from "../resources/parts";
@@ -67,7 +67,7 @@ export default function LabelsPage({ query }: PageProps) {
 }
 
 export function QueueSource({ queue }: { queue: LabelQueue }) {
-  if (queue.job !== null) return <JobLink id={queue.job} />;
+  if (queue.job !== null) return <LoadedJobLink id={queue.job} />;
   return queue.dataset === null ? <span class="muted">a deleted data set</span> : <Link to={`/datasets/${encodeURIComponent(queue.dataset)}`}>{queue.dataset}</Link>;
 }
 

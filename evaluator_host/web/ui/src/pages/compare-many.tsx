@@ -31,7 +31,7 @@ export default function CompareManyPage({ query }: PageProps) {
   const changed = changedRows(comparisons.flat());
   // jobs over the same rows as the first one
   const alike = jobs.filter((_, at) => at === 0 || (comparisons[at - 1]?.length ?? 0) > 0);
-  const sides = alike.map((job): Side => ({ id: job.id, label: job.name ?? shortId(job.id) }));
+  const sides = alike.map((job): Side => ({ job, label: job.name ?? shortId(job.id) }));
   const matching = useFoundRows(ids.at(-1) ?? "", null, query);
   const names = [...new Set(jobs.flatMap((job) => job.scores.map(({ evaluator }) => nameOf(evaluator))))];
   const datasets = new Set(jobs.map((job) => job.dataset));

@@ -15,7 +15,7 @@ import { significance } from "../resources/significance";
 import { PageHead, Panel, Segments } from "../resources/parts";
 import { Plot } from "../resources/plot";
 import { ChangedRows, RowsCompared, type Side } from "../resources/rows-compared";
-import type { Comparison, Difference, Pairs } from "../api/types";
+import type { Comparison, Difference, JobReport, Pairs } from "../api/types";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
@@ -30,9 +30,12 @@ export default function ComparePage({ params, query }: PageProps) {
   const route = `/v1/jobs/${encodeURIComponent(ids.before)}/compare/${encodeURIComponent(ids.after)}`;
   const byPlace = query.get("by_place") === "true";
   const found = useLoaded((signal) => call<Comparison[]>("GET", route, { signal, query: byPlace ? { by_place: true } : {} }), [ids.before, ids.after, byPlace]);
+  const jobs = useLoaded((signal) => Promise.all([ids.before, ids.after].map((id) => call<JobReport>("GET", `/v1/jobs/${encodeURIComponent(id)}`, { signal }))), [ids.before, ids.after]);
+  const [before, after] = jobs.value ?? [];
   const comparisons = found.value ?? [];
   const at = Math.max(0, comparisons.findIndex(({ after }) => after === query.get("evaluator")));
   const shown = comparisons[at];
+  const sides = shown && before && after ? sidesOf(before, after, shown) : null;
   return (
     <div class="page">
       <PageHead title="Comparison" up={{ to: "/jobs", label: "Jobs" }}>
@@ -41,7 +44,7 @@ export default function ComparePage({ params, query }: PageProps) {
         </Link>
       </PageHead>
       <p>
-        From <JobLink id={ids.before} /> <code class="muted">{shortId(ids.before)}</code> to <JobLink id={ids.after} /> <code class="muted">{shortId(ids.after)}</code>, row by row.
+        From <JobLink id={ids.before} job={before} /> <code class="muted">{shortId(ids.before)}</code> to <JobLink id={ids.after} job={after} /> <code class="muted">{shortId(ids.after)}</code>, row by row.
       </p>
       {found.error !== null && <ErrorNote title="These jobs cannot be compared" error={found.error} onRetry={found.reload} />}
       {found.error instanceof ApiError && found.error.problems.some(({ field }) => field === "by_place") && (
@@ -49,29 +52,29 @@ export default function ComparePage({ params, query }: PageProps) {
           <Button onClick={() => setQuery({ by_place: "true" })}>Compare evaluators of different names</Button>
         </p>
       )}
-      {found.value === null && found.loading && <Spinner label="Comparing" />}
+      {jobs.error !== null && found.error === null && <ErrorNote error={jobs.error} onRetry={jobs.reload} />}
+      {(found.loading || jobs.loading) && sides === null && <Spinner label="Comparing" />}
       {comparisons.length > 1 && (
         <Segments label="Evaluator" value={String(at)} options={comparisons.map((one, index) => ({ value: String(index), label: one.before === one.after ? one.before : `${one.before} → ${one.after}` }))} onValue={(value) => setQuery({ evaluator: comparisons[Number(value)]?.after ?? null, metric: null })} />
       )}
-      {shown && <Shown key={at} ids={ids} route={route} comparison={shown} query={query} />}
-      {shown && query.has("row") && <RowsCompared sides={sidesOf(ids, shown)} row={Number(query.get("row"))} rows={[...shown.regressions, ...shown.improvements].map((one) => one.row)} />}
+      {shown && sides && <Shown key={at} ids={ids} route={route} comparison={shown} sides={sides} query={query} />}
+      {shown && sides && query.has("row") && <RowsCompared sides={sides} row={Number(query.get("row"))} rows={[...shown.regressions, ...shown.improvements].map((one) => one.row)} />}
     </div>
   );
 }
 
-function sidesOf(ids: Ids, comparison: Comparison): Side[] {
+function sidesOf(before: JobReport, after: JobReport, comparison: Comparison): Side[] {
   return [
-    { id: ids.before, label: `before: ${comparison.before}`, evaluator: comparison.before },
-    { id: ids.after, label: `after: ${comparison.after}`, evaluator: comparison.after },
+    { job: before, label: `before: ${comparison.before}`, evaluator: comparison.before },
+    { job: after, label: `after: ${comparison.after}`, evaluator: comparison.after },
   ];
 }
 
-function Shown({ ids, route, comparison, query }: { ids: Ids; route: string; comparison: Comparison; query: URLSearchParams }) {
+function Shown({ ids, route, comparison, sides, query }: { ids: Ids; route: string; comparison: Comparison; sides: readonly Side[]; query: URLSearchParams }) {
   const found = useFoundRows(ids.after, comparison.after, query);
   const only = found.value?.rows ?? null;
   const metric = query.get("metric");
   const names = comparison.metrics.map((one) => one.metric);
-  const sides = sidesOf(ids, comparison);
   const byPlace = String(query.get("by_place") === "true");
   const every = (better: boolean) => `${route}/changes?${new URLSearchParams({ evaluator: comparison.before, better: String(better), limit: "10000", by_place: byPlace })}`;
   const chosen = names.includes(metric ?? "") ? metric! : names.includes("score") ? "score" : (names[0] ?? "score");

@@ -16,9 +16,10 @@ import { Failures } from "./failures";
 import { count, counted, figure, milliseconds, oneLine, wordsOf } from "./format";
 import { Panel, Score, Segments, Verdict } from "./parts";
 import { ResultView } from "./result-view";
+import { inputsOf, outputOf } from "./row-parts";
 import { SavedFilters } from "./saved-filters";
 import { trailTo } from "./trail";
-import { type Columns, isFinal, type EvaluatorFigures, type JobReport, type JobRow, type JobRowDetail, type JobRowPage } from "../api/types";
+import { isFinal, type EvaluatorFigures, type JobReport, type JobRow, type JobRowDetail, type JobRowPage } from "../api/types";
 import { ByColumn, Value } from "./value";
 
 const PAGE = 50;
@@ -502,22 +503,4 @@ function Sortable({ name, sort, label, title }: { name: "row" | "score" | "run_m
       </button>
     </th>
   );
-}
-
-/** Return the columns of a row without its output. */
-function inputsOf(job: JobReport, { row }: JobRow): Columns {
-  if (row["inputs"] !== null && typeof row["inputs"] === "object" && !Array.isArray(row["inputs"])) return row["inputs"];
-  const output = job.mapping["outputs"] ?? "";
-  return Object.fromEntries(Object.entries(row).filter(([name]) => ![output, "outputs", "output", "trace"].includes(name)));
-}
-
-/** Return the value at a dotted path, as a mapping names it. */
-function at(value: unknown, path: string): unknown {
-  return path.split(".").reduce<unknown>((held, name) => (held !== null && typeof held === "object" && !Array.isArray(held) ? (held as Columns)[name] : undefined), value);
-}
-
-function outputOf(job: JobReport, { row, output }: JobRow): unknown {
-  if (job.target !== null || output !== null) return output ?? ""; // a model's answer, or a template's text
-  const mapped = job.mapping["outputs"];
-  return (mapped === undefined ? undefined : (row[mapped] ?? at(row, mapped))) ?? row["outputs"] ?? row["output"] ?? "";
 }

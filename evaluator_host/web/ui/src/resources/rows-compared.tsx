@@ -11,12 +11,13 @@ import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
 import { columnsInLine, count, figure, oneLine, wordsOf } from "./format";
 import { Panel, Verdict } from "./parts";
-import type { ChangePage, JobRow, JobRowDetail } from "../api/types";
+import { inputsOf, outputOf } from "./row-parts";
+import type { ChangePage, JobReport, JobRow, JobRowDetail, JobRowPage } from "../api/types";
 import { ByColumn, Value } from "./value";
 
 /** A job that is compared. */
 export interface Side {
-  id: string;
+  job: JobReport;
   label: string;
   /** The evaluator of the job to compare; if it is missing, all evaluators. */
   evaluator?: string;
@@ -25,6 +26,7 @@ export interface Side {
 type Found = readonly (JobRowDetail | null)[];
 
 const STEP = 8;
+const AT_ONCE = 100; // rows of a job in one request
 const SHOWN_CHARS = 400; // maximum characters of a text in the table; a click shows all of it
 
 function detailOf(job: string, row: number, signal: AbortSignal): Promise<JobRowDetail> {
@@ -33,33 +35,47 @@ function detailOf(job: string, row: number, signal: AbortSignal): Promise<JobRow
 
 /** The row in each of the jobs; null for a job that does not have it. */
 function detailsOf(sides: readonly Side[], row: number, signal: AbortSignal): Promise<Found> {
-  return Promise.all(sides.map((side) => detailOf(side.id, row, signal).catch(() => null)));
+  return Promise.all(sides.map((side) => detailOf(side.job.id, row, signal).catch(() => null)));
+}
+
+/** The results of these rows in a job, by row. */
+async function resultsOf({ job, evaluator }: Side, rows: readonly number[], signal: AbortSignal): Promise<Map<number, JobRow[]>> {
+  const found = new Map(rows.map((row): [number, JobRow[]] => [row, []]));
+  for (let at = 0; at < rows.length; at += AT_ONCE) {
+    let cursor: string | null = null;
+    do {
+      const page: JobRowPage = await call<JobRowPage>("GET", `/v1/jobs/${job.id}/rows`, { signal, query: { row: rows.slice(at, at + AT_ONCE), evaluator, cursor, limit: 1000 } });
+      for (const one of page.rows) found.get(one.index)?.push(one);
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+  }
+  return found;
 }
 
 function asText(value: unknown): string {
   return typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value, null, 2);
 }
 
-function inputsOf(found: Found): unknown {
+function givenTo(found: Found): unknown {
   const detail = found.find((one) => one !== null);
   return detail?.given?.variables ?? detail?.given?.inputs ?? detail?.row;
 }
 
-function outputsOf(detail: JobRowDetail | null | undefined): string {
-  return asText(detail?.given?.outputs);
-}
-
-function resultsOf(detail: JobRowDetail | null | undefined, side: Side): JobRow[] {
+function ofSide(detail: JobRowDetail | null | undefined, side: Side): JobRow[] {
   return (detail?.results ?? []).filter((one) => side.evaluator === undefined || one.evaluator === side.evaluator);
 }
 
-function reasonsOf(detail: JobRowDetail | null | undefined, side: Side): string {
-  return resultsOf(detail, side).map(({ result }) => wordsOf(result)).filter(Boolean).join("\n");
+function reasonsOf(results: readonly JobRow[]): string {
+  return results.map(({ result }) => wordsOf(result)).filter(Boolean).join("\n");
+}
+
+function outputIn({ job }: Side, [first]: readonly JobRow[]): string {
+  return first === undefined ? "" : asText(outputOf(job, first));
 }
 
 /** One row of several jobs: its texts in each job beside those in the first. `rows` are the rows through which *Next* goes. */
 export function RowsCompared({ sides, row, rows }: { sides: readonly Side[]; row: number; rows: readonly number[] }) {
-  const found = useLoaded((signal) => detailsOf(sides, row, signal), [sides.map(({ id }) => id).join(), row]);
+  const found = useLoaded((signal) => detailsOf(sides, row, signal), [sides.map(({ job }) => job.id).join(), row]);
   const at = rows.indexOf(row);
   const go = (to: number | undefined) => to !== undefined && setQuery({ row: String(to) });
   const actions = (
@@ -86,20 +102,20 @@ function Texts({ sides, found }: { sides: readonly Side[]; found: Found }) {
     <>
       <dl class="facts line">
         {sides.map((side, at) => (
-          <div key={side.id} class="fact">
+          <div key={side.job.id} class="fact">
             <dt>{side.label}</dt>
             <dd>
-              <Scores detail={found[at]} side={side} />
+              <Scores results={ofSide(found[at], side)} side={side} />
             </dd>
           </div>
         ))}
       </dl>
       <section class="named-value">
         <h3>Inputs</h3>
-        <ByColumn label="Inputs" value={inputsOf(found)} />
+        <ByColumn label="Inputs" value={givenTo(found)} />
       </section>
-      <Differing title="Outputs" sides={sides} texts={found.map(outputsOf)} />
-      <Differing title="Reasons" sides={sides} texts={found.map((one, at) => reasonsOf(one, sides[at]!))} />
+      <Differing title="Outputs" sides={sides} texts={found.map((one) => asText(one?.given?.outputs))} />
+      <Differing title="Reasons" sides={sides} texts={found.map((one, at) => reasonsOf(ofSide(one, sides[at]!)))} />
     </>
   );
 }
@@ -118,20 +134,19 @@ function Differing({ title, sides, texts }: { title: string; sides: readonly Sid
       </h3>
       {others.length === 0 && <Value label={title} value={first} />}
       {others.map(({ side, text }) => (
-        <Diff key={side.id} before={first} after={text} syntax="text" labels={[sides[0]!.label, side.label]} />
+        <Diff key={side.job.id} before={first} after={text} syntax="text" labels={[sides[0]!.label, side.label]} />
       ))}
     </section>
   );
 }
 
-function Scores({ detail, side }: { detail: JobRowDetail | null | undefined; side: Side }) {
-  const results = resultsOf(detail, side);
+function Scores({ results, side }: { results: readonly JobRow[]; side: Side }) {
   if (results.length === 0) return <span class="muted">no such row</span>;
   return (
     <>
       {results.map((one) => (
         <span key={one.evaluator} class="chips score-of">
-          <Link to={`/jobs/${side.id}/rows/${detail!.index}`} title={`The row in ${side.label}: ${one.evaluator}`}>
+          <Link to={`/jobs/${side.job.id}/rows/${one.index}`} title={`The row in ${side.label}: ${one.evaluator}`}>
             {figure(one.result.score)}
           </Link>{" "}
           <Verdict result={one.result} />
@@ -164,7 +179,7 @@ export function ChangedRows({ title, label, rows: first, all = first.length, eve
   const listed = useLoaded(async (signal) => (wantsEvery && every ? (await call<ChangePage>("GET", every, { signal })).changes.map(({ row }) => row) : null), [wantsEvery, every]);
   const changed = (listed.value ?? first).filter((row) => only === null || only.has(row));
   const rows = changed.slice(0, most);
-  const found = useLoaded((signal) => Promise.all(rows.map(async (row) => ({ row, details: await detailsOf(sides, row, signal) }))), [sides.map(({ id }) => id).join(), rows.join()]);
+  const found = useLoaded(async (signal) => ({ rows, of: await Promise.all(sides.map((side) => resultsOf(side, rows, signal))) }), [sides.map(({ job, evaluator }) => `${job.id} ${evaluator}`).join(), rows.join()]);
   const head = (
     <>
       <th scope="col" class="number">
@@ -172,7 +187,7 @@ export function ChangedRows({ title, label, rows: first, all = first.length, eve
       </th>
       <th scope="col">Inputs</th>
       {sides.map((side) => (
-        <th key={side.id} scope="col">
+        <th key={side.job.id} scope="col">
           {oneLine(side.label, 40)}
         </th>
       ))}
@@ -186,26 +201,8 @@ export function ChangedRows({ title, label, rows: first, all = first.length, eve
       {changed.length > 0 && only !== null && <p class="muted">{`${count(changed.length)} of them found.`}</p>}
       {changed.length > 0 && found.value && (
         <Table label={label} head={head} class={found.loading ? "rows-busy" : ""}>
-          {found.value.map(({ row, details }) => (
-            <tr key={row}>
-              <th scope="row" class="number">
-                <Link to={`/jobs/${sides.at(-1)!.id}/rows/${row}`} class="nowrap">{`row ${count(row)}`}</Link>
-                <br />
-                <button type="button" class="link-button" aria-label={`Compare the texts of row ${row}`} onClick={() => setQuery({ row: String(row) })}>
-                  texts
-                </button>
-              </th>
-              <td class="cell-value">
-                <span class="clamped">{columnsInLine(inputsOf(details), SHOWN_CHARS)}</span>
-              </td>
-              {sides.map((side, at) => (
-                <td key={side.id} class="cell-text">
-                  <Scores detail={details[at]} side={side} />
-                  <p class="clamped mono">{at > 0 && outputsOf(details[at]) === outputsOf(details[0]) ? <span class="muted">the same output</span> : oneLine(outputsOf(details[at]), SHOWN_CHARS)}</p>
-                  <p class="clamped muted">{oneLine(reasonsOf(details[at], side), SHOWN_CHARS)}</p>
-                </td>
-              ))}
-            </tr>
+          {found.value.rows.map((row) => (
+            <ChangedRow key={row} row={row} sides={sides} found={found.value!.of.map((results) => results.get(row) ?? [])} />
           ))}
         </Table>
       )}
@@ -227,5 +224,32 @@ export function ChangedRows({ title, label, rows: first, all = first.length, eve
         </p>
       )}
     </Panel>
+  );
+}
+
+/** A row of the table; `found` has its results in each of the jobs. */
+function ChangedRow({ row, sides, found }: { row: number; sides: readonly Side[]; found: readonly (readonly JobRow[])[] }) {
+  const outputs = sides.map((side, at) => outputIn(side, found[at]!));
+  const has = found.findIndex((results) => results.length > 0);
+  return (
+    <tr>
+      <th scope="row" class="number">
+        <Link to={`/jobs/${sides.at(-1)!.job.id}/rows/${row}`} class="nowrap">{`row ${count(row)}`}</Link>
+        <br />
+        <button type="button" class="link-button" aria-label={`Compare the texts of row ${row}`} onClick={() => setQuery({ row: String(row) })}>
+          texts
+        </button>
+      </th>
+      <td class="cell-value">
+        <span class="clamped">{has >= 0 && columnsInLine(inputsOf(sides[has]!.job, found[has]![0]!), SHOWN_CHARS)}</span>
+      </td>
+      {sides.map((side, at) => (
+        <td key={side.job.id} class="cell-text">
+          <Scores results={found[at]!} side={side} />
+          <p class="clamped mono">{at > 0 && outputs[at] === outputs[0] ? <span class="muted">the same output</span> : oneLine(outputs[at], SHOWN_CHARS)}</p>
+          <p class="clamped muted">{oneLine(reasonsOf(found[at]!), SHOWN_CHARS)}</p>
+        </td>
+      ))}
+    </tr>
   );
 }
