@@ -52,8 +52,9 @@ _WITHOUT: Final = {
 
 
 def asks_models(module: str) -> bool:
-    """Return whether a module is a client of models."""
-    return any(module == one or module.startswith((f"{one}.", f"{one}/")) for one in _MODELS)
+    """Return whether a module, or the package of that name, is a client of models."""
+    names = (module, module.replace("-", "_"))
+    return any(name == one or name.startswith((f"{one}.", f"{one}/")) for one in _MODELS for name in names)
 
 
 def fetches(module: str) -> bool:
