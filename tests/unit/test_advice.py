@@ -3,7 +3,7 @@
 import pytest
 
 from evaluator_host.engine.service.advice import advised, with_row_keys
-from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
+from evaluator_host.types.evaluator import Contract, Evaluator, Language, Limits, Row
 from evaluator_host.types.outcome import (
     ErrorCode,
     EvaluationError,
@@ -207,3 +207,28 @@ def test_a_misspelt_method_of_a_text_names_the_nearest(language: Language, messa
 def test_an_error_that_says_little_gets_a_next_step(code: ErrorCode, message: str, said: str) -> None:
     found = advised(EvaluationError(code, message), Evaluator("def reward(completions): ..."), Contract("rewards"))
     assert said in (found.hint or "")
+
+
+@pytest.mark.parametrize("code", [ErrorCode.CRASHED, ErrorCode.MEMORY_LIMIT])
+@pytest.mark.parametrize(
+    ("pins", "memory_mb", "said"),
+    [
+        (("sentence-transformers==6.2.0", "numpy==2.4.6"), 256, True),
+        (("torch==2.15.0",), 512, True),
+        (("torch==2.15.0",), 1024, False),
+        (("numpy==2.4.6",), 256, False),
+    ],
+)
+def test_a_crash_of_pytorch_says_how_much_memory_it_needs(
+    code: ErrorCode, pins: tuple[str, ...], memory_mb: int, said: bool
+) -> None:
+    evaluator = Evaluator("import torch", packages=pins, limits=Limits(memory_mb=memory_mb))
+    error = EvaluationError(code, "killed by SIGSEGV while loading", hint="raise limits.memory_mb")
+    found = advised(error, evaluator, Contract.EVALUATE)
+    assert ("set it to 1024 or more" in str(found.hint)) is said
+
+
+def test_an_evaluator_of_several_that_asks_a_client_of_langchain_is_told_of_grants() -> None:
+    message = "`langchain_openai.ChatOpenAI` needs the package langchain-openai, which is not pinned"
+    error = EvaluationError(ErrorCode.USER_EXCEPTION, message, type="ImportError")
+    assert "name it in `models`" in str(advised(error, Evaluator("x"), Contract.EVALUATE).hint)

@@ -15,13 +15,26 @@ from evaluator_host.engine.service.missing_imports import NO_MODEL, NO_NETWORK, 
 from evaluator_host.engine.service.misspelt import misspelt_key
 from evaluator_host.engine.service.newer_syntax import newer_module, newer_syntax
 from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
-from evaluator_host.types.outcome import EvaluationError, EvaluationResult, Failed, Loaded, MissingImport, Note
+from evaluator_host.types.outcome import (
+    ErrorCode,
+    EvaluationError,
+    EvaluationResult,
+    Failed,
+    Loaded,
+    MissingImport,
+    Note,
+)
 from evaluator_host.types.warnings import remedy_of
 
 _KEYS: Final = 12
 _JSX: Final = "JSX is not supported in evaluators; return a number, a boolean or { score: … }"
 _READ_CHARS: Final = 20_000  # maximum number of characters of the code to read
 _MESSAGE_CHARS: Final = 1000
+_ON_TORCH: Final = frozenset(
+    ("torch", "torchvision", "accelerate", "bert-score", "detoxify", "peft", "sentence-transformers", "timm", "trl")
+)
+_TORCH_MB: Final = 1024  # memory in which PyTorch and a package on top of it can be loaded
+_OUT_OF_MEMORY: Final = frozenset((ErrorCode.CRASHED, ErrorCode.MEMORY_LIMIT))
 _PYTHON: Final = re.compile(
     r"^[ \t]*(def \w+\(|from [\w.]+ import |import \w+$|elif |class \w+[\w(),. ]*:$)", re.MULTILINE
 )
@@ -442,6 +455,8 @@ def _known_cause(error: EvaluationError, evaluator: Evaluator, failed: Failed | 
         return advice_on_command(command, evaluator.language)
     if (newer := newer_syntax(error, evaluator) or newer_module(error, evaluator)) is not None:
         return newer
+    if (larger := _memory_for_torch(error, evaluator)) is not None:
+        return larger
     if failed is None:
         return None
     if failed.unset_params and error.type in _OF_A_KEY:
@@ -449,6 +464,17 @@ def _known_cause(error: EvaluationError, evaluator: Evaluator, failed: Failed | 
     if error.type in _NOT_CONNECTED and not evaluator.models:
         return NO_MODEL
     return hint_on_import(error, failed.imports, evaluator)
+
+
+def _memory_for_torch(error: EvaluationError, evaluator: Evaluator) -> str | None:
+    """Return how much memory PyTorch needs, if the error is that of a sandbox in which PyTorch cannot be loaded."""
+    pinned = {re.split(r"[=@\[]", pin)[0].lower() for pin in evaluator.packages} & _ON_TORCH
+    if error.code not in _OUT_OF_MEMORY or not pinned or evaluator.limits.memory_mb >= _TORCH_MB:
+        return None
+    return (
+        f"PyTorch does not fit into limits.memory_mb {evaluator.limits.memory_mb}: set it to {_TORCH_MB} or more; "
+        "a model that the code would download has to be sent as data files (docs/packages.md)"
+    )
 
 
 def without_repetition(error: EvaluationError, notes: Sequence[Note]) -> EvaluationError:
