@@ -1,4 +1,4 @@
-"""The `evaluator-host` command: its subcommands, each imported only when it is used, and the options before them.
+"""The `evaluator-host` command: its options and its subcommands. Each subcommand is imported when it is used.
 
 The help and the shell completion read the list of commands from the files `help.toml`, here and in the folders of
 resources. They import no command.
@@ -112,7 +112,7 @@ class _Group(TyperGroup):
 
 
 class _CommandLine(_Group):
-    """A group whose help lists its commands in sections, without importing them."""
+    """A group of commands. Its help lists the commands in sections, without importing them."""
 
     aliases = _ALIASES
 

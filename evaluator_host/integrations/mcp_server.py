@@ -103,9 +103,9 @@ class _Server(MCPServer[_Hosts]):
 
 
 def make_server(settings: Settings, url: str | None) -> MCPServer[_Hosts]:
-    """Return the server with its tools; it opens its sandboxes or its host when it runs.
+    """Return the server with its tools. When it runs, it opens its sandboxes or connects to the host.
 
-    `url` is the address of a running host, which gets the key; None evaluates in this process.
+    `url` is the address of a running host, to which the server sends the key. With None, code runs in this process.
     """
 
     @asynccontextmanager
@@ -124,7 +124,7 @@ def make_server(settings: Settings, url: str | None) -> MCPServer[_Hosts]:
 async def check(
     context: Context[_Hosts], code: Code, language: Language = Language.PYTHON, packages: Packages = None
 ) -> dict[str, Any]:
-    """Load an evaluator in a sandbox without a row: its form, its parameters, problems with line and hint."""
+    """Load an evaluator in a sandbox without a row. Return its form, parameters, and problems with line and hint."""
     return _brief(await _hosts(context).service.check(_evaluator(code, language, packages)))
 
 
@@ -270,7 +270,7 @@ async def list_jobs(context: Context[_Hosts], limit: Annotated[int, Field(ge=1, 
 async def explain_failures(
     context: Context[_Hosts], job: Annotated[str, Field(description="Id of a job.")]
 ) -> list[dict[str, Any]]:
-    """Say why rows of a job failed: groups with one cause, the line of the evaluator's code, one row of each."""
+    """Explain why rows of a job failed: by cause, with the line of the evaluator's code and one row as an example."""
     jobs = _client(context).jobs
     groups = (await jobs.failures(job))[:_SHOWN]
     return [{**_brief(group), "example": _brief(await jobs.row(job, group.rows[0]))} for group in groups]

@@ -20,7 +20,7 @@ def rewrite_calls(draft: Draft, legacy: Legacy, names: NewNames, *, uses: Iterab
 
     Args:
       draft: The rewrite in progress.
-      legacy: The legacy function, whose parameters the old arguments match.
+      legacy: The legacy function. The old arguments match its parameters.
       names: Names of the new parameters. Calls inside the function pass them on.
       uses: Uses of the function's names, all of which must be calls.
       key: The key of the ground truth, as it is written in source code of this language.

@@ -16,7 +16,7 @@ from evaluator_host.types.plugin_folders import plugin_folders
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """Parts that one package adds, and that work without a host; each is imported when it is first used.
+    """Parts that one package adds, and that work without a host. Each part is imported when it is first used.
 
     Routes, tasks, tables and commands are in other modules of the package, see `Resource`.
 

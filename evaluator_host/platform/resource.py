@@ -32,7 +32,7 @@ class Kept(NamedTuple):
 
 
 class Resource:
-    """The parts of a host that one folder adds. The folder's module `resource.py` names its subclass `RESOURCE`.
+    """The parts of a host that one folder adds. `RESOURCE` in the folder's module `resource.py` is a subclass of this.
 
     Args:
       host: The host. `host.find` returns other resources only when all have been opened.

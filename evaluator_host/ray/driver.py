@@ -1,4 +1,4 @@
-"""The driver of a Ray cluster for the jobs of one host; `jobs.nodes` starts it as a separate process.
+"""The driver of a Ray cluster, for the jobs of one host. `jobs.nodes` starts it as a separate process.
 
 The driver reads chunks of rows from standard input, and writes their results to standard output (`jobs.nodes` describes
 both). Each node that was started with the resource `sandbox_pool` gets one worker with one pool of sandboxes, and is
@@ -69,7 +69,7 @@ class _Chunk:
 
 @dataclass(slots=True)
 class _Node:
-    """A node with its worker: `starting`, `ready`, `excluded` or `lost`."""
+    """A node with its worker. The state is `starting`, `ready`, `excluded` or `lost`."""
 
     name: str
     worker: Any = None

@@ -4,9 +4,9 @@ A chunk is a list of `(key, record)`. The result of a chunk is a list of `(key, 
 same order. If a worker is lost, an engine may deliver a chunk twice: store only the first result of each key. Workers
 need no credentials, and use no database.
 
-Dask searches arguments and results of type list for its own objects, and sends each item of a result as a separate
-frame, which costs more processor time than evaluating a row. So a chunk may be a `Chunk`, and results are
-`ScoredChunk`, which engines pass on whole.
+Dask searches lists in arguments and results for its own objects, and sends each item of a result as a separate frame.
+This costs more processor time than evaluating a row. So a chunk may be a `Chunk`, and results are `ScoredChunk`:
+engines pass both on as a whole.
 """
 
 import atexit
@@ -37,7 +37,7 @@ class Chunk:
     """Records with their keys, in one `bytes` object. Iterating yields `(key, record)`.
 
     Args:
-      rows: Pairs `(key, record)`, all of which can be pickled.
+      rows: Pairs `(key, record)`. Keys and records can be pickled.
     """
 
     def __init__(self, rows: Iterable[tuple[Hashable, Mapping[str, Json]]]) -> None:

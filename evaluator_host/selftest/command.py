@@ -114,7 +114,7 @@ def _at_once() -> int:
 
 
 def _advice(attack: Attack) -> str:
-    """Return what the operator should do if this attack got through. The guard that should stop it decides this."""
+    """Return what to do if this attack got through. The advice depends on the guard that should have stopped it."""
     known = [_ADVICE[guard] for guard in sorted(attack.without) if guard in _ADVICE]
     return "; ".join([known[0] if known else _RENEW_RUNNER, _ALWAYS])
 

@@ -18,7 +18,7 @@ _WHEEL: Final = "selftest_nested-1.0.0-py3-none-any.whl"
 
 
 def unfolding_parquet() -> bytes:
-    """Return a Parquet file of a kilobyte whose rows have 300 MB."""
+    """Return a Parquet file of one kilobyte with rows of 300 MB in total."""
     cells = pa.DictionaryArray.from_arrays(pa.array([0] * _CELLS, pa.int32()), pa.array(["x" * _CELL_BYTES]))
     file = io.BytesIO()
     parquet.write_table(pa.table({"a": cells}), file, compression="zstd", store_schema=False)

@@ -136,7 +136,7 @@ def api(host: Host, access: Access) -> APIRouter:
 
     @router.get("/readyz", tags=["host"], responses={503: ERRORS[503]})
     async def readyz() -> dict[str, str]:
-        """Readiness: a sandbox can start, the database serves, and every task of the host runs."""
+        """Readiness: a sandbox can start, the database works, and every task of the host runs."""
         await service.ready()
         return {"status": "ready"}
 

@@ -1,4 +1,4 @@
-"""Keeps a JavaScript evaluator as it is, under another name, and adds a small function that calls it."""
+"""Keeps the code of a JavaScript evaluator under another name, and adds a small function that calls it."""
 
 import re
 from dataclasses import dataclass

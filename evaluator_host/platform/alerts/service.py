@@ -205,7 +205,7 @@ class Alerts:
         return _report(await self._change(workspace_id, name, changed))
 
     async def test_alert(self, workspace_id: str, name: str) -> AlertReport:
-        """Send an `alert.test` message, and return the alert; its newest delivery says whether the message arrived."""
+        """Send an `alert.test` message, and return the alert. Its newest delivery says whether the message arrived."""
         text = f"alert {name}: this is a test"
         stored = await self._change(
             workspace_id, name, lambda kept: _with_message(kept, name, "alert.test", {"text": text})
@@ -283,7 +283,7 @@ class Alerts:
         return by_receiver
 
     async def send(self, receiver: tuple[str, str], alerts: Sequence[StoredObject]) -> None:
-        """Send the messages for one receiver, the oldest first; after a failure, wait before the next one."""
+        """Send the messages for one receiver, oldest first. After a failure, wait before the next message."""
         now = datetime.now(UTC)
         messages = [(one, stored) for stored in alerts for one in _STORED.read_json(stored.content).deliveries]
         due = [(one, stored) for one, stored in messages if one.next_at is not None and one.next_at <= now]

@@ -46,7 +46,7 @@ class RowsFolder:
         self.path = folder
 
     def write(self, dataset_id: str, records: Iterable[Record], *, format_: str, max_bytes: int) -> DatasetFacts:
-        """Store the valid records of a file, and return facts about them; if it raises, nothing is left behind.
+        """Store the valid records of a file, and return facts about them. If this fails, nothing is left behind.
 
         Raises:
           InvalidRequest: there is no valid record, or the file cannot be read.

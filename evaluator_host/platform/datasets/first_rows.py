@@ -88,7 +88,7 @@ class FirstRows:
         return Problem(field, message, self.has)
 
     def _inside(self, name: str) -> str | None:
-        """Return the path of a value with this name inside a column, such as `inputs.gold`; None if there is none."""
+        """Return the path of a value with this name inside a column, such as `inputs.gold`, or None."""
         return next(
             (
                 f"{column}.{name}"

@@ -59,7 +59,7 @@ def object_texts(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
 
 
 class _Cutter:
-    """The state while an array is cut into its items."""
+    """The state while an array is split into its items."""
 
     between = _BLANK  # characters that may stand between items
 
@@ -140,7 +140,7 @@ class _Cutter:
 
 
 class _ObjectCutter(_Cutter):
-    """The state while objects without an array around them are cut apart."""
+    """The state while a sequence of objects without an array around them is split."""
 
     between = _BLANK + b","
 

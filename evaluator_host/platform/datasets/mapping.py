@@ -178,7 +178,7 @@ def has_nan(text: str) -> bool:
 
 
 def without_nan(text: str | bytes) -> Any:
-    """Decode JSON that may contain NaN and Infinity, both of which become null.
+    """Decode JSON that may contain NaN and Infinity. Both become null.
 
     Raises:
       InvalidJson: the text is not JSON even if NaN and Infinity are allowed.

@@ -1,8 +1,9 @@
 """Removes rows and files from a data directory if the database of the host does not refer to them.
 
 A host leaves a note about its database in its data directory: a file `databases/<identity>` with the address. The host
-removes files only if there is no note about another database. A directory from an older version has no notes. If it has
-rows or files to which the first database to leave a note does not refer, it also gets a note named `unknown`.
+removes files only if there is no note about another database. A directory from an older version has no notes. Before
+the first database leaves its note there, the host looks for rows and files to which that database does not refer. If
+there are any, the host also writes a note named `unknown`.
 """
 
 import asyncio

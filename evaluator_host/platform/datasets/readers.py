@@ -319,7 +319,7 @@ def _table_record(header: list[str], cells: list[Any], line: int, note: Notes) -
 
 
 def _cell(text: str, where: str, note: Notes) -> Any:
-    """Return a cell's value: None if it is empty, decoded if it holds JSON such as a number, or else its text."""
+    """Return a cell's value: None if the cell is empty, decoded if it contains JSON such as a number, else its text."""
     value = _decoded(text.encode("utf-8", "replace"), where, note) if text.strip() else None
     return text if isinstance(value, BadRow) else value
 

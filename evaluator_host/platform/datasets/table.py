@@ -108,7 +108,7 @@ class Datasets(Repository):
     async def add_dataset(
         self, dataset_id: str, workspace_id: str, name: str | None, facts: DatasetFacts, *, replace: bool | str = False
     ) -> Dataset:
-        """Add and return a data set whose rows are already stored.
+        """Add a data set and return it. Its rows must be stored already.
 
         Args:
           dataset_id: A new id, from `new_dataset_id`.
@@ -175,7 +175,7 @@ class Datasets(Repository):
         return [_dataset(row) for row in await self._database.fetch_all(query.order_by(DatasetTable.version.desc()))]
 
     async def release(self, workspace_id: str, name: str) -> None:
-        """Remove the name of a data set and its older versions; rows stay while jobs or label queues use them.
+        """Remove the name of a data set and of its older versions. Their rows stay while jobs or label queues use them.
 
         Raises:
           NotFound: the workspace has no such data set.

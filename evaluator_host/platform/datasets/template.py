@@ -234,7 +234,7 @@ def _is_one_expression(tree: nodes.Template) -> bool:
 
 
 def _require_bounded(tree: nodes.Template) -> None:
-    """Raise BadTemplate, with the line, for a construct whose cost does not depend on the record alone."""
+    """Raise BadTemplate, with the line, for a construct with a cost that depends on more than the record."""
     for node in tree.find_all(nodes.Node):
         if not isinstance(node, _ALLOWED):
             _refuse(node, f"{type(node).__name__.lower()} is not allowed in a template")

@@ -53,7 +53,7 @@ class LimitsIn(Wire):
 
 @fields_of(EvaluatorSettings)
 class SettingsIn(Wire):
-    """Settings that say how the code is called."""
+    """Settings for calling the code."""
 
     config: Annotated[dict[str, Any], BeforeValidator(require_small)] = Field(
         default_factory=dict, description="Arguments of the evaluator's class, or its configuration."

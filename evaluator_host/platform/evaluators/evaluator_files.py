@@ -60,7 +60,7 @@ _OPTIONS: Final = {"packages": "--package"}  # fields whose command-line option 
 
 @dataclass(frozen=True, slots=True)
 class LoadedEvaluator:
-    """An evaluator, the version of Python that its file requires, and messages about the files that go with it."""
+    """An evaluator, the version of Python that its file requires, and messages about other files that go with it."""
 
     evaluator: Evaluator
     requires_python: str | None = None
@@ -82,7 +82,7 @@ def read_evaluator(
     # (PEP 723, `npm:` specifiers) are added to `packages`; `config` is JSON, or the path of a JSON file.
     **fields: Any,
 ) -> LoadedEvaluator:
-    """Return the evaluator whose source is in a file; a field that is None keeps its default.
+    """Return the evaluator in a file. A field that is None keeps its default.
 
     The evaluator also gets the files of its project that it imports, directly or through other files.
 

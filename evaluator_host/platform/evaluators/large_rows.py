@@ -55,7 +55,7 @@ def split_rows(model: str, body: bytes, max_rows: int) -> bytes:
     Args:
       model: Name of the body's class, `EvaluateIn` or `BatchIn`.
       body: The request's body.
-      max_rows: Highest number of rows in a batch.
+      max_rows: Maximum number of rows in a batch.
 
     Raises:
       InvalidRequest: the body is not valid for the model; every faulty field is named.
@@ -178,6 +178,6 @@ class _RowsRequest(JsonRequest):
 
 
 class RowsRoute(JsonRoute):
-    """A route whose body is an `EvaluateIn` or a `BatchIn`; a child process reads a large one."""
+    """A route for an `EvaluateIn` or a `BatchIn`. A child process reads large bodies."""
 
     request_class = _RowsRequest

@@ -29,7 +29,7 @@ class CutOff(Exception):
 
 
 class LineFormatter(logging.Formatter):
-    """Formats a log record as one line, and indented lines for its exception; control characters are escaped."""
+    """Formats a log record as one line, and its exception as indented lines. Control characters are escaped."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name that logging calls
         r"""Return the line of a record: a line feed in it is written as `\n`, a terminal's escape as `\x1b`."""

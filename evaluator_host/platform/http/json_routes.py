@@ -104,7 +104,7 @@ class JsonRequest(Request):
 
 
 class LateRoute(APIRoute):
-    """A route that FastAPI builds at its first call, since building all routes takes 0.4 s of processor time.
+    """A route that FastAPI builds when it is first called. Building all routes takes 0.4 s of processor time.
 
     Responses are not checked against models, because handlers build them from the models; OpenAPI has them
     (`DescribedApi`).
@@ -225,7 +225,7 @@ def weigh(body: bytes) -> int:
 
 
 def too_many_values(weight: int) -> InvalidRequest:
-    """Return the error for a body that would take `weight` bytes of memory once it is decoded, which is too much."""
+    """Return the error for a body that would take too much memory once it is decoded: `weight` bytes."""
     return InvalidRequest(
         f"the body has so many values that they would take about {weight >> 20} MB; send fewer per request"
     )

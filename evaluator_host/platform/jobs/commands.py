@@ -492,7 +492,7 @@ def _every_failed_row(job_id: str, count: int) -> str:
 def read_target(
     url: str | None, model: str | None, prompt: str | None, *, inference: list[str] | None, **others: Any
 ) -> Target | None:
-    """Return the model that produces the outputs, as the options describe it; None without `--target-url`.
+    """Return the model that produces the outputs, as described by the options. None without `--target-url`.
 
     Raises:
       InvalidRequest: an option is missing, or a value cannot be read.

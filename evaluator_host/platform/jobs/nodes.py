@@ -40,7 +40,7 @@ class NodeUse:
     nodes: dict[str, JobNode] = field(default_factory=dict)
 
     def add_rows(self, name: str, rows: int) -> None:
-        """Add rows that a node has evaluated to its count."""
+        """Add rows to the count of the node that has evaluated them."""
         known = self.nodes.get(name) or JobNode(name)
         self.nodes[name] = replace(known, rows=known.rows + rows)
 

@@ -48,7 +48,7 @@ def unmarked_lines(
 class RowSource:
     """Reads the rows of one job, mapped to row fields.
 
-    `names` has the evaluator's names, under which rows may have criteria for it; None ignores such criteria.
+    `names` are the names of the evaluator. Rows may have criteria for it under these names; None ignores such criteria.
     `outputs_come` says whether a model produces the outputs.
     """
 

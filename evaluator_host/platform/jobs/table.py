@@ -454,9 +454,9 @@ class Jobs(Repository):
     ) -> list[JobOverview]:
         """Return the jobs of a workspace, or of all, newest first, with labels, data sets and model calls.
 
-        `search` is searched, ignoring case, in the job's name and id, and in the names of its data set and evaluators;
-        `schedule` is the name of the schedule that made the job. `before`, the `created_at` of the last job on the
-        previous page, leaves out jobs that were created later; `finished_after` leaves out those that ended earlier.
+        `search` is text in a job's name or id, or in the names of its data set or evaluators, in upper or lower case.
+        `schedule` is the name of the schedule that created the job. `before` is the `created_at` of the last job on the
+        previous page; jobs that were created later are left out. `finished_after` leaves out jobs that ended earlier.
         """
         query = _overviews(true() if workspace_id is None else JobTable.workspace_id == workspace_id)
         if before is not None:

@@ -46,7 +46,7 @@ def create(
     client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a queue of rows of a job or a data set."""
+    """Create a queue of rows of a job or a data set."""
     task = {
         "kind": LabelKind.CHOICE if choice else kind, "choices": choice or [], "min": min_, "max": max_,
         "instructions": instructions, "show_results": show_results,

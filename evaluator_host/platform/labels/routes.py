@@ -76,7 +76,7 @@ def labels_api(service: LabelQueues, access: Access) -> APIRouter:
 
     @router.post("", status_code=201, response_model=LabelQueue, responses=_REFUSED)
     async def create(body: LabelQueueIn, caller: CallerOf) -> Response:
-        """Make a queue of rows that wait for labels of people."""
+        """Create a queue of rows for people to label."""
         chosen = {name: getattr(body, name) for name in ("job", "dataset", "rows", "evaluator", "limit")}
         with AuditedCall(access, caller, "label-queues.create", body.name):
             made = await service.create_queue(caller.workspace, body.name, body.task(), **chosen)

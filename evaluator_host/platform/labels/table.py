@@ -103,7 +103,7 @@ class StoredQueue:
     created_at: datetime
 
     def counts_for(self, job_id: str) -> bool:
-        """Whether the labels apply to this job over the same data set. It must score the outputs that people saw."""
+        """Whether the labels apply to this job, over the same data set: it must score the outputs that people saw."""
         return self.job_id == job_id or not self.own_outputs
 
 

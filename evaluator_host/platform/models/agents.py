@@ -85,7 +85,10 @@ def _rendered(value: Json, names: dict[str, Any]) -> Json:
 
 
 class AgentEndpoint(Endpoint):
-    """Calls one agent. A stored answer has `{"agent": …}` as its `response`, and the output as its `answer`."""
+    """Calls one agent.
+
+    In a stored answer, `response` is `{"agent": …}` and `answer` is the output of the agent.
+    """
 
     def __init__(self, target: Target, key: str | None, client: httpx.AsyncClient) -> None:
         super().__init__(target, key, client)

@@ -60,7 +60,7 @@ def create(
     client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
-    """Register a model of the workspace. Its URL must name a host that evaluators may ask (`models hosts`)."""
+    """Register a model of the workspace. Its URL must be on a host that evaluators may call (`models hosts`)."""
     prices = _given(input_price=input_price, output_price=output_price)
     fields = _given(kind=kind, model=model, secret=secret, timeout_s=timeout_s, retries=retries, **prices)
     made = client.models.create(RegisteredModel(name, model_url, **fields), allow_host=allow_host)
@@ -134,7 +134,7 @@ def delete(name: _NameArgument, *, force: ForceOption = False, client: ClientOpt
 
 @app.command()
 def hosts(*, client: ClientOption, as_json: JsonOption = False) -> None:
-    """List the hosts that evaluators may ask for models."""
+    """List the hosts on which evaluators may call models."""
     found = client.models.hosts()
     if as_json:
         print_json(found)
@@ -153,7 +153,7 @@ def forbid_host(
     *,
     client: ClientOption,
 ) -> None:
-    """Stop allowing evaluators to ask a host that --allow-host or the pages allowed."""
+    """Forbid a host again that --allow-host or the pages allowed."""
     client.models.forbid_host(host)
     err.print(plain(f"evaluators may no longer ask {host}"))
 

@@ -81,7 +81,7 @@ def read_text(body: Any) -> Completion:
 
 
 def read_whole(body: Any) -> Completion:
-    """Check that a completion response has choices, and return it whole, without reading its text or tokens.
+    """Check that a completion response has choices. Return the whole response, without reading its text or tokens.
 
     Raises:
       BadAnswer: the answer has no choices.
@@ -204,7 +204,7 @@ class Endpoint:
         return await self._ask(_CHAT, {**body, "messages": messages}, read_completion)
 
     async def complete(self, request: dict[str, Json]) -> Answer:
-        """Send a request unchanged (a chat completion if it has `messages`), and log the response; never raises."""
+        """Send a request unchanged (with `messages`, it is a chat completion), and log the response. Never raises."""
         path = _CHAT if "messages" in request else _COMPLETIONS
         return await self._ask(path, {**request, "model": self._target.model}, read_whole)
 

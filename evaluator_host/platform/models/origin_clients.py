@@ -30,7 +30,7 @@ class OriginClients:
 
     Args:
       settings: Proxy and certificates.
-      at_once: Highest number of connections to one origin.
+      at_once: Maximum number of connections to one origin.
     """
 
     def __init__(self, settings: Settings, *, at_once: int) -> None:

@@ -162,17 +162,17 @@ def models_api(service: ModelService, users: Users, access: Access) -> APIRouter
 
 
 def model_answers_api(service: ModelService, access: Access) -> APIRouter:
-    """Return the routes of the use of models by day, and of recorded answers."""
+    """Return the routes that show the use of models by day, and the routes of recorded answers."""
     router = APIRouter(route_class=JsonRoute, tags=["models"])
 
     @router.get("/v1/model-hosts", response_model=ModelHosts)
     async def hosts(_: WorkspaceOf) -> Response:
-        """Show which hosts evaluators may ask for models, and whether more may be allowed with `allow_host`."""
+        """Show on which hosts evaluators may call models, and whether more may be allowed with `allow_host`."""
         return json_response(await service.directory.hosts.show())
 
     @router.delete("/v1/model-hosts/{host}", status_code=204, response_class=Response, responses=_NOT_ALLOWED)
     async def forbid(host: str, caller: CallerOf) -> None:
-        """Stop allowing evaluators to ask a host that was allowed with `allow_host`."""
+        """Forbid a host again that was allowed with `allow_host`."""
         with AuditedCall(access, caller, "models.forbid_host", host):
             await service.store.forbid_host(host)
 

@@ -48,7 +48,7 @@ def environments_api(service: Service, access: Access) -> APIRouter:
 
     @router.get("", response_model=list[EnvironmentReport])
     async def reports(caller: CallerOf) -> Response:
-        """List the package sets that this workspace requested: in a build, installed (last used first), failed."""
+        """List the package sets that this workspace requested: being built, installed (last used first) or failed."""
         found = await service.environments.reports()
         return json_response(await access.package_visibility.filtered(caller, found))
 

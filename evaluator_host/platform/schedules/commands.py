@@ -15,7 +15,7 @@ app = typer.Typer(name="schedules", no_args_is_help=True)
 
 _NameArgument = Annotated[str, typer.Argument(metavar="NAME")]
 
-app.command("create", help="Make a job at each time of a cron expression: takes the options of `jobs create`.")(create)
+app.command("create", help="Create jobs on a cron schedule: takes the options of `jobs create`.")(create)
 
 
 @app.command(name="list")

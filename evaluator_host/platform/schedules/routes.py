@@ -37,7 +37,7 @@ _Name: TypeAlias = Annotated[
 
 
 class ScheduleIn(Wire):
-    """Body of `POST /v1/schedules`: when to make which job."""
+    """Body of `POST /v1/schedules`: the job to create, and the times."""
 
     model_config = example(
         name="weekly",
@@ -69,7 +69,7 @@ def schedules_api(service: Schedules, users: Users, access: Access) -> APIRouter
 
     @router.post("", status_code=201, response_model=ScheduleReport, responses=_REFUSED)
     async def create(body: ScheduleIn, caller: CallerOf) -> Response:
-        """Make a job at each time of a cron expression."""
+        """Create jobs on a cron schedule."""
         with AuditedCall(access, caller, "schedules.create", body.name):
             made = await service.add_schedule(
                 caller.workspace, body.name, body.job.to_spec(), cron=body.cron, timezone=body.timezone
@@ -84,7 +84,7 @@ def schedules_api(service: Schedules, users: Users, access: Access) -> APIRouter
 
     @router.post("/{name}/run", status_code=202, response_model=JobReport, responses=_REFUSED)
     async def run(name: str, caller: CallerOf) -> Response:
-        """Make the job of a schedule now."""
+        """Create a job of a schedule now."""
         with AuditedCall(access, caller, "schedules.run", name):
             return json_response(await service.run_schedule(caller.workspace, name), 202)
 

@@ -125,7 +125,7 @@ class Schedules:
         cron: str | None = None,
         timezone: str | None = None,
     ) -> ScheduleReport:
-        """Pause, resume or change a schedule; None leaves a field unchanged. Times that pass during a pause get no job.
+        """Pause, resume or change a schedule. None leaves a field unchanged. Times during a pause get no job.
 
         Raises:
           InvalidRequest: the expression or the time zone is not valid.

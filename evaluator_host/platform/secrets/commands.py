@@ -53,7 +53,10 @@ def rotate(
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Encrypt all secrets with a new key. Runs beside the database; hosts may go on running.
+    """Encrypt all secrets with a new key. The command opens the database itself; hosts may go on running.
+
+    The new key is added to the file secrets.key. If the keys are in EVALUATOR_HOST_SECRETS_KEY, first add a new key at
+    its beginning.
 
     The new key goes into the file secrets.key; where EVALUATOR_HOST_SECRETS_KEY has the keys, put it first there.
     """
@@ -72,7 +75,7 @@ def rotate(
 
 
 def _value() -> str:
-    """Ask for the value, or read it from standard input, so that neither other users nor the shell history see it."""
+    """Ask for the value, or read it from standard input. So other users and the shell history do not see the value."""
     asked = sys.stdin.isatty()
     value = str(typer.prompt("Value", hide_input=True, err=True)) if asked else sys.stdin.read(_CHARS_READ)
     value = value.rstrip("\r\n")

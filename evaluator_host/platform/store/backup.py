@@ -1,4 +1,4 @@
-"""Copies a running host's database to one file, with SQLite's backup or pg_dump, and restores such a file.
+"""Copies the database of a running host to one file, with SQLite's backup or pg_dump. Restores such a file.
 
 A copy contains the database as it was at one moment. Writers go on while it is made.
 """

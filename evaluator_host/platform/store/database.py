@@ -1,4 +1,4 @@
-"""Opens a host's database: its address, transactions and read snapshots; turns its errors into the host's exceptions.
+"""Opens a host's database: address, transactions, read snapshots. Converts its errors to the host's exceptions.
 
 A SQLite file has one writer at a time. Writers in this process wait for a lock here, so that they do not have to poll
 for the lock of the file. Only for writers in other processes they wait at the file. Messages never contain values,
@@ -212,22 +212,22 @@ class Database:
         return tuple(one and (one.st_ino, one.st_size, one.st_mtime_ns, one.st_mode) for one in found)
 
     async def fetch_all(self, query: Executable) -> Sequence[Any]:
-        """Return all rows of a query, read in its own snapshot."""
+        """Return all rows of a query, read in a separate snapshot."""
         async with self.reading() as connection:
             return (await connection.execute(query)).all()
 
     async def fetch_first(self, query: Executable) -> Any:
-        """Return the first row of a query, read in its own snapshot, or None."""
+        """Return the first row of a query, read in a separate snapshot, or None."""
         async with self.reading() as connection:
             return (await connection.execute(query)).first()
 
     async def fetch_values(self, query: Executable) -> Sequence[Any]:
-        """Return the first column of all rows of a query, read in its own snapshot."""
+        """Return the first column of all rows of a query, read in a separate snapshot."""
         async with self.reading() as connection:
             return (await connection.scalars(query)).all()
 
     async def fetch_value(self, query: Executable) -> Any:
-        """Return the first column of the first row of a query, read in its own snapshot, or None."""
+        """Return the first column of the first row of a query, read in a separate snapshot, or None."""
         async with self.reading() as connection:
             return await connection.scalar(query)
 
@@ -239,7 +239,7 @@ class Database:
         return found.astimezone(UTC)
 
     async def change_rows(self, statement: Executable) -> int:
-        """Run a statement in its own transaction, and return how many rows it changed."""
+        """Run a statement in a separate transaction, and return how many rows it changed."""
         async with self.transaction() as connection:
             return (await connection.execute(statement)).rowcount
 

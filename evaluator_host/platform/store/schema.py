@@ -1,4 +1,4 @@
-"""Brings a database to this version's tables, once for all hosts that use it; refuses a newer database.
+"""Brings a database to this version's tables, once for all hosts that use it. Refuses a newer database.
 
     SQLite: file lock ─▶ BEGIN IMMEDIATE ─▶ a copy in backups/ ─▶ migrations ─▶ references checked ─▶ COMMIT
     PostgreSQL: BEGIN ─▶ advisory lock ─▶ migrations ─▶ COMMIT

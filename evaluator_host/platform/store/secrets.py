@@ -287,7 +287,7 @@ class Secrets(Repository):
         return self.box.seal(text, workspace_id=workspace_id, name=name)
 
     async def list_closed(self, marks: Collection[bytes]) -> list[str]:
-        """Return `workspace/name` of the secrets that no key with one of these `marks` (`SecretBox.marks`) decrypts."""
+        """Return `workspace/name` of the secrets that cannot be decrypted by a key with one of these `marks`."""
         table = SecretTable
         query = select(WorkspaceTable.name.label("workspace"), table.name, table.sealed).join(WorkspaceTable)
         found = await self._database.fetch_all(query.order_by(WorkspaceTable.name, table.name))

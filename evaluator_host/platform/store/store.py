@@ -85,7 +85,7 @@ async def open_store(
 
 @asynccontextmanager
 async def open_read_only(database_url: str | None, data_dir: Path) -> AsyncIterator[Store | None]:
-    """Open a host's store without changing it; yield None if its database lacks tables of this version.
+    """Open a host's store without changing it. Yield None if the database lacks tables of this version.
 
     Raises:
       Misconfigured: the URL is not valid, or a newer version has used the database.

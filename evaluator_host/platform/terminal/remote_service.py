@@ -42,7 +42,7 @@ class RemoteService:
         """Return the score over all rows that were sent. None if the evaluator has no such score.
 
         Raises:
-          InvalidRequest: the rows were sent in several batches, whose scores cannot be joined.
+          InvalidRequest: the rows were sent in several batches, and the scores of batches cannot be joined.
         """
         if len(self._together) > 1 and any(self._together):
             raise InvalidRequest(

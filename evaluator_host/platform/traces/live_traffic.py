@@ -178,7 +178,7 @@ class Traffic:
             )
 
     def _key_of(self, workspace: str, reference: str, spans: TraceSpans) -> _Key:
-        """Return the key of a trace, or that of its session if one of its spans has named the session."""
+        """Return the key of a trace. If one of its spans has named a session, return the key of the session."""
         key = _Key(workspace, reference, spans.trace_id)
         return key if spans.traces else key._replace(trace_id=self._sessions.get(key, spans.trace_id))
 

@@ -19,7 +19,7 @@ def usage(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show what workspaces store, the largest first; with --url, or after `login`, the workspace of the key alone."""
+    """Show what workspaces store, the largest first; with --url, or after `login`, only the key's own workspace."""
     if url is not None and not all_workspaces:
         from evaluator_host.platform.terminal.remote_host import host  # noqa: PLC0415 - other commands need no client
 

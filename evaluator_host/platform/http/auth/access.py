@@ -1,4 +1,4 @@
-"""Decides who may call and how often, and records the calls. Middleware and routes share one `Access`."""
+"""Decides who may call the API and how often, and records the calls. Middleware and routes share one `Access`."""
 
 import asyncio
 import logging
@@ -200,8 +200,7 @@ WorkspaceOf: TypeAlias = Annotated[str, Depends(_workspace)]
 class AuditedCall:
     """The audit entry of a running call.
 
-    Call exactly one of its methods, once, or use it as a context manager. `verb` is `evaluate`, `evaluate_batch`,
-    `check`, `environments.build`, …
+    Call exactly one of its methods, once, or use it as a context manager.
 
     `verb` is `evaluate`, `evaluate_batch`, `check`, `environments.build`, …
     """

@@ -185,7 +185,7 @@ class Tunnel:
         await self._connection.send(data)
 
     async def request(self, first: bytes, to: HostPort) -> Request:
-        """Read the tunnel's bytes, after `first`, as one plain HTTP request; the tunnel then accepts no more bytes.
+        """Read the bytes of the tunnel after `first` as one plain HTTP request. The tunnel then accepts no more bytes.
 
         Raises:
           Refused: the bytes are not a valid request, or the request is for another host.

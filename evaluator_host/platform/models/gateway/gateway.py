@@ -110,7 +110,7 @@ class Gateway:
 
 
 def large_answers(memory_mb: int) -> int:
-    """Return how many large answers fit into half of the memory for requests. At most so many are in memory at once."""
+    """Return the maximum number of large answers in memory: they may fill half of the memory for requests."""
     return max(_FEWEST_LARGE, (memory_mb << 20) // 2 // (_COPIES * ANSWER_BYTES))
 
 

@@ -76,7 +76,7 @@ def model_list(kind: ModelKind, names: list[str]) -> bytes:
 
 
 def canonical(route: Route, model: str, body: dict[str, Json]) -> dict[str, Json]:
-    """Return a request in the form in which recorded answers are found: without user, metadata and transport fields."""
+    """Return a request without user, metadata and transport fields. Recorded answers are found by this form."""
     kept = {name: value for name, value in body.items() if name not in _VOLATILE}
     if not kept.get("stream"):
         kept.pop("stream", None)

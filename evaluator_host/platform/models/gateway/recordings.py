@@ -48,7 +48,7 @@ def _canonical(request: dict[str, Json]) -> bytes:
 
 
 class Recordings:
-    """The recorded answers of all workspaces. If a workspace has over `most_bytes`, its oldest answers are deleted."""
+    """The recorded answers of all workspaces. If a workspace's answers exceed `most_bytes`, its oldest are deleted."""
 
     def __init__(self, store: Models, *, most_bytes: int) -> None:
         self._store = store
