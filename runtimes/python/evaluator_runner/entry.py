@@ -23,6 +23,8 @@ SCORING = {"grade", "grader", "metric", "reward", "rewards", "score", "scorer"}
 _LIKELY = SCORING | {"accuracy", "check", "correct", "correctness", "eval", "evaluate", "evaluator", "f1", "judge", "match", "precision", "quality", "recall", "results", "verify"}  # fmt: skip  # noqa: E501
 """Words in the names of functions that may score, and so are shown first."""
 _METHODS = ("evaluate", "score", "measure", "__call__")
+_OF_RUNS = "evaluate_run"
+"""The method of a RunEvaluator, a class of LangSmith."""
 _THEM = ("it", "them")
 _TRUTH_OF_CONTEXT = "expected_output=inputs.get('correct_answer')"
 _EXPECTED = (
@@ -401,6 +403,11 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
             f"add `def evaluate(inputs, outputs, trace): return {call}` and `import types`, "
             "with `.value` after it for an EvaluationReason"
         )
+    if (judge := next((name for name, one in classes.items() if _OF_RUNS in vars(one)), None)) is not None:
+        known = signature.read(vars(classes[judge])[_OF_RUNS])
+        given = "run" if known is not None and len(known.positional) == 2 else "run, example"
+        line = f"def evaluate(run, example): return {judge}().{_OF_RUNS}({given})"
+        return f"a RunEvaluator is not called: add `{line}` as the last line"
     if functions and scoring:
         hint = f"a class is not called: add `{_call_of(scoring, wanted)}` as the last line, with the arguments"
         return f"{hint} that the class takes; or name a function in `settings.entry`, for example {public[0]}"

@@ -123,6 +123,16 @@ def test_the_line_that_a_class_lacks_calls_the_method_that_scores(code: str, mes
     assert (found.name, found.contract) == ("evaluate", "evaluate")
 
 
+@pytest.mark.parametrize(("takes", "given"), [("run, example=None", "run, example"), ("run", "run")])
+def test_a_run_evaluator_is_called_by_the_line_in_the_hint(takes: str, given: str) -> None:
+    code = f"def part(found): ...\ndef more(found): ...\nclass Kind:\n def evaluate_run(self, {takes}): ..."
+    with pytest.raises(Failure) as caught:
+        dialects.find(run(code), contract="auto", name=None)
+    line = f"def evaluate(run, example): return Kind().evaluate_run({given})"
+    assert caught.value.hint == f"a RunEvaluator is not called: add `{line}` as the last line"
+    assert dialects.find(run(f"{code}\n{line}"), contract="langsmith", name=None).name == "evaluate"
+
+
 @pytest.mark.parametrize(
     ("code", "contract", "name", "expected"),
     [
