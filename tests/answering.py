@@ -1,5 +1,5 @@
-"""Servers for tests: an HTTP server on a loopback port with answers that the test chooses, and a server that sends
-fixed bytes on any socket.
+"""Servers for tests: an HTTP server on a loopback port whose answers the test chooses, and a server that sends the same
+bytes to every client of a socket.
 """
 
 import socket
@@ -15,7 +15,7 @@ Answer = Callable[[str, str | None], tuple[int, str, bytes]]
 
 @contextmanager
 def answering(answer: Answer) -> Iterator[str]:
-    """Yield the address of a server that answers GET and HEAD as `answer` decides; with status 401, it asks for
+    """Yield the address of a server that answers GET and HEAD as `answer` decides. An answer with status 401 asks for
     credentials.
     """
 
@@ -52,8 +52,8 @@ def answering(answer: Answer) -> Iterator[str]:
 
 @contextmanager
 def saying(answer: bytes | None, server: socket.socket) -> Iterator[None]:
-    """Send the same bytes to each client of a listening socket, and close the connection; if `answer` is None, accept
-    no client.
+    """Send the bytes `answer` to each client of a listening socket, and close the connection. If `answer` is None,
+    accept no client.
     """
 
     def serve() -> None:

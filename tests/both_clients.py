@@ -1,4 +1,4 @@
-"""Lets the same tests use `Client` and `AsyncClient`: each call of the async client runs in a separate event loop."""
+"""Lets the same tests use `Client` and `AsyncClient`; each call of the async client runs in a new event loop."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator

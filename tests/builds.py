@@ -1,4 +1,4 @@
-"""A host that installs from the tests' own index, and checks whether a build left anything behind."""
+"""A host that installs packages from the tests' own index, and checks whether a build left anything behind."""
 
 import os
 import re
@@ -24,7 +24,7 @@ PYTHON, JAVASCRIPT = Language.PYTHON, Language.JAVASCRIPT
 
 
 def build_settings(home: Path, index: Index, **changes: Any) -> Settings:
-    """Return the settings of a host that uses none of the other indexes that are set on this machine."""
+    """Return settings for a host that uses only the tests' index, and no index that is configured on this machine."""
     values: dict[str, Any] = {
         "sandbox": SandboxChoice.BUBBLEWRAP,
         "pip_index_url": index.pip_url,
@@ -39,7 +39,7 @@ def build_settings(home: Path, index: Index, **changes: Any) -> Settings:
 
 @asynccontextmanager
 async def building(home: Path, index: Index, **changes: Any) -> AsyncIterator[Service]:
-    """A service that installs from `index`; it uses the tools that all tests share."""
+    """A service that installs packages from `index`, with the tools that all tests share."""
     await lend_toolchain(home)
     async with open_engine(build_settings(home, index, **changes)) as service:
         yield service
@@ -65,7 +65,7 @@ async def value_of(service: Service, code: str, *pins: str, language: Language =
 
 
 async def refusal(service: Service, *pins: str, language: Language = PYTHON) -> HostError:
-    """Return why a set is not installed; fails if it is installed."""
+    """Return why the host refuses to install a set; fail if it installs the set."""
     code = "def evaluate(i, o, t): return 1" if language is PYTHON else "export const evaluate = (i, o, t) => 1"
     try:
         await evaluated(service, code, *pins, language=language)
@@ -85,7 +85,7 @@ def leftovers(home: Path) -> list[str]:
 
 
 def nothing_left(home: Path, *, within_s: float = 10.0) -> None:
-    """Fail if something of a build is left; first wait, because the kernel may still be removing it."""
+    """Fail if a build left something behind; first wait, because the kernel may still be removing it."""
     until = time.monotonic() + within_s
     while found := leftovers(home):
         assert time.monotonic() < until, found
@@ -99,8 +99,8 @@ def _folders(home: Path) -> list[str]:
 
 
 def processes_below(home: Path) -> list[str]:
-    """Return the processes with a path below the data directory's builds among their arguments or as their working
-    directory.
+    """Return the processes that belong to builds: an argument or the working directory is below the data directory's
+    builds.
     """
     below = str(home / "environments")
     found = []
@@ -115,7 +115,9 @@ def processes_below(home: Path) -> list[str]:
 
 
 def _cgroups() -> Iterator[str]:
-    """Return the cgroups of this process's builds, which are numbered from a million; backends number theirs from 1."""
+    """Return the cgroups of this process's builds, whose numbers begin at a million; the numbers of backends begin at
+    1.
+    """
     ours = re.compile(re.escape(this_instance()) + r"\.\d{7,}")
     for parent, names, _ in os.walk("/sys/fs/cgroup"):
         yield from (f"{parent}/{name}" for name in names if ours.fullmatch(name))

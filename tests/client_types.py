@@ -1,4 +1,4 @@
-"""Checks the static types of both clients: in `make check`, mypy reads this file, and nothing runs it."""
+"""Checks the static types of both clients. No test runs this file: mypy reads it in `make check`."""
 
 from collections.abc import AsyncGenerator, Generator, Iterator
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Lists all tests that pytest collects, and those in each shard. As a plugin (`-p tests.collected`) it prints them."""
+"""Lists all tests that pytest collects, and the tests in each shard. As a plugin (`-p tests.collected`), it prints
+them.
+"""
 
 import json
 from typing import Any, Final
@@ -12,7 +14,7 @@ HEAD: Final = '{"all"'
 
 
 def described(items: list[pytest.Item]) -> dict[str, list[list[Any]]]:
-    """Return for each test its name, its part, whether its whole file is marked as long, and whether it needs an
+    """Return for each test its name, its part, whether its whole file is marked as long, and whether the test needs an
     engine.
     """
     told = [

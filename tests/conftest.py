@@ -1,4 +1,4 @@
-"""Fixtures that use the real things: a service on each backend, shared by a whole run."""
+"""Fixtures that all tests use: settings and a service for each backend, and databases."""
 
 import gc
 import os
@@ -61,13 +61,13 @@ settings_of_hypothesis.load_profile("all")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options for runs that measure or that use shards."""
+    """Add the options for measuring tests and for running only a shard."""
     parser.addoption("--write-seconds", action="store_true", help="note in tests/seconds.json what each group used")
     parser.addoption("--shard", type=read_shard, metavar="K/N", help="run part K of N; the parts take about as long")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the run a name, and register the plugin that measures processor time if an option asks for it."""
+    """Give the run a name; if an option asks for it, register the plugin that measures processor time."""
     begin_run()
     share_authorities()
     if config.getoption("--write-seconds"):
@@ -78,7 +78,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark tests that use a running service, since they need a sandbox, and tests that only `make test-all` runs."""
+    """Mark tests that need a sandbox, because they use a running service, and tests that only `make test-all` runs."""
     item.session.stash.setdefault(COLLECTED, []).append(item)
     if "service" in getattr(item, "fixturenames", ()):
         item.add_marker("engine")
@@ -94,8 +94,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def _is_second(item: pytest.Item) -> bool:
-    """Whether the same case was already collected for the first backend or database, so that here the second one can be
-    left out.
+    """Whether this case can be left out: it is for the second backend or database, and was already collected for the
+    first.
     """
     cases = item.session.stash.setdefault(_CASES, Counter())
     cases[item.nodeid] += 1
@@ -109,7 +109,7 @@ def _is_second(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep only the chosen shard, and begin with the slowest groups."""
+    """Keep only the tests of the chosen shard, and run the slowest groups first."""
     if shard := config.getoption("--shard"):
         chosen = in_shard(items, *shard)
         kept = set(chosen)
@@ -125,7 +125,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
-    """Fork the processes of the run from one that has already collected the tests."""
+    """Fork the processes of the run from a process that has already collected the tests."""
     fork_workers(config.invocation_params.args, specs)
 
 
@@ -136,7 +136,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByGroup:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Remove processes and files that killed runs and their hosts left behind."""
+    """Remove processes and files left behind by earlier runs that were killed, and by their hosts."""
     if hasattr(session.config, "workerinput") or session.config.option.collectonly:
         return
     remove_leftovers(DATA_DIR.parent, spared=f"{ENGINE_DIR}/")
@@ -151,7 +151,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def settings(backend: str, **changes: object) -> Settings:
     """Return settings for a service on `backend`; start a Docker engine if none answers.
 
-    No sandboxes start in advance, because starting them takes longer than most tests; tests about idle sandboxes set
+    No sandboxes start in advance, because that takes longer than most tests. Tests about idle sandboxes set
     `idle_sandboxes=1`.
     """
     address = engine_address() if backend == "docker" else None
@@ -161,7 +161,7 @@ def settings(backend: str, **changes: object) -> Settings:
 
 @pytest.fixture(scope="module", autouse=True)
 def own_database(databases: Databases) -> None:
-    """Give the hosts of a test module a separate database, so that names there do not clash with those of other
+    """Give the hosts of a test module a separate database, so that their names do not clash with names in other
     modules.
     """
     os.environ["EVALUATOR_HOST_DATABASE_URL"] = databases.make("sqlite")
@@ -171,7 +171,7 @@ def own_database(databases: Databases) -> None:
 async def service(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator["Service | Host"]:
-    """A running service on each backend in turn; with `EVALUATOR_HOST_WORKERS=2`, a host with two processes instead."""
+    """A running service on each backend in turn; with `EVALUATOR_HOST_WORKERS=2`, it is a host with two processes."""
     if Settings().workers > 1:
         from tests.over_http import served  # noqa: PLC0415 - `tests.over_http` imports this module
 
@@ -192,11 +192,11 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
 
 @pytest.fixture(params=EACH_ENGINE)
 def database_url(request: pytest.FixtureRequest, databases: Databases) -> str:
-    """A new database of each kind in turn, with all tables."""
+    """A new database with all tables, of each kind in turn."""
     return databases.make(request.param)
 
 
 @pytest.fixture(params=EACH_ENGINE)
 def empty_database_url(request: pytest.FixtureRequest, databases: Databases) -> str:
-    """A new database of each kind in turn, without tables."""
+    """A new database without tables, of each kind in turn."""
     return databases.make_empty(request.param)

@@ -1,4 +1,4 @@
-"""Counts events that no report contains: installations that really began, and connections that were really made."""
+"""Counts what no report contains: installations that began, and connections that were made."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ _EVERY_S = 0.005  # seconds between two counts; an installation takes a hundred 
 
 @contextlib.contextmanager
 def counted_builds(data_dir: Path) -> Iterator[set[str]]:
-    """Yield a set to which a name is added whenever any process with this data directory begins to install."""
+    """Yield a set of names; it gets a new name whenever a process with this data directory begins an installation."""
     staging = data_dir / "environments" / "build" / "staging"
     seen: set[str] = set()
     over = threading.Event()
@@ -31,7 +31,7 @@ def counted_builds(data_dir: Path) -> Iterator[set[str]]:
 
 
 class DeadIndex:
-    """An index that serves nothing: its address, and the number of attempts to use it (`asked`)."""
+    """An index that answers nothing: its address, and the number of connections to it (`asked`)."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -44,7 +44,7 @@ class DeadIndex:
 
 @contextlib.asynccontextmanager
 async def dead_index() -> AsyncIterator[DeadIndex]:
-    """Open a dead index, which can also stand for a registry or a proxy."""
+    """Open an index that answers nothing; it can also stand in for a registry or a proxy."""
     index = DeadIndex()
     async with await asyncio.start_server(index.refuse, "127.0.0.1", 0) as server:
         index.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"

@@ -13,7 +13,7 @@ from tests import engines
 
 
 class CrashEngine:
-    """A dockerd in a separate network namespace, because at its start a dockerd removes bridges that it does not know.
+    """A dockerd in a separate network namespace, because a dockerd that starts removes bridges of other engines.
 
     Attributes:
       address: Address at which it listens.
@@ -33,7 +33,7 @@ class CrashEngine:
         engines.stop_dockerd(self._folder, how=signal.SIGKILL)
 
     def stop(self) -> None:
-        """Stop the engine, and clean up after engines that were killed."""
+        """Stop the engine, and clean up after killed engines."""
         engines.remove_engine_leftovers(self._folder)
 
     def copy_image(self, image: str, *, source: str) -> None:

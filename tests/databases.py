@@ -6,9 +6,9 @@ The server is Debian's, started as an ordinary user on a socket in its own folde
     async with opened_store(address) as store:
         ...
 
-Each is a copy of a migrated database, since migrating takes longer than most tests of a store; `databases.make_empty`
-makes a database without tables. If all tests of a module should run on both kinds, they use the fixture `database_url`
-or `empty_database_url` from tests/conftest.py.
+Each new database is a copy of a migrated database, since a migration takes longer than most tests of a store;
+`databases.make_empty` makes a database without tables. Modules whose tests should all run on both kinds of database use
+the fixture `database_url` or `empty_database_url` from tests/conftest.py.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ _FAST = ("fsync=off", "full_page_writes=off", "max_connections=200", "shared_buf
 
 
 class PostgreSQL:
-    """A server that is thrown away after the session. `url(name)` returns the URL of a database."""
+    """A PostgreSQL server for one session of tests. `url(name)` returns the URL of a database."""
 
     def __init__(self) -> None:
         self._folder = make_folder("eh-pg")
@@ -84,7 +84,7 @@ class PostgreSQL:
         self._folder.chmod(0o755)
 
     def copy(self, url: str) -> str:
-        """Dump a database that may be in use, restore it as a new database, and return the new URL."""
+        """Copy a database, which may be in use, to a new database (by a dump), and return the new URL."""
         copied = self.make_database()
         dumped = subprocess.run([self._bin / "pg_dump", url], check=True, capture_output=True, timeout=60).stdout
         load = [self._bin / "psql", "-q", "-v", "ON_ERROR_STOP=1", copied]
@@ -108,7 +108,7 @@ class PostgreSQL:
         self._signal_all(signal.SIGCONT)
 
     def kill(self) -> None:
-        """End the server and all its connections, as a loss of power does."""
+        """Kill the server and all its connections, as a loss of power would."""
         children = child_pids(self._process.pid)
         self._signal_all(signal.SIGKILL)
         self._process.wait()
@@ -118,7 +118,7 @@ class PostgreSQL:
             time.sleep(0.01)
 
     def start(self) -> None:
-        """Start the server, with the data that an earlier one left."""
+        """Start the server, with the data that it had before."""
         self._process = self._start(self._folder / "data")
 
     def stop(self) -> None:
@@ -164,7 +164,9 @@ class PostgreSQL:
 
 
 def _as_its_user() -> dict[str, object]:
-    """Return options that run a command as the user of Debian's package, because PostgreSQL refuses to run as root."""
+    """Return options that run a command as the user of Debian's PostgreSQL package, because PostgreSQL refuses to run
+    as root.
+    """
     if os.geteuid() != 0:
         return {}
     owner = pwd.getpwnam(_USER)
@@ -172,7 +174,9 @@ def _as_its_user() -> dict[str, object]:
 
 
 def _binaries() -> Path:
-    """Return the folder of the newest version that Debian's package `postgresql` installed, or of the one on the PATH."""
+    """Return the folder with PostgreSQL's programs: the newest version from Debian's package, or else the version on
+    PATH.
+    """
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     if versions:
         return versions[-1].parent

@@ -1,4 +1,6 @@
-"""Debian roots that debootstrap makes, once per machine, for tests that need another system than this machine's."""
+"""Makes root folders of Debian systems with debootstrap, once per machine, for tests that need another system than this
+machine's.
+"""
 
 import fcntl
 import os
@@ -10,7 +12,7 @@ from tests.engines import ENGINE_DIR
 
 
 def debian_root(suite: str, packages: str) -> Path:
-    """Return the folder of a root with a Debian suite and these packages (`python3,bubblewrap`)."""
+    """Return the root folder of a Debian suite in which these packages (such as `python3,bubblewrap`) are installed."""
     root = ENGINE_DIR.with_name(suite)
     root.parent.mkdir(parents=True, exist_ok=True)
     made = root.with_name(f"{suite}.made")

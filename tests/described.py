@@ -1,4 +1,4 @@
-"""The application without a running host, which is enough to list and describe its routes."""
+"""Makes the application without a running host, which is enough to list and describe its routes."""
 
 from functools import cache
 
@@ -10,7 +10,7 @@ from evaluator_host.server.app import describe_app
 
 @cache
 def described_app() -> FastAPI:
-    """Return the application without a host; its OpenAPI document is made only once per process, because making it
-    takes a second.
+    """Return the application without a host. Each process makes its OpenAPI document only once, because that takes a
+    second.
     """
     return describe_app(Settings())

@@ -1,5 +1,5 @@
-"""Lists this process's descriptors with the files that they belong to, because other threads may close a descriptor at
-any time and reuse its number.
+"""Lists this process's descriptors together with their files. A number alone is not enough, because another thread may
+close a descriptor at any time, and its number is then used for another file.
 """
 
 import contextlib

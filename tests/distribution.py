@@ -1,8 +1,7 @@
 """Hands out tests to shards and to the processes of a run; tests that share expensive fixtures stay together.
 
-`seconds.json` has the processor seconds of each part of a group, where the tests marked `long` are one part and the
-other tests are another part (`tests/processor_time.py` measures them); `WAITING` has the time of groups that mostly
-wait.
+A group of tests has two parts: its tests that are marked `long`, and its other tests. `seconds.json` has the processor
+seconds of each part (`tests/processor_time.py` measures them); `WAITING` has the time of groups that mostly wait.
 """
 
 import argparse
@@ -51,9 +50,7 @@ _PAGES: Final = {
 
 
 def group_of(test: str) -> str:
-    """Return the group of a test: its folder, or its file (with the backend if the tests of the file are split by
-    backend).
-    """
+    """Return the group of a test: its folder or its file, together with the backend if the file is split by backend."""
     file = test.split("::", 1)[0]
     for folder in _TOGETHER:
         if file.startswith(folder):
@@ -66,7 +63,7 @@ def group_of(test: str) -> str:
 
 
 class ByGroup(LoadFileScheduling):
-    """Gives each process one group of tests after the other, in the order in which the groups were collected."""
+    """Gives each process one group of tests after another, in the order in which the groups were collected."""
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
         super().__init__(config, log)
@@ -83,7 +80,7 @@ def part_of(item: pytest.Item) -> str:
 
 
 def read_shard(text: str) -> tuple[int, int]:
-    """Read `K/N`."""
+    """Return the two numbers in `K/N`: shard K of N shards."""
     read = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
     if not read or int(read[1]) > int(read[2]):
         raise argparse.ArgumentTypeError(f"{text!r} is not a shard; part 1 of 6 is 1/6, the last 6/6")
@@ -93,7 +90,7 @@ def read_shard(text: str) -> tuple[int, int]:
 def in_shard(items: list[pytest.Item], number: int, of: int) -> list[pytest.Item]:
     """Return the tests in shard `number` of `of`.
 
-    Long parts and other parts are distributed separately, so that a shard always has the same long tests.
+    Long parts are distributed separately from other parts, so that a shard always has the same long tests.
     """
     parts = {part_of(item) for item in items}
     shards = spread({part for part in parts if part.endswith(LONG)}, of)
@@ -102,7 +99,7 @@ def in_shard(items: list[pytest.Item], number: int, of: int) -> list[pytest.Item
 
 
 def spread(parts: set[str], of: int) -> dict[str, int]:
-    """Assign each part, the longest first, to the shard that has the least to do so far."""
+    """Assign each part to the shard that has the least to do so far, beginning with the longest part."""
     left = dict.fromkeys(range(1, of + 1), 0.0)
     found: dict[str, int] = {}
     for part in sorted(parts, key=lambda part: (-seconds_of(part), part)):
@@ -112,7 +109,7 @@ def spread(parts: set[str], of: int) -> dict[str, int]:
 
 
 def seconds_of(part: str) -> float:
-    """Return the measured seconds of a part; for a part that was not measured, a small number."""
+    """Return the measured seconds of a part, or a small number if the part was not measured."""
     return max(_measured().get(part, _UNMEASURED_S), WAITING.get(part, 0.0))
 
 

@@ -1,4 +1,4 @@
-"""Sandboxes of the Docker backend with the probe runner, for tests."""
+"""Starts sandboxes of the Docker backend that run the tests' probe runner."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ MakeBackend = Callable[..., DockerBackend]
 
 
 def own() -> str:
-    """Return a name for the owner of these tests' containers; the service in the same run has another one."""
+    """Return the owner's name for the containers of these tests; the service in the same run has another name."""
     return f"{this_instance()}.1"
 
 
@@ -46,7 +46,7 @@ class Guest:
         return self._frames.pop(0)
 
     async def run(self, code: str) -> Any:
-        """Run code in the runner and return its `answer`; None if the runner ended instead."""
+        """Run code in the runner and return the `answer` that the code sets; None if the runner ended instead."""
         self.link.write(encode({"type": "run"}, textwrap.dedent(code).encode()))
         frame = await self.frame()
         if frame is None:
@@ -64,7 +64,7 @@ async def start(backend: DockerBackend, wanted: SandboxSpec | None = None) -> Gu
 
 
 def containers(docker_host: str, instance: str) -> list[str]:
-    """Return the names of a host's containers, from the engine's list."""
+    """Return the names of a host's containers on the engine."""
     client = docker.APIClient(base_url=docker_host)
     found = client.containers(all=True, filters={"label": f"{LABEL_INSTANCE}={instance}"})
     client.close()

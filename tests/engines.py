@@ -1,12 +1,12 @@
-"""Gives tests a real Docker engine: an engine that already runs, or else a dockerd only for tests.
+"""Gives tests a real Docker engine: an engine that already runs, or a dockerd that runs only for tests.
 
     engine_address()       # an engine that has the runtime image
     bare_engine_address()  # an engine
     probe_image()          # an image on it whose runner is the tests' own
 
-The tests' own engine keeps its images under `ENGINE_DIR` from run to run. Several sessions share it: each holds a shared
-lock, and the last one stops it. No test is skipped: on a machine that can neither reach nor start an engine, tests that
-ask for one fail.
+The tests' own engine keeps its images under `ENGINE_DIR` from run to run. Several sessions share the engine: each holds
+a shared lock, and the last session stops the engine. No test is skipped: tests that need an engine fail on a machine
+that can neither reach nor start an engine.
 """
 
 import asyncio
@@ -56,7 +56,9 @@ _STOP_S = 300  # seconds; a killed process may have many threads, and each needs
 
 @contextmanager
 def running_engine() -> Iterator[str]:
-    """Yield the address of an engine that answers; if the tests started the engine, the last session with it stops it."""
+    """Yield the address of an engine that answers. If the tests started the engine, the last session that uses it stops
+    it.
+    """
     for address in (os.environ.get("DOCKER_HOST"), "unix:///var/run/docker.sock"):
         if address and answers(address):
             yield address
@@ -80,7 +82,7 @@ def running_engine() -> Iterator[str]:
 
 @cache
 def bare_engine_address() -> str:
-    """Return the address of a real engine for this process; no special images are needed."""
+    """Return the address of a real engine, which need not have any image."""
     opened = ExitStack()
     atexit.register(opened.close)
     return opened.enter_context(running_engine())
@@ -88,8 +90,8 @@ def bare_engine_address() -> str:
 
 @cache
 def engine_address() -> str:
-    """Return the address of a real engine that has the runtime image; a missing engine is started and a missing image
-    built, once for this process.
+    """Return the address of a real engine that has the runtime image. If the engine or the image is missing, start the
+    engine or build the image, once per process.
     """
     address = bare_engine_address()
     # the work is done in a thread, because the caller may be in an event loop
@@ -99,21 +101,21 @@ def engine_address() -> str:
 
 
 def docker_command() -> list[str]:
-    """Return the Docker command line for that engine."""
+    """Return the Docker command that uses the engine."""
     return ["docker", "--host", bare_engine_address()]
 
 
 @cache
 def probe_image() -> str:
-    """Return an image made by our recipe, with a Python runner that executes the code that a test sends (see the
-    runner's docstring).
+    """Return an image that is built like the real one, but whose Python runner executes the code that a test sends (see
+    the runner's docstring).
     """
     with _exclusive("build.lock"), tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as aside:
         return aside.submit(lambda: asyncio.run(build_probe_image(bare_engine_address(), Path(folder)))).result()
 
 
 async def build_probe_image(docker_host: str, folder: Path, *, image: str = PROBE_IMAGE) -> str:
-    """Build the probe image: the real Node, and stand-ins for the tools that the probe runners do not use."""
+    """Build the probe image: it has the real Node, and stand-ins for tools that the probe runners do not use."""
     restricted = folder / "restricted"
     restricted.mkdir(exist_ok=True)
     (restricted / "stand_in.py").write_text("")
@@ -153,12 +155,12 @@ def answers(address: str) -> bool:
 
 
 def own_address() -> str:
-    """Return the address of the tests' own engine, running or not."""
+    """Return the address of the tests' own engine, whether it runs or not."""
     return f"unix://{ENGINE_DIR}/docker.sock"
 
 
 def start_dockerd(folder: Path = ENGINE_DIR, *arguments: str, launcher: tuple[str, ...] = ()) -> None:
-    """Start a dockerd (with its containerd) that uses only one folder, and wait until it answers."""
+    """Start a dockerd and its containerd, which keep all their files in one folder; wait until the dockerd answers."""
     command = [
         *launcher,
         "dockerd",
@@ -196,7 +198,7 @@ def _configured(folder: Path) -> Path:
 
 
 def stop_dockerd(folder: Path = ENGINE_DIR, *, how: signal.Signals = signal.SIGTERM) -> None:
-    """Stop the dockerd of that folder, and wait until it has ended."""
+    """Stop the dockerd that uses this folder, and wait until it has ended."""
     pidfile = folder / "dockerd.pid"
     pid = int(pidfile.read_text()) if pidfile.exists() else 0
     if f"{folder}/" not in command_line(pid):  # the process id now belongs to another process
@@ -211,7 +213,9 @@ def stop_dockerd(folder: Path = ENGINE_DIR, *, how: signal.Signals = signal.SIGT
 
 
 def remove_engine_leftovers(folder: Path = ENGINE_DIR) -> None:
-    """Stop the engine of that folder, and clean up after killed engines: containerd, shims, containers, mounts."""
+    """Stop the engine that uses this folder, and remove what killed engines left: containerd, shims, containers,
+    mounts.
+    """
     stop_dockerd(folder)
     for pid in engine_processes(folder):
         for process in (*child_pids(pid), pid):
@@ -221,7 +225,9 @@ def remove_engine_leftovers(folder: Path = ENGINE_DIR) -> None:
 
 
 def remove_unused_engines() -> None:
-    """Remove the engines that killed runs left and everything of them, unless another run uses an engine."""
+    """Remove engines that were left by killed test runs, with everything that belongs to them, unless another run uses
+    them.
+    """
     for folder in (ENGINE_DIR, CRASH_DIR):
         if os.geteuid() != 0 or not (folder / "users.lock").exists():
             continue

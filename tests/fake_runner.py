@@ -1,9 +1,9 @@
-"""A runner and its backend in memory, for tests of code above the link: no process, no socket, no sleep.
+"""A runner and a backend in memory, for tests of code that uses the link to a runner: no process, no socket, no sleep.
 
-The output of a row is a word that decides how the row ends: `hang` never answers, `late` never begins, `die` ends the
-runner, `lost` ends it because of the backend, `killed` ends it by SIGKILL, `slain` kills only the row's process,
-`garbage` answers with bytes that are not a frame, `misnamed` answers for another row. Any other output scores 1. The
-code `bad` cannot be loaded.
+The output of a row is a word that decides how the row ends. With `hang` the runner never answers, with `late` the row
+never begins, `die` ends the runner, `lost` loses the runner through the backend's fault, `killed` ends the runner with
+SIGKILL, `slain` kills only the row's process, with `garbage` the answer is not a frame, and with `misnamed` the answer
+is for another row. Any other output scores 1. The code `bad` cannot be loaded.
 """
 
 import asyncio
@@ -21,9 +21,7 @@ from evaluator_host.types.evaluator import Environment, SandboxSpec
 
 
 class FakeLink:
-    """The link of one fake sandbox; `calls` are the bodies of the rows that it got, `destroyed` is True once it was
-    ended.
-    """
+    """The link to one fake sandbox. `calls` are the bodies of the rows that it got; `destroyed` is True after its end."""
 
     def __init__(self, number: int, *, preparing: str = "answers", used_mb: int | None = None) -> None:
         self.id = f"fake-{number}"
@@ -155,12 +153,12 @@ class FakeLink:
 
 
 class FakeBackend:
-    """Starts fake sandboxes, and keeps them all in `links`. If `broken` is set, no sandbox can be started; `gate`
+    """Starts fake sandboxes, and keeps the links to them in `links`. If `broken` is set, no sandbox starts; `gate`
     delays all starts.
 
-    `preparing` decides what sandboxes do if they should import packages in advance: `answers`, `refuses`, `dies`,
-    `never answers`. `start_s` is how long a start takes; `starting` counts the starts under way, `most_starting` the
-    most at any time.
+    `preparing` decides what sandboxes do when they are asked to import packages in advance: `answers`, `refuses`,
+    `dies`, `never answers`. `start_s` is the duration of a start; `starting` is the number of sandboxes that are
+    starting now, `most_starting` the highest such number so far.
     """
 
     name = "fake"

@@ -1,14 +1,14 @@
-"""Runs the command line in processes forked from one that has imported it already: they are real processes, but save a
-second of imports each.
+"""Runs the command line in processes that are forked from a process which has already imported it. They are real
+processes, and each saves a second of imports.
 
     ended = run(["keys", "list"], env=..., cwd=...)   # like subprocess.run: `returncode`, `stdout`, `stderr`
     process = Forked(["serve", "--port", "0"], env=..., stdout=log.fileno())
     ended = run(["-c", "from evaluator_host.client import Client; ..."], ...)   # a program, as `python -c` runs it
 
 Each command is a separate process, with its own environment, arguments, files, signals and exit code. But its
-`/proc/PID/cmdline` and `environ` are those of the process from which it was forked; a test that reads them, or that is
-about the start of a process, runs `tests.server.COMMAND` instead. When the tests end in any way, processes that still
-run are killed. All processes of a run share one process that has imported the command line (`_template`).
+`/proc/PID/cmdline` and `environ` are those of the process from which it was forked. Tests that read these files, or
+that are about the start of a process, run `tests.server.COMMAND` instead. However the tests end, processes that still
+run are killed. All processes of a test run share one process that has imported the command line (`_template`).
 """
 
 import atexit
@@ -86,9 +86,7 @@ class Forked:
         self.pid = int(pid)
 
     def poll(self) -> int | None:
-        """Return the exit code, or minus the number of the signal that ended the command, or None while the command
-        runs.
-        """
+        """Return the exit code, or None while the command runs. If a signal ended the command, return minus its number."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.wait(0)
         return self.returncode
@@ -111,7 +109,7 @@ class Forked:
                 os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """End the command as an operator would."""
+        """Stop the command as an operator would."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
@@ -128,7 +126,7 @@ def run(
     stdin: int | None = None,
     timeout: float = _HANGS_S,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end, with `given` or a descriptor as its standard input, and return what it printed.
+    """Run a command to its end and return its output; its standard input is `given` or a descriptor.
 
     Raises:
       subprocess.TimeoutExpired: the command took longer, and was killed.
@@ -160,8 +158,8 @@ def run(
 
 
 def make_program(folder: Path) -> int:
-    """Write a program `evaluator-host` that a shell can run and that is forked in the same way; return the descriptor
-    that the program must inherit.
+    """Write a program `evaluator-host` that a shell can run, and whose processes are forked in the same way; return the
+    descriptor that the program must inherit.
     """
     program = folder / "evaluator-host"
     program.write_text(_PROGRAM.format(python=sys.executable, descriptor=_template().fileno()))
@@ -188,9 +186,9 @@ sys.exit(code if code >= 0 else 128 - code)
 
 @cache
 def _template() -> socket.socket:
-    """Return a connection to the process from which this process's commands are forked; it ends with this process.
+    """Return a connection to the process that forks this process's commands, and that ends together with this process.
 
-    That process is itself forked from a process that all processes of a run share, since the imports take some seconds.
+    The forking process is itself forked from a process that all processes of a run share, since imports take seconds.
     """
     apart = f"-{os.getpid()}" if APART in os.environ else ""
     name = f"\0{begin_run()}-forked-{os.geteuid()}{apart}"
@@ -225,8 +223,8 @@ def _start_shared(listener: int) -> None:
 
 
 def _share(listener: socket.socket) -> socket.socket:
-    """Fork a process for each connection. Returns the connection in each forked process; this process exits with the
-    run.
+    """Fork a process for each connection, and return the connection in the forked process. This process itself exits
+    with the run.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
@@ -243,8 +241,8 @@ def _share(listener: socket.socket) -> socket.socket:
 
 
 def _serve(connection: socket.socket) -> list[str]:
-    """Fork a process for each message. Returns the arguments in the message in each forked process; this process exits
-    when the connection is closed.
+    """Fork a process for each message, and return the message's arguments in the forked process. This process itself
+    exits when the connection is closed.
     """
     running: dict[int, tuple[int, int]] = {}  # for each pidfd: the process id, and the descriptor for the exit status
     while True:
@@ -294,7 +292,7 @@ def _become(message: dict[str, Any], descriptors: list[int]) -> list[str]:
 
 
 def _build_api() -> None:
-    """Make the description of the API once, because that imports the modules that its routes need later."""
+    """Make the description of the API once, because that imports the modules that the routes need later."""
     from evaluator_host.engine.config.settings import Settings  # noqa: PLC0415 - not for those who only ask for a process
     from evaluator_host.server.app import describe_app  # noqa: PLC0415 - the same
 
@@ -312,8 +310,7 @@ def _read_tables() -> None:
 
 
 def _end(main: Callable[[], object]) -> NoReturn:
-    """Run a command and end the process, but leave its memory to the kernel, because freeing all that was imported would copy
-    it."""
+    """Run a command and end the process, without freeing its memory, because freeing shared memory would first copy it."""
     code, killed = 1, False
     try:
         main()

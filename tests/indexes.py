@@ -32,7 +32,7 @@ class Asked:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers with a file from `index.files`, or with the fault that `index.odd` has for the path."""
+    """Answers with a file from `index.files`, or with the fault in `index.odd` for this path."""
 
     protocol_version = "HTTP/1.1"
     index: "Index"
@@ -71,12 +71,12 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore the error, because these tests kill clients during requests."""
+        """Ignore errors, because these tests kill clients during requests."""
 
 
 @dataclass
 class Index:
-    """One server. `user` is `name:password`, `token` a bearer token, `tls` a certificate with its key."""
+    """One index server. `user` is `name:password`, `token` is a bearer token, `tls` is a certificate with its key."""
 
     user: str | None = None
     token: str | None = None
@@ -128,7 +128,9 @@ class Index:
         return [asked.path for asked in self.asked]
 
     def add_python(self, archive: Archive, *, served: bytes | None = None) -> None:
-        """Offer a wheel or a source archive; the index has the hash of the content, but sends `served` if it is given."""
+        """Offer a wheel or a source archive. The index lists the hash of `content`; if `served` is given, it sends
+        `served`.
+        """
         digest = hashlib.sha256(archive.content).hexdigest()
         self.files[f"/files/{archive.file_name}"] = ("application/octet-stream", served or archive.content)
         page = f"/simple/{archive.name}/"
@@ -137,8 +139,8 @@ class Index:
         self.files[page] = ("text/html", (others or b"<!DOCTYPE html>\n") + link.encode())
 
     def add_npm(self, archive: Archive, *, served: bytes | None = None) -> None:
-        """Offer a tarball with its integrity; the index has the integrity of the tarball, but sends `served` if it is
-        given.
+        """Offer a tarball. The index lists the tarball's integrity; if `served` is given, the index sends `served`
+        instead.
         """
         integrity = "sha512-" + base64.b64encode(hashlib.sha512(archive.content).digest()).decode()
         tarball = f"/npm/{archive.name}/-/{archive.file_name}"
@@ -159,7 +161,7 @@ def hang(handler: Handler) -> None:
 
 
 def drip(handler: Handler) -> None:
-    """Send one byte after the other, slowly and for ever."""
+    """Send single bytes, slowly and for ever."""
     handler.send_response(200)
     handler.send_header("Content-Type", "text/html")
     handler.end_headers()

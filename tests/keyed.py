@@ -1,4 +1,4 @@
-"""Functions for tests of hosts with keys: making and using keys, and checking the form of refusals."""
+"""Functions for tests of hosts with keys: they make and use keys, and check the form of refusals."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ BODY: dict[str, Any] = {"evaluator": {"code": EXACT}, "inputs": {"correct_answer
 
 
 def command(*arguments: str, url: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """Run the command line on a database."""
+    """Run a command with a database."""
     return forked.run(arguments, env={**os.environ, "EVALUATOR_HOST_DATABASE_URL": url, **environment})
 
 
@@ -57,7 +57,7 @@ def audited(url: str) -> list[AuditLine]:
 
 
 def shown(*arguments: str, url: str, **environment: str) -> Any:
-    """Run a command with `--json` and return what it printed."""
+    """Run a command with `--json`, and return its decoded output."""
     done = command(*arguments, "--json", url=url, **environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

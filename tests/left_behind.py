@@ -1,4 +1,4 @@
-"""Finds what a host has left behind: its processes, cgroups, containers, files."""
+"""Finds what a host has left behind: processes, cgroups, containers, files."""
 
 import contextlib
 import fnmatch
@@ -14,11 +14,12 @@ from tests.engines import docker_command
 
 
 def left_behind(host_pid: int, *, docker: list[str] | None = None) -> list[str]:
-    """Return what is left of a host, found by the name of its containers and control groups (`sandbox.instance`).
+    """Return what a host has left behind; it is found by the name of containers and control groups
+    (`sandbox.instance`).
 
     Args:
       host_pid: The host's process id; that process itself is not counted.
-      docker: Command line of the engine to check; None for the tests' own engine, empty for no engine.
+      docker: Command line for the engine to check; None for the tests' own engine, empty for no engine.
     """
     mine = f"-{host_pid}-"
     homes = cgroup_folders(f"*{mine}*")
@@ -39,14 +40,14 @@ def left_behind(host_pid: int, *, docker: list[str] | None = None) -> list[str]:
 
 
 def until_nothing_runs(host_pid: int) -> None:
-    """Wait until a host's processes have ended, and fail if they do not; cgroups of a killed host are not checked,
-    because the next host removes them.
+    """Wait until a host's processes have ended, and fail if they do not end. Cgroups are not checked, because the next
+    host removes those of a killed host.
     """
     _wait(lambda: [line for line in left_behind(host_pid, docker=[]) if line.startswith("process ")], seconds=15)
 
 
 def until_nothing_is_left(host_pid: int, *, seconds: float = 15, docker: list[str] | None = None) -> None:
-    """Wait until nothing of a host is left, and fail if that takes too long."""
+    """Wait until a host has left nothing behind, and fail if that takes too long."""
     _wait(lambda: left_behind(host_pid, docker=docker), seconds=seconds)
 
 
@@ -65,6 +66,6 @@ def cgroup_folders(instance: str) -> list[Path]:
 
 
 def sandbox_cgroups(instance: str) -> set[str]:
-    """Return the names of the sandboxes that have a control group."""
+    """Return the names of sandboxes that have a control group."""
     inside = [inner.name for folder in cgroup_folders(instance) for inner in folder.iterdir() if inner.is_dir()]
     return {name for name in inside if not is_instance(name)}

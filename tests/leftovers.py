@@ -1,8 +1,8 @@
-"""Removes what a killed run of the tests has left: processes, engines, their mounts, folders.
+"""Removes what killed test runs have left behind: processes, engines with their mounts, and folders.
 
-Every process that a run starts has the run's name in its environment (`RUN`), and the names of the run's folders contain it.
-The name is that of the process that began the run (`sandbox.linux.instance`), so that a later run can tell whether it has
-ended.
+Every process that a run starts has the run's name in its environment (`RUN`), and the names of the run's folders
+contain the run's name. This name identifies the process that began the run (`sandbox.linux.instance`), so that a later
+run can find out whether the run has ended.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ def begin_run() -> str:
 
 
 def make_folder(prefix: str, *, parent: Path | None = None) -> Path:
-    """Make an empty folder for this run; the code that made the folder or the next run removes it."""
+    """Make an empty folder for this run; the caller removes the folder, or else the next run does."""
     return Path(tempfile.mkdtemp(prefix=f"{prefix}-{begin_run()}-", dir=parent))
 
 
@@ -38,8 +38,9 @@ def remove_leftovers(*parents: Path, spared: str = "") -> None:
     """Kill the processes of runs that have ended, and remove the folders that they made.
 
     Args:
-      parents: Folders in which to look, besides the one for temporary files.
-      spared: Processes with this string in their command line are not killed, for example an engine that another run also uses.
+      parents: Folders in which to look, besides the folder for temporary files.
+      spared: Processes with this string in their command line are not killed, for example an engine that another run
+        also uses.
     """
     for pid in _processes():
         if not spared or spared not in command_line(pid):
@@ -61,7 +62,7 @@ def engine_processes(folder: Path) -> list[int]:
 
 
 def unmount_below(folder: Path) -> None:
-    """Unmount what is mounted below a folder."""
+    """Unmount everything that is mounted below a folder."""
     for mount in mounts_below(folder):
         subprocess.run(["umount", "--lazy", mount], check=True)
 

@@ -1,4 +1,4 @@
-"""Makes locks, and package indexes with answers that a test chooses."""
+"""Makes locks, and package indexes whose answers a test chooses."""
 
 import base64
 import hashlib
@@ -30,8 +30,8 @@ async def lock_of(raw: Sequence[Any], language: Language, index: IndexSettings, 
 
 @dataclass
 class Site:
-    """The responses of an index by path; with `user` it asks for credentials, with `hang` it never answers, with
-    `status` every answer has that status.
+    """The responses of an index, by path. With `user` the index asks for credentials, with `hang` it never answers, and
+    with `status` every answer has that status.
     """
 
     files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
@@ -87,7 +87,7 @@ def wheel(name: str, requires: str = "") -> bytes:
 
 
 def source_archive(name: str, marker: Path) -> bytes:
-    """Return a package that writes a file when it is built, because resolving the package must not run the build."""
+    """Return a package whose build writes a file, so that a test can see whether resolving the package runs the build."""
     backend = (
         f"import os, pathlib\npathlib.Path({str(marker)!r}).write_text(repr(dict(os.environ)))\n"
         "def prepare_metadata_for_build_wheel(directory, config=None):\n"

@@ -1,4 +1,4 @@
-"""Watches event loops: how much processor time each of their callbacks takes."""
+"""Watches event loops, and measures how much processor time each callback takes."""
 
 import asyncio
 import time
@@ -23,9 +23,7 @@ class LoopWatch:
 
 @contextmanager
 def watching() -> Iterator[LoopWatch]:
-    """Watch every event loop of this process. Only processor time is measured, so a busy machine and waiting do not
-    count.
-    """
+    """Watch every event loop of this process. Only processor time counts, so waiting and a busy machine change nothing."""
     watch, run = LoopWatch(), asyncio.Handle._run
 
     def measured(handle: asyncio.Handle) -> None:

@@ -1,8 +1,8 @@
-"""A real server on loopback with the chat completions protocol, and with faults that a test can choose.
+"""A real model server on loopback with the chat completions protocol, and with faults that a test can choose.
 
-Its answer to a question is `answer to <question>`. The function `faults` is called with the question and the number of
-the attempt (from 1), and returns the fault: a status, a `Reply`, `drop` (the connection breaks), or seconds to wait
-first.
+Its answer to a question is `answer to <question>`. The server calls the function `faults` with the question and the
+number of the attempt (from 1). The function returns the fault: a status, a `Reply`, `drop` (the connection breaks), or
+how many seconds the server waits before it answers.
 """
 
 import contextlib
@@ -37,13 +37,15 @@ def no_fault(question: str, attempt: int) -> Fault:
 
 
 class ModelServer:
-    """Listens on a free port. `asked` are the questions in the order of their arrival, `bodies` the whole requests.
+    """Listens on a free port. `asked` has the questions in the order in which they came, `bodies` has the whole
+    requests.
 
     Args:
       key: The bearer token that callers must send, or None.
-      faults: Function that returns the fault of an attempt, if any.
-      completes: Whether the server also has the route for completing prompts.
-      plays_all: Whether the server has every route of OpenAI and Anthropic that the gateway passes on, also as streams.
+      faults: Function that returns the fault of an attempt, or None.
+      completes: Whether the server also has the route that completes prompts.
+      plays_all: Whether the server has every route of OpenAI and Anthropic that the gateway passes on, with streams
+        too.
     """
 
     def __init__(
@@ -97,7 +99,7 @@ class ModelServer:
 
     @property
     def connections(self) -> int:
-        """Number of connected callers. A caller that was killed is not counted any more once its request is in `asked`."""
+        """Number of connected callers. A killed caller is no longer counted when its request is in `asked`."""
         return len(self._http.connections)
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -187,7 +189,7 @@ class ModelServer:
 
 
 def judged(response_format: dict[str, Any], question: str) -> dict[str, Any]:
-    """Return a judge's answer in the requested form: the label or number that the last line of the question names."""
+    """Return a judge's answer in the requested form, with the label or number in the last line of the question."""
     schema = response_format.get("json_schema", {}).get("schema") or {"properties": {"score": {"type": "number"}}}
     last = question.strip().rpartition("\n")[2]
     numbers = [float(word) for word in last.split() if word.replace(".", "", 1).isdigit()]

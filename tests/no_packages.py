@@ -1,4 +1,4 @@
-"""A stand-in for the package sets of a host, for tests in which no evaluator pins a package."""
+"""A stand-in for a host's package sets, for tests in which no evaluator pins a package."""
 
 from collections.abc import Sequence
 from typing import NoReturn

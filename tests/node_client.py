@@ -1,4 +1,4 @@
-"""Packs and installs the TypeScript client as users do it."""
+"""Packs and installs the TypeScript client as users do."""
 
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ NODE = Path(executable.ROOT_DIR) / "bin" / "node"
 
 
 def installed(folder: Path) -> Path:
-    """Make a Node project with the packed client in a folder, and return the folder."""
+    """Make a Node project in a folder, install the packed client in it, and return the folder."""
     sources = folder / "source"
     shutil.copytree(SOURCE, sources, ignore=shutil.ignore_patterns("dist", "node_modules"))
     node(str(MODULES / "typescript/bin/tsc"), cwd=sources)
@@ -27,7 +27,7 @@ def installed(folder: Path) -> Path:
 
 
 def node(*arguments: str, cwd: Path) -> str:
-    """Run Node in a folder, and return what it prints."""
+    """Run Node in a folder, and return its output."""
     ended = subprocess.run([str(NODE), *arguments], cwd=cwd, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout

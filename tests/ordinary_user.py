@@ -1,13 +1,13 @@
-"""Runs Python as an ordinary user, whoever runs the tests, because an ordinary user's sandbox differs from root's.
+"""Runs Python as an ordinary user even if root runs the tests, because an ordinary user's sandbox differs from root's.
 
 If root runs the tests, the interpreter, the project and its packages may be in a folder that no other user can read (a
-home with mode 0700). They are then mounted in a public place, in a mount namespace that ends with the command; nothing
-is copied and nothing is left.
+home with mode 0700). Then they are mounted in a public place, in a mount namespace that ends with the command. Nothing
+is copied, and nothing is left behind.
 
     output = run_as_ordinary_user("import os; print(os.geteuid())")
 
-Paths that the script needs are passed as arguments: a path below the project, the packages or a folder in `also` is
-translated to a path that this user can open, and every other argument is passed unchanged.
+Pass paths that the script needs as arguments. A path below the project, the packages or a folder in `also` is
+translated to a path that the ordinary user can open; every other argument is passed unchanged.
 """
 
 import os
@@ -31,12 +31,12 @@ _PUBLIC = (Path("/srv"), Path("/media"))  # folders in which a system keeps no p
 
 
 def run_as_ordinary_user(script: str, *arguments: str | Path, also: Sequence[Path] = (), timeout_s: float = 60) -> str:
-    """Run a script that can import the project and its packages, and return what it printed.
+    """Run a script as an ordinary user and return its output. The script can import the project and its packages.
 
     Args:
       script: Python source; `sys.argv[1:]` are the arguments.
       arguments: Arguments of the script; paths are translated.
-      also: Further folders that it may read.
+      also: Further folders that the script may read.
       timeout_s: Time limit in seconds.
 
     Raises:
@@ -49,9 +49,9 @@ def run_as_ordinary_user(script: str, *arguments: str | Path, also: Sequence[Pat
 
 
 def pass_as_ordinary_user(tests: Path, *, timeout_s: float = 280) -> None:
-    """Run all tests of a file except the caller again as an ordinary user, without conftest.
+    """Run a file's tests again as an ordinary user and without conftest, except the test that calls this function.
 
-    The calling test has `ordinary_user` in its name. If an ordinary user runs this process, nothing is done.
+    The calling test has `ordinary_user` in its name. If an ordinary user runs this process already, do nothing.
 
     Raises:
       AssertionError: a test failed or was skipped.
@@ -67,7 +67,7 @@ def pass_as_ordinary_user(tests: Path, *, timeout_s: float = 280) -> None:
 
 
 def ordinary_user_command(arguments: Sequence[str | Path], *, also: Sequence[Path] = ()) -> list[str]:
-    """Return a command that runs Python with these arguments as an ordinary user, for callers that start it themselves."""
+    """Return a command that runs Python with these arguments as an ordinary user; the caller starts the command."""
     if os.geteuid() != 0:
         path = os.pathsep.join(map(str, (PROJECT, PACKAGES)))
         return ["env", f"PYTHONPATH={path}", sys.executable, *map(str, arguments)]
@@ -101,8 +101,9 @@ def ordinary_user_command(arguments: Sequence[str | Path], *, also: Sequence[Pat
 
 
 def host_command(environment: Mapping[str, str]) -> list[str]:
-    """Return a command that runs `evaluator-host` as an ordinary user with these settings; its caller appends the
-    arguments."""
+    """Return a command that runs `evaluator-host` as an ordinary user with these settings; the caller appends
+    arguments.
+    """
     start = f"import os\nos.environ.update({dict(environment)!r})\nfrom evaluator_host.__main__ import main\nmain()"
     *shell, script = ordinary_user_command(["-c", start])
     return [*shell, f'{script} "$@"', "host"]

@@ -1,4 +1,5 @@
-"""A host with several processes (`serve --workers`), called over HTTP by tests that otherwise call a service in this process.
+"""A host with several processes (`serve --workers`), for tests that can call either this host over HTTP or a service in
+this process.
 
     async with served("docker", folder) as host:
         result = await host.evaluate(evaluator, row)
@@ -95,7 +96,7 @@ def _fields(row: Row | EncodedRow) -> dict[str, Any]:
 async def served(
     backend: str, folder: Path, *, workspaces: Sequence[str] = (WORKSPACE,), **changes: Any
 ) -> AsyncIterator[Host]:
-    """Run a host with two processes, or as many as `EVALUATOR_HOST_WORKERS` says, and with a key for each workspace.
+    """Run a host that has a key for each workspace, and two processes or the number in `EVALUATOR_HOST_WORKERS`.
 
     Args:
       folder: A new folder for its data.
@@ -128,14 +129,16 @@ def _variables(**changes: Any) -> dict[str, str]:
 
 
 def calling_processes(server: Server) -> list[int]:
-    """Return the processes of a host, other than the first, that answer calls: children of its forker that listen at its port."""
+    """Return the processes of a host that answer calls, except the first: children of its forker that listen at its
+    port.
+    """
     return [
         pid for forker in child_pids(server.process.pid) for pid in child_pids(forker) if _listens(pid, server.port)
     ]
 
 
 def connection_to(server: Server, pid: int) -> socket.socket:
-    """Open connections until this process of a host has accepted one, and return it."""
+    """Open connections until this process of a host has accepted a connection, and return that connection."""
     refused = []
     try:
         while True:
@@ -175,7 +178,7 @@ def has_socket(pid: int, inodes: AbstractSet[str]) -> bool:
 
 
 def inodes_of(port: int, other: int | None = None) -> set[str]:
-    """Return the numbers of the sockets at a port, or only of those connected to another port."""
+    """Return the inode numbers of the sockets at a port, or only of those that are connected to another port."""
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return {line[9] for line in lines if _port(line[1]) == port and other in (None, _port(line[2]))}
 

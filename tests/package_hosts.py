@@ -1,4 +1,4 @@
-"""Hosts with their own data directories; their packages come from the tests' own index."""
+"""Hosts that each have their own data directory, and install packages from the tests' own index."""
 
 import json
 import os
@@ -21,8 +21,8 @@ LABEL = "import {0}\ndef evaluate(inputs, outputs, trace):\n    return {{'score'
 
 
 class Host:
-    """A data directory, with a backend and an index; `Host.settings`, `Host.run` and `Host.server` use this host in
-    three ways.
+    """A data directory, a backend and an index. `Host.settings` is for a service in this process, `Host.run` runs a
+    command, and `Host.server` runs a server.
     """
 
     def __init__(self, home: Path, backend: str, *, index: Index | None, image: str = RUNTIME_IMAGE) -> None:
@@ -69,18 +69,18 @@ class Host:
         }
 
     def run(self, *arguments: str, code: int = 0, as_json: bool = True) -> Any:
-        """Run a command to its end, and return its output or its error message."""
+        """Run a command to its end, and return its output, or its error message if it fails."""
         done = forked.run([*arguments, *(["--json"] if as_json else [])], env=self.environment(), timeout=200)
         assert done.returncode == code, done.stderr
         return json.loads(done.stdout) if done.stdout else done.stderr
 
     def server(self, log: Path, **more: str) -> Server:
-        """Return a running host; `more` are environment variables."""
+        """Start a server and return it; `more` has further environment variables."""
         return Server(self.backend, log=log, environment=self.environment(**more), data_dir=self.home)
 
 
 async def label(service: Service, code: str, *packages: str, python: str | None = None) -> str | None:
-    """Return the label that an evaluator returns."""
+    """Run an evaluator and return the label in its result."""
     evaluator = Evaluator(code=code, packages=packages, python=python)
     result: EvaluationResult = await service.evaluate(evaluator, Row())
     assert result.error is None, result.error

@@ -21,7 +21,7 @@ class Index:
         self._files: dict[str, tuple[str, bytes]] = {}
 
     def add(self, name: str, code: str, *, size: int = 0, version: str = "1.0.0", needs: str = "") -> str:
-        """Publish a version of a module and return its pin; `size` bytes of data make it larger."""
+        """Publish a version of a module, with `size` more bytes of data, and return its pin."""
         wheel = _wheel(name, version, needs, {f"{name}.py": code.encode(), f"{name}_data.bin": bytes(size)})
         file_name = f"{name}-{version}-py3-none-any.whl"
         link = f'<a href="/files/{file_name}#sha256={hashlib.sha256(wheel).hexdigest()}">{file_name}</a>'
@@ -33,7 +33,7 @@ class Index:
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
-        """A context in which the index does not send files until `open` is set."""
+        """During the block, send no files until the event `open` is set."""
         self.open.clear()
         try:
             yield
@@ -42,7 +42,7 @@ class Index:
 
     @property
     def simple(self) -> str:
-        """The value for `pip_index_url`."""
+        """The index's URL, for the setting `pip_index_url`."""
         return f"{self.url}/simple"
 
     def answer(self, path: str, _authorization: str | None) -> tuple[int, str, bytes]:
@@ -54,7 +54,7 @@ class Index:
 
 @contextmanager
 def serving() -> Iterator[Index]:
-    """Yield an index that answers."""
+    """Run an index and yield it."""
     index = Index()
     with answering(index.answer) as index.url:
         yield index

@@ -37,12 +37,12 @@ def main():
 
 
 def owner_name() -> str:
-    """Return a name that marks images as owned by this process, because other processes and runs use the same engine."""
+    """Return a name that marks images as this process's, because other processes and runs use the same engine."""
     return f"tests-{this_instance()}"
 
 
 def python_set(folder: Path) -> Set:
-    """Install six and, with a native module, rapidfuzz for the image's Python."""
+    """Install six, and rapidfuzz, which has a native module, for the image's Python."""
     command = [str(installed_tools().uv), "pip", "install", "--quiet", "--no-config", "--target", str(folder)]
     command += ["--python-version", "3.13", "--python-platform", f"{platform.machine()}-manylinux_2_28"]
     subprocess.run([*command, "--only-binary", ":all:", "six==1.17.0", "rapidfuzz==3.14.3"], check=True)
@@ -65,15 +65,15 @@ def javascript_set(folder: Path) -> Set:
 
 
 def tiny_set(folder: Path) -> Set:
-    """Make a set with one module, which needs no index; no two sets are the same."""
+    """Make a set with one module, without an index. No two sets are the same."""
     folder.mkdir()
     (folder / "tiny.py").write_text("answer = 7\n")
     return described(folder, Language.PYTHON, tiny=f"1.{secrets.randbits(60)}")
 
 
 def described(folder: Path, language: Language, target: LockTarget | None = None, /, **packages: str) -> Set:
-    """Return an environment with the record of its packages, in the form in which it is pushed to a registry; by
-    default for the Python of the image.
+    """Return an environment with the record of its packages, as it is pushed to a registry; by default, it is for the
+    image's Python.
     """
     target = target or target_for(image_platform(platform.machine()), language)
     pins = tuple(sorted(Pin(name, version, (), language) for name, version in packages.items()))
@@ -86,7 +86,7 @@ def described(folder: Path, language: Language, target: LockTarget | None = None
 
 
 def backend_at(address: str, image: str = RUNTIME_IMAGE, *, owner: str = "") -> DockerBackend:
-    """Return a backend with images of package sets that belong to this session."""
+    """Return a backend whose images of package sets belong to this session."""
     return DockerBackend(
         docker_host=address, runtime=None, image=image, instance=this_instance(), owner=owner or owner_name()
     )
@@ -94,7 +94,7 @@ def backend_at(address: str, image: str = RUNTIME_IMAGE, *, owner: str = "") -> 
 
 @contextmanager
 def client_at(address: str) -> Iterator[docker.APIClient]:
-    """Yield a client of the engine, and remove this session's images from the engine afterwards."""
+    """Yield a client of the engine; afterwards, remove this session's images from the engine."""
     with contextlib.closing(docker.APIClient(base_url=address)) as opened:
         yield opened
         for image in layers_of(opened):
@@ -113,7 +113,7 @@ def labels_of(client: docker.APIClient, environment: Environment) -> dict[str, s
 
 
 async def answer(backend: DockerBackend, environment: Environment, code: str) -> Any:
-    """Return the value that an evaluator returns in an environment, or its error."""
+    """Run an evaluator in an environment, and return its value or its error."""
     sandbox = await start_sandbox(backend, SandboxSpec(environment.language, environment), grace_s=2.0)
     try:
         order = LoadRequest(code, environment.language, Contract.MAIN, None, Policy.NONE, Limits(), 20.0)

@@ -1,4 +1,4 @@
-"""Makes real package archives, byte by byte: wheels, source archives and npm tarballs, good and bad."""
+"""Makes real package archives, byte by byte: good and bad wheels, source archives and npm tarballs."""
 
 import base64
 import hashlib
@@ -44,7 +44,7 @@ class Archive:
 def wheel(
     name: str, files: Files, *, version: str = "1.0.0", requires: str = "", links: Mapping[str, str] | None = None
 ) -> Archive:
-    """Return a wheel with these files and a correct RECORD; `links` are symbolic links, as zip archives store them."""
+    """Return a wheel with these files and a correct RECORD; `links` are symbolic links, stored as in zip archives."""
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     everything: dict[str, str | bytes] = {
@@ -67,7 +67,7 @@ def wheel(
 
 
 def source_archive(name: str, body: str) -> Archive:
-    """Return a package without a wheel. `body` runs when the package is built; its function `made()` returns the files of the wheel."""
+    """Return a source archive. `body` runs when the package is built; its function `made()` returns the wheel's files."""
     files = {
         "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
         "backend.py": BACKEND.format(name=name, body=body),
@@ -82,9 +82,7 @@ def npm_package(
     name: str, files: Files, *, manifest: Mapping[str, Any] | None = None, outside: Files | None = None,
     links: Mapping[str, str] | None = None,
 ) -> Archive:  # fmt: skip
-    """Return an npm tarball. `outside` are files with paths that are used as they are, after the `links` have been
-    made.
-    """
+    """Return an npm tarball. `outside` are files whose paths are used unchanged; they come after the `links`."""
     described = {"name": name, "version": "1.0.0", "main": "index.js", **(manifest or {})}
     inner = {f"package/{path}": text for path, text in {"package.json": json.dumps(described), **files}.items()}
     content = tarball({**inner, **(outside or {})}, links=links)

@@ -1,4 +1,4 @@
-"""`make pictures`: takes the pictures for README and docs from the running pages, each in the light and the dark theme."""
+"""`make pictures`: takes pictures of running pages for README and docs, each in the light and in the dark theme."""
 
 import asyncio
 import tempfile
@@ -54,7 +54,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 async def take(folder: Path) -> list[Path]:
-    """Take every picture, from a host with its own records, into a folder."""
+    """Take every picture from a new host with records, and save the pictures in a folder."""
     with tempfile.TemporaryDirectory() as made:
         home = Path(made)
         settings = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{home / 'host.db'}"}
@@ -79,7 +79,7 @@ async def take(folder: Path) -> list[Path]:
 
 
 def _stored(url: str) -> tuple[str, str]:
-    """Store an evaluator and rows; return the ids of two jobs over them."""
+    """Store an evaluator and rows, run two jobs over the rows, and return the jobs' ids."""
     with Client(url) as client:
         client.evaluators.create("alike", Evaluator(CODE, packages=("rapidfuzz==3.14.6",)))
         client.datasets.upload("support", rows())

@@ -1,4 +1,4 @@
-"""Looks into a sandbox from inside, with a tiny runner (tests/fixtures/probe_runtimes) that runs any code that it gets."""
+"""Examines a sandbox from inside, with a small runner (tests/fixtures/probe_runtimes) that runs any code that it gets."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ def new_backend(**changes: Path) -> BubblewrapBackend:
 
 
 class Probe:
-    """A started sandbox; `run` returns what the code printed (Python) or returned (JavaScript)."""
+    """A started sandbox. `run` runs code, and returns what the code printed (Python) or returned (JavaScript)."""
 
     def __init__(self, link: Link) -> None:
         self.link = link

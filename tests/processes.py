@@ -1,6 +1,6 @@
 """Reads facts about processes: whether they run, their command lines, processor time and memory.
 
-Functions that return seconds or megabytes raise `psutil.NoSuchProcess` when the process is gone.
+Functions that return seconds or megabytes raise `psutil.NoSuchProcess` if the process is gone.
 """
 
 import contextlib
@@ -15,9 +15,10 @@ _ENDED = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process is alive; a process that has ended is not, even if its parent has not waited for it.
+    """Whether a process is alive. A process that has ended is not alive, even if its parent has not waited for it.
 
-    A killed process seems ended once its first thread has ended, but files and ports stay open until the last thread has.
+    The kernel reports that a killed process has ended when its first thread has ended, but files and ports stay open
+    until the last thread has ended.
     """
     try:
         process = psutil.Process(pid)
@@ -27,9 +28,9 @@ def is_running(pid: int) -> bool:
 
 
 def command_of(pid: int) -> bytes:
-    """Return the command line of a process with a NUL after each argument, empty once it has ended.
+    """Return the command line of a process with a NUL after each argument; empty if the process has ended.
 
-    Another process may soon have the same id.
+    Compare it before you use an id later, because another process may soon have the same id.
     """
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -38,7 +39,7 @@ def command_of(pid: int) -> bytes:
 
 
 def command_line(pid: int) -> str:
-    """Return the command line of a process as `ps` shows it, empty once it has ended."""
+    """Return the command line of a process as `ps` shows it; empty if the process has ended."""
     return command_of(pid).replace(b"\0", b" ").decode(errors="replace")
 
 
@@ -49,8 +50,8 @@ def own_seconds(pid: int) -> float:
 
 
 def seconds_below(pid: int) -> Iterator[tuple[int, float]]:
-    """Yield a process and all processes below it, each with its processor time, including that of children it has
-    waited for.
+    """Yield a process and all its descendants. Each comes with its processor time, which includes that of children for
+    which it has waited.
     """
     for one in process_tree(pid):
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -70,5 +71,5 @@ def peak_mb(pid: int) -> float:
 
 
 def restart_peak(pid: int) -> None:
-    """Make `peak_mb` of a process count from now on, without the peak so far."""
+    """Forget the peak of a process so far, so that `peak_mb` returns the peak from now on."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")

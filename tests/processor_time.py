@@ -1,8 +1,8 @@
-"""Measures the processor time of each part of a group of tests: of the process, of all processes that it starts, and of
-containers.
+"""Measures the processor time of each part of a group of tests: that of the test process, of all processes that it
+starts, and of containers.
 
-`make test-all ARGS=--write-seconds` adds the times up by part and writes `seconds.json`. Processor time is nearly the same on a
-quiet machine and on a busy one.
+`make test-all ARGS=--write-seconds` adds up the times of each part and writes `seconds.json`. Processor time is nearly
+the same on a quiet and on a busy machine.
 """
 
 import json
@@ -20,7 +20,7 @@ _CONTAINERS = (Path("/sys/fs/cgroup/cpuacct/docker/cpuacct.usage"), Path("/sys/f
 
 
 class Meter:
-    """Adds to a report how much time the tests of one part used; runs in the process that runs the tests.
+    """Adds the processor time of a part's tests to a report. It works in each process that runs tests.
 
     Reading the times of all processes takes a tenth of a second, so this is done only at the end of a part.
     """
@@ -32,7 +32,7 @@ class Meter:
         self._part = ""
 
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """Remember whether a test of another part comes next."""
+        """Note whether the next test belongs to another part."""
         self._part = part_of(item)
         self._at_end = nextitem is None or part_of(nextitem) != self._part
 
@@ -40,15 +40,15 @@ class Meter:
     def pytest_runtest_makereport(
         self, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Add `processor_s` to the report of the last teardown of a part."""
+        """Add `processor_s` to the report of a part's last teardown."""
         report = yield
         if self._at_end and call.when == "teardown":
             report.processor_s = {self._part: self._used()}  # type: ignore[attr-defined] # xdist passes it on
         return report
 
     def _used(self) -> float:
-        """Return the processor seconds used since the last call. If two processes use containers at the same time, both
-        count the time of these containers.
+        """Return how many processor seconds were used since the last call. If two processes use containers at the same
+        time, both count the time of all these containers.
         """
         now, containers_s = dict(seconds_below(os.getpid())), container_seconds()
         used = sum(now.values()) + containers_s - self._containers_s
@@ -60,17 +60,21 @@ class Meter:
 
 
 class Recorder:
-    """Adds up what the tests of each part use, and writes it at the end; runs in the process that hands out tests."""
+    """Adds up the processor time of each part, and writes the sums at the end. It works in the process that hands out
+    tests.
+    """
 
     def __init__(self) -> None:
         self._seconds: Counter[str] = Counter()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add the processor time of a part."""
+        """Add the processor time in a report to the sum of the report's part."""
         self._seconds.update(getattr(report, "processor_s", {}))
 
     def pytest_sessionfinish(self) -> None:
-        """Write all parts that ran to `seconds.json`; entries of other parts stay, unless their files are gone."""
+        """Write the times of all parts that ran to `seconds.json`; entries of other parts stay unless their files are
+        gone.
+        """
         kept = {part: seconds for part, seconds in json.loads(SECONDS.read_text()).items() if _is_there(part)}
         used = Counter(kept | {part: round(seconds, 1) for part, seconds in self._seconds.items()})
         SECONDS.write_text(json.dumps(dict(used.most_common()), indent=2) + "\n")
@@ -81,7 +85,7 @@ def _is_there(part: str) -> bool:
 
 
 def container_seconds() -> float:
-    """Return the processor time of all containers so far, if the engine has a cgroup for containers."""
+    """Return the processor time of all containers so far; 0 if the engine has no cgroup for containers."""
     for file in _CONTAINERS:
         try:
             text = file.read_text()

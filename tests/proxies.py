@@ -1,4 +1,4 @@
-"""A forward proxy that asks for a password and records its requests, and certificates of the tests' own authority."""
+"""A forward proxy that asks for a password and records its requests, and certificates from the tests' own authority."""
 
 import base64
 import datetime as dt
@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 
 @dataclass
 class Proxy:
-    """Answers CONNECT; `asked` are the hosts that were let through, `refused` counts requests without the password."""
+    """Answers CONNECT. `asked` has the hosts to which it connected, `refused` counts requests without the password."""
 
     user: str
     asked: list[str] = field(default_factory=list)
@@ -81,7 +81,7 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 
 def authority(folder: Path, host: str) -> tuple[Path, Path]:
-    """Make a private authority, and a certificate from it for a host; return the files of authority and server."""
+    """Make a private authority, which signs a certificate for a host; return the files of the authority and the server."""
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Corporate Authority")])
     ca = _certificate(ca_name, ca_name, ca_key, ca_key).add_extension(

@@ -1,4 +1,4 @@
-"""The version of Python that the tests run on, and the other versions that this machine has."""
+"""The Python version on which the tests run, and the other Python versions on this machine."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Package sets that several tests use, so that a machine installs each of them once."""
+"""Package sets that several tests share, so that a machine installs each set only once."""
 
 NUMBERS = ("numpy==2.1.0", "pandas==2.2.3", "scikit-learn==1.5.2", "scipy==1.14.1")
 TEXTS = ("jsonschema==4.23.0", "nltk==3.9.1", "pydantic==2.10.6", "rapidfuzz==3.13.0")

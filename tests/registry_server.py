@@ -1,4 +1,4 @@
-"""Debian's registry server on a loopback port, without TLS; also one that requires tokens."""
+"""Runs Debian's registry server on a loopback port, without TLS; it can also require tokens."""
 
 import base64
 import contextlib
@@ -33,7 +33,7 @@ _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """A registry; `name` is `127.0.0.1:<port>`, `storage` the folder of its blobs."""
+    """A registry. `name` is `127.0.0.1:<port>`, `storage` is the folder with the registry's blobs."""
 
     name: str
     storage: Path
@@ -50,7 +50,7 @@ class Registry:
         return found
 
     def put_over(self, name: str, path: str, content: bytes) -> None:
-        """Add a layer with a file to the image with tag 1."""
+        """Add a layer that contains one file to the image with tag 1."""
         found = self.manifest(name)
         layer = gzip.compress(b"".join(tar_stream({path: content}, trees={})))
         self._put_manifest(name, {**found, "layers": [*found["layers"], self._put(name, layer)]})
@@ -77,7 +77,7 @@ class Registry:
 
 @contextmanager
 def serving(home: Path, *, auth: str = "") -> Iterator[Registry]:
-    """Yield a registry that keeps its files in a folder; `auth` is the part of its configuration about authentication."""
+    """Run a registry that keeps its files in a folder, and yield it; `auth` is the section `auth` of its configuration."""
     if shutil.which("docker-registry") is None:
         pytest.fail("there is no registry server: install docker-registry")
     with socket.socket() as free:
@@ -102,7 +102,7 @@ def serving(home: Path, *, auth: str = "") -> Iterator[Registry]:
 
 @contextmanager
 def serving_with_tokens(home: Path, *, user: str, password: str) -> Iterator[Registry]:
-    """Yield a registry that requires one user's tokens to push and pull, as Docker Hub, GHCR and Harbor do."""
+    """Run a registry that requires tokens to push and pull, as Docker Hub, GHCR and Harbor do; one user can get tokens."""
     key = ec.generate_private_key(ec.SECP256R1())
     name, now = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, _SERVICE)]), datetime.now(UTC)
     made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())

@@ -1,5 +1,5 @@
-"""A relay in front of a real server such as Docker's engine, also over TCP or TLS; its connections can be cut or made
-silent.
+"""A relay in front of a real server such as Docker's engine, also over TCP or TLS. Tests can cut the relay's
+connections or make them silent.
 """
 
 import contextlib
@@ -17,10 +17,11 @@ class Relay:
 
     Args:
       engine: Address of the server, `unix://…`.
-      tls: Server context; with it (or with `tcp`) the relay listens on a port of 127.0.0.1, else on a Unix socket.
+      tls: TLS context of the relay. With it or with `tcp`, the relay listens on a port of 127.0.0.1, else on a Unix
+        socket.
 
     Attributes:
-      passing: While this event is not set, bytes wait in the relay; not over TLS.
+      passing: While this event is not set, bytes wait in the relay. TLS connections ignore it.
     """
 
     def __init__(self, engine: str, *, tcp: bool = False, tls: ssl.SSLContext | None = None) -> None:
@@ -69,7 +70,7 @@ class Relay:
         self._threads.clear()
 
     def forbid(self) -> None:
-        """Let only root use the socket."""
+        """Make the socket usable only for root."""
         self._path.parent.chmod(0o755)
         self._path.chmod(0o600)
 

@@ -1,4 +1,4 @@
-"""A real host process for tests: it is started by its command line, called over HTTP, and ended as the test needs."""
+"""A real host process for tests, which start it by its command line, call it over HTTP, and end it in several ways."""
 
 import contextlib
 import os
@@ -33,9 +33,7 @@ _SERVE = "import sys\nsys.argv[1:] = {}\nfrom evaluator_host.__main__ import mai
 
 
 class Server:
-    """A process of `evaluator-host serve` on a free port. `client` is an HTTP client for it; `log` is the process's
-    output.
-    """
+    """A process of `evaluator-host serve` on a free port. `client` is an HTTP client for it, `log` is its output."""
 
     def __init__(
         self,
@@ -53,10 +51,12 @@ class Server:
         """Start the host.
 
         Args:
-          command: Program and arguments before `serve`; if not given, the process is forked from one that has imported
-            everything (`tests.forked`), unless `environment` sets another PYTHONPATH.
+          command: Program and arguments before `serve`. By default, the process is forked from a process that has
+            imported
+          everything (`tests.forked`), unless `environment` sets another PYTHONPATH.
           program: Code that a forked process runs before it serves, to change modules of the host.
-          few_sandboxes: Whether the host keeps only few evaluators warm, which suits tests; False for the default.
+          few_sandboxes: Whether the host keeps only a few evaluators warm, as suits tests; False for the host's
+            default.
         """
         self.port = free_port()
         self._log_path = log
@@ -107,7 +107,7 @@ class Server:
         self.process.wait()
 
     def stop(self) -> int:
-        """End the host as an operator would, and return its exit code."""
+        """Stop the host as an operator would, and return its exit code."""
         self.client.close()
         if self.process.poll() is None:
             self.process.terminate()
@@ -121,13 +121,13 @@ class Server:
 
 
 def index_environment() -> dict[str, str]:
-    """Return the settings with which this machine reaches the package indexes."""
+    """Return the environment variables with which this machine reaches the package indexes."""
     names = {"SSL_CERT_FILE": "EVALUATOR_HOST_CA_FILE", "HTTPS_PROXY": "EVALUATOR_HOST_PROXY"}
     return {setting: os.environ[name] for name, setting in names.items() if name in os.environ}
 
 
 def new_home(folder: Path) -> Path:
-    """Make and return a data directory that has only the tools, since installing them takes a minute."""
+    """Make and return a data directory that contains only the tools, since installing them takes a minute."""
     made, tools = folder / "data", DATA_DIR / "toolchain"
     made.mkdir()
     # for the first host on a machine there are no tools yet, and the host makes them here
@@ -137,7 +137,7 @@ def new_home(folder: Path) -> Path:
 
 
 def free_port() -> int:
-    """Return a port below those that the kernel gives to connections, so that no connection takes it before it is used."""
+    """Return a free port. It is below the ports that the kernel gives to connections, so that no connection takes it."""
     while True:
         port = 10_000 + secrets.randbelow(20_000)
         with socket.socket() as probe, contextlib.suppress(OSError):

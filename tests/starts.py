@@ -1,4 +1,4 @@
-"""Makes a service for each way to start a sandbox: fresh, from a template, and in Docker."""
+"""Makes services for tests, one for each way to start a sandbox: fresh, from a template, and in Docker."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,7 +12,7 @@ from tests.conftest import settings
 
 
 def service_of_each_start() -> Any:
-    """Return a fixture `service`, for a module with tests that run once for each way to start sandboxes."""
+    """Return a fixture `service` for a module whose tests run once for each way to start a sandbox."""
 
     @pytest.fixture(scope="module", params=["fresh", "template", "docker"], name="service")
     async def made(request: pytest.FixtureRequest) -> AsyncIterator[Service]:

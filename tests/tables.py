@@ -1,4 +1,4 @@
-"""The tables of the resources in a store."""
+"""Finds the tables of all resources in a store."""
 
 from weakref import WeakKeyDictionary
 
@@ -13,7 +13,7 @@ from evaluator_host.platform.store.store import Store
 
 
 class Tables:
-    """The tables of all resources in a store's database, one attribute for each."""
+    """The tables of all resources in a store's database; each is an attribute."""
 
     def __init__(self, store: Store) -> None:
         database = store.database
@@ -30,7 +30,7 @@ _KNOWN: WeakKeyDictionary[Store, Tables] = WeakKeyDictionary()
 
 
 def tables(store: Store) -> Tables:
-    """Return the tables of a store; the same objects every time."""
+    """Return the tables of a store; every call returns the same objects."""
     if store not in _KNOWN:
         _KNOWN[store] = Tables(store)
     return _KNOWN[store]

@@ -1,4 +1,4 @@
-"""`make test` has a case of each kind, and the shards of `make test-all` together have every test once."""
+"""`make test` runs a case of each kind, and the shards of `make test-all` together run every test exactly once."""
 
 import json
 import subprocess
@@ -46,7 +46,7 @@ class Collected:
 
     @property
     def cases(self) -> list[str]:
-        """Names of the test's parameters."""
+        """The names of the test's parameter sets."""
         return self.name.partition("[")[2].removesuffix("]").split("-")
 
 

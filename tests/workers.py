@@ -1,9 +1,9 @@
-"""Forks the processes of a run from one process that has imported and collected the tests, because each would need 8 s
-and 400 MB for that.
+"""Forks the processes of a test run from one process that has imported and collected the tests, because each process
+would need 8 s and 400 MB to do this itself.
 
 xdist starts `python tests/workers.py NAME` for each of its processes. This program passes its standard input and output
-to the process that has collected the tests. That process forks a process that continues as xdist's process with this
-input and output; the imported code is shared in memory.
+to the process that has collected the tests. The collecting process then forks a process, which continues as xdist's
+process with this input and output. All forked processes share the imported code in memory.
 """
 
 import gc
@@ -25,7 +25,7 @@ _kept: list[Any] = []
 
 def fork_workers(arguments: tuple[str, ...], specs: list[Any]) -> None:
     """Start a process that collects the tests that these pytest arguments select, and make xdist fork its processes
-    from it.
+    from this process.
     """
     import shlex  # noqa: PLC0415 - not where each process begins
     import subprocess  # noqa: PLC0415 - the same
@@ -50,7 +50,7 @@ def fork_workers(arguments: tuple[str, ...], specs: list[Any]) -> None:
 
 
 def _launch(name: str) -> None:
-    """Request a process that continues with this one's input and output, and end when it ends."""
+    """Request a forked process that continues with this process's input and output, and exit when it exits."""
     with socket.socket(socket.AF_UNIX) as forked:
         forked.connect(f"\0{name}")
         message = {"env": dict(os.environ), "cwd": os.getcwd()}  # noqa: PTH109 - the import of pathlib takes longer than the rest
@@ -69,8 +69,8 @@ def _collect(arguments: list[str]) -> None:
 
 
 def _serve(listener: socket.socket) -> dict[str, Any]:
-    """Fork a process for each connection; in each of these processes, return the message that the connection sent. This
-    process itself exits with the run.
+    """Fork a process for each connection, and return the connection's message in the forked process. This process
+    itself exits with the run.
     """
     import select  # noqa: PLC0415 - not where each process begins
 
@@ -95,7 +95,7 @@ def _serve(listener: socket.socket) -> dict[str, Any]:
 
 
 def _go_on(message: dict[str, Any]) -> None:
-    """Continue as a process that xdist started: it reads from its input which tests to run."""
+    """Continue as a process that xdist has started, and read from the input which tests to run."""
     os.chdir(message["cwd"])
     os.environ.clear()
     os.environ.update(message["env"])

@@ -1,1 +1,1 @@
-"""A folder for each platform whose evaluators run as pasted."""
+"""One folder for each platform with evaluators that run here unchanged."""

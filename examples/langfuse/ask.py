@@ -1,4 +1,4 @@
-"""Sends one evaluator to a host in the same way as Langfuse: signed, with its protocol for external executors."""
+"""Sends one evaluator to a host as Langfuse does: signed, and with Langfuse's protocol for external executors."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""Rewards for TRL: 1 if the tests of a task pass, 0 if the answer fails them, raises or does not end."""
+"""Rewards for TRL: 1 if an answer passes the tests of its task; 0 if it fails them, raises an error or does not end."""
 
 from pathlib import Path
 
@@ -25,12 +25,12 @@ def passes(completions: list, tests: list[list[str]], **_: object) -> list[float
 
 
 def text_of(completion: str | list[dict]) -> str:
-    """Return the text that the model wrote, given as a string or as a conversation."""
+    """Return the text that the model wrote; the completion is a string or a conversation."""
     return completion if isinstance(completion, str) else completion[-1]["content"]
 
 
 def checked(tests: list[str]) -> list[str]:
-    """Return the tests of a row; raise an error if it has none."""
+    """Return the tests of a row; raise an error if the row has none."""
     if not isinstance(tests, list) or not tests or not all(isinstance(one, str) for one in tests):
         raise ValueError(f"`tests` of a row is {tests!r}, not a list of texts")
     return tests

@@ -1,4 +1,4 @@
-"""A reward for verl: `custom_reward_function.path=verl_reward.py`; a row's ground truth is its tests."""
+"""A reward for verl: set `custom_reward_function.path=verl_reward.py`. A row's ground truth contains its tests."""
 
 import json
 
@@ -8,7 +8,7 @@ from trl_reward import passes
 def compute_score(
     data_source: str, solution_str: str, ground_truth: list[str] | str, extra_info: dict | None = None
 ) -> float:
-    """Return the reward for one answer; a ground truth given as a string is JSON."""
+    """Return the reward for one answer; if the ground truth is a string, it is read as JSON."""
     tests = json.loads(ground_truth) if isinstance(ground_truth, str) else list(ground_truth)
     return passes([solution_str], [tests])[0]
 

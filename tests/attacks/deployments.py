@@ -55,7 +55,7 @@ def environment(backend: str) -> dict[str, str]:
 
 
 async def report_as_ordinary_user(attacks: Sequence[str]) -> Any:
-    """Return what `selftest --json` reports about some attacks on an ordinary user's host with bubblewrap."""
+    """Return the report of `selftest --json` about some attacks on a bubblewrap host that an ordinary user runs."""
     await toolchain.ensure_javascript_runner(DATA_DIR)
     toolchain.restricted_python_dir(DATA_DIR)
     toolchain.shell_tools_dir(DATA_DIR)

@@ -1,4 +1,4 @@
-"""Starts hosts in which every name and secret is a unique word, and records what an evaluator in a sandbox sees."""
+"""Starts hosts in which every name and secret is a unique word, and records all that an evaluator in a sandbox sees."""
 
 import json
 import os
@@ -66,7 +66,7 @@ class Words:
 
 @contextmanager
 def marked_host(backend: str, folder: Path, *, ordinary: bool = False) -> Iterator[tuple[str, Words]]:
-    """Run a real host with its own words; yield its address and the words."""
+    """Run a real host with unique words; yield the host's address and the words."""
     words, port = Words(), free_port()
     told = {name: getattr(words, name) for name in ("folder", "data", "home", "environment")}
     tools = tools_folder()
@@ -98,8 +98,8 @@ def marked_host(backend: str, folder: Path, *, ordinary: bool = False) -> Iterat
 
 
 def view_from(url: str, language: str, words: tuple[str, ...]) -> dict[str, Any]:
-    """Return what an evaluator on this host sees (`view`), and where the given words occur in that view (`found`, with
-    each word spelled backwards).
+    """Return what an evaluator on this host sees (`view`), and where the given words occur in that view (`found`). In
+    `found`, each word is spelled backwards.
     """
     code = (GUESTS / LANGUAGES[language]).read_text()
     evaluator = {"code": code, "language": language, "limits": {"timeout_s": 120, "result_kb": 16384}}

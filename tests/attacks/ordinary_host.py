@@ -38,7 +38,7 @@ sys.stdout.buffer.write(encode_json(found))
 
 
 async def evaluate_as_ordinary_user(asked: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
-    """Evaluate each `{code, language, inputs, timeout_s}` in turn, and return the results as in the API.
+    """Evaluate each `{code, language, inputs, timeout_s}` in turn, and return the results in the API's format.
 
     Args:
       asked: The evaluators, each with its row.
@@ -48,8 +48,8 @@ async def evaluate_as_ordinary_user(asked: list[dict[str, Any]], folder: Path) -
 
 
 def tools_folder() -> Path:
-    """Return the folder with the tools that a host uses in its sandboxes, after preparing them; a host with another
-    data folder gets a copy.
+    """Prepare the tools that a host uses in its sandboxes, and return their folder. A host with another data folder
+    gets a copy of it.
     """
     with ThreadPoolExecutor(1) as aside:  # the caller may be in an event loop
         aside.submit(lambda: asyncio.run(toolchain.ensure_javascript_runner(DATA_DIR))).result()

@@ -1,5 +1,5 @@
-"""Runs attacks over HTTP on a host with several processes, in which one process may pass a call on to the process that
-has the sandbox.
+"""Runs attacks over HTTP on a host with several processes. There, the process that gets a call may pass it on to the
+process that has the sandbox.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ async def attack_processes(own: Settings, attacks: Sequence[Attack], folder: Pat
     """Run attacks as `attack_deployment` does, but on a host with several processes.
 
     Args:
-      own: Settings with which a service could run in this process.
+      own: Settings of a service in this process; the host gets the same settings.
       folder: A new folder for the host's data.
 
     Raises:
-      AssertionError: something of the host is left when it has ended.
+      AssertionError: something of the host is left after its end.
     """
     sent = [replace(one, expected=_OVER_HTTP.get(one.name, one.expected)) for one in attacks]
     results = await _attack_evaluators(own, [one for one in sent if one.group is not Group.HOST], folder, at_once)
@@ -92,7 +92,7 @@ def _memory_mb(host: Host) -> dict[int, float]:
 
 
 def _harm(host: Host, before: Mapping[int, float]) -> list[str]:
-    """Return the faults of the host that can be seen while it still runs."""
+    """Return the signs of damage to the host that can be seen while the host still runs."""
     now = _memory_mb(host)
     problems = [line for line in host.server.log.splitlines() if "a process of" in line and "was lost" in line]
     problems += [

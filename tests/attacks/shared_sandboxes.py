@@ -1,10 +1,10 @@
 """Puts attacks with the same language and limits into one evaluator, in which each row runs one attack, because most of
 the time would go into starting sandboxes.
 
-An attack can share its sandbox if it acts only in its row: its program then meets the same guards as it would alone.
-Attacks that act while they are loaded, by their source, or on another sandbox stay separate evaluators. So do attacks
-that must be the first row (those on the channel), and those that fill memory or start many processes, because the
-kernel's counters include earlier rows.
+An attack can share its sandbox if it acts only in its row: the same guards then stop it as in a separate sandbox. Three
+kinds of attacks stay separate evaluators: attacks that act while they are loaded, by their source, or on another
+sandbox; attacks on the channel, which must be the first row; and attacks that fill memory or start many processes,
+because the kernel's counters include earlier rows.
 """
 
 import ast
@@ -65,7 +65,7 @@ def acts_in_a_row_alone(attack: Attack) -> bool:
 
 
 def _acts(statement: ast.stmt) -> bool:
-    """Whether a statement does something when it is loaded: it is neither a definition nor a string."""
+    """Whether a statement acts when the module is loaded, because it is neither a definition nor a string."""
     if isinstance(statement, ast.Expr):
         return not isinstance(statement.value, ast.Constant)
     return isinstance(statement, ast.For | ast.While | ast.Try | ast.If | ast.With)

@@ -1,4 +1,6 @@
-"""Bodies that are meant to use up the host's memory or time: each is refused with the right error, and other callers notice nothing."""
+"""Request bodies that try to use up the host's memory or time: each is refused with the right error, and other callers
+notice nothing.
+"""
 
 import gzip
 import json
@@ -33,7 +35,7 @@ def the_next_caller_is_served(server: Server) -> Iterator[None]:
 
 
 def resident_mb(server: Server) -> float:
-    """Return the present memory of the host, and reset its recorded peak."""
+    """Return the host's memory now, and reset the recorded peak."""
     restart_peak(server.process.pid)
     return peak_mb(server.process.pid)
 
@@ -43,8 +45,8 @@ def connected(server: Server, timeout_s: float = 30) -> socket.socket:
 
 
 def answer_to(server: Server, head: bytes, piece: bytes, *, times: int) -> tuple[bytes, int]:
-    """Send the head of a request, then the same piece again and again while the host accepts it; return the answer and
-    the number of pieces sent.
+    """Send the head of a request, then the same piece again and again while the host accepts more. Return the answer
+    and the number of pieces that were sent.
     """
     with connected(server) as raw:
         raw.sendall(head)
@@ -76,7 +78,7 @@ def test_a_gigabyte_is_never_in_memory(server: Server, declared: bool) -> None:
 
 
 def test_a_body_without_a_reader_ends_the_connection(server: Server) -> None:
-    """If the host responds before the body has ended, the connection must not stay open for ever."""
+    """If the host answers before it has read the whole body, the connection must not stay open for ever."""
     with connected(server) as raw:
         raw.sendall(b"POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n")
         answer = raw.recv(65536)
@@ -126,7 +128,7 @@ def test_a_body_that_dribbles_is_hung_up_on(server: Server) -> None:
 
 
 def test_a_slow_line_is_no_attack(server: Server) -> None:
-    """The body takes twice the time limit, but always arrives faster than the lowest allowed rate."""
+    """The body arrives slowly and takes twice the time limit, but its rate is always above the lowest allowed rate."""
     body = json.dumps({**BODY, "inputs": {"correct_answer": "Paris", "padding": "x" * 3_000_000}}).encode()
 
     def pieces() -> Iterator[bytes]:
@@ -253,7 +255,9 @@ def test_a_client_that_never_reads_costs_no_one_else_anything(server: Server) ->
     "kind", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
 )
 def test_what_a_form_can_post_is_no_request(server: Server, kind: str | None) -> None:
-    """A form on any web page can post these content types, and the browser does not ask the host first."""
+    """A form on any web page can post these content types, because the browser does not ask the host for permission
+    first.
+    """
     headers = {"Content-Type": kind} if kind else {}
     response = httpx.post(f"{server.url}/v1/evaluate", content=json.dumps(BODY), headers=headers)
     assert is_problem(response, 422, "invalid_request")

@@ -1,8 +1,8 @@
-"""Requests that a web page could make a browser send to a host on its user's own machine: none runs anything.
+"""Requests that a web page can make a browser send to a host on the user's own machine: none of them runs code.
 
-There are two ways in: a page of another origin posts to http://127.0.0.1:8710 (cross-site request forgery), or the attacker
-points a name at 127.0.0.1 once the page is loaded, so that the browser believes that the host has the same origin (DNS
-rebinding). The tests use plain sockets, since no HTTP client sends such requests.
+There are two ways in: a page of another origin posts to http://127.0.0.1:8710 (cross-site request forgery), or the
+attacker points a name at 127.0.0.1 once the page is loaded, so that the browser believes that the host has the same
+origin (DNS rebinding). The tests use plain sockets, since no HTTP client sends such requests.
 """
 
 import json

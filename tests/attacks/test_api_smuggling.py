@@ -1,4 +1,6 @@
-"""Requests that a proxy and the host would split differently: each is refused, so that nobody can send a request in another caller's name."""
+"""Requests that a proxy and the host could split in different ways. Each is refused, so that nobody can send requests
+in another caller's name.
+"""
 
 import socket
 from collections.abc import Iterator
@@ -21,7 +23,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def answers_to(server: Server, request: str, *, most: int = 1000) -> list[int]:
-    """Send bytes, and return the statuses of at most `most` answers, fewer if the host ends the connection."""
+    """Send bytes, and return the statuses of at most `most` answers, or of fewer if the host ends the connection."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=200) as raw:
         raw.sendall(request.encode("latin-1"))
         received = b""

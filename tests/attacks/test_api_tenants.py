@@ -1,4 +1,4 @@
-"""Attacks by a caller with a valid key on another workspace: its package sets, its sandboxes, its keys."""
+"""A caller with a valid key attacks another workspace: its package sets, its sandboxes and its keys."""
 
 import concurrent.futures
 from collections.abc import Iterator
@@ -80,9 +80,7 @@ def test_a_package_set_is_seen_by_those_who_asked_for_it(tenants: Tenants) -> No
 
 
 def test_the_same_code_of_two_workspaces_shares_no_sandbox(tenants: Tenants) -> None:
-    """A row may see things that an earlier row of the same workspace left in the sandbox, but nothing from another
-    workspace.
-    """
+    """A row may see what an earlier row of the same workspace left in the sandbox, but nothing from another workspace."""
     code = (
         "import os\nLEFT = '/tmp/left'\n"
         "def evaluate(inputs, outputs, trace):\n"

@@ -1,7 +1,7 @@
-"""Archives that write to places where they should not, or that differ from those in the lock.
+"""Archives that would write outside their folder, or that differ from the archives in the lock.
 
-The guards are uv's and npm's unpacking (they refuse or drop each such member), hashes in the lock (`--require-hashes`,
-integrity), `contents.settle` for links, and the builder's mounts for everything that gets past these.
+The guards are uv and npm, which refuse or drop such members when they unpack; the hashes in the lock
+(`--require-hashes`, integrity); `contents.settle` for links; and the builder's mounts for everything else.
 """
 
 import os
@@ -28,7 +28,7 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 
 def escaped(home: Path) -> list[str]:
-    """Return the files that contain the mark, except files of sets and of the downloads that sets share."""
+    """Return the files that contain the mark, without files in sets and in the downloads that sets share."""
     found = [*home.rglob(f"*{MARK}*"), *(path for folder in home.parents for path in folder.glob(f"*{MARK}*"))]
     sets = [folder / "files" for folder in (home / "environments").iterdir()]
     allowed = [home / "environments" / "build" / "downloads", *sets]
@@ -36,7 +36,7 @@ def escaped(home: Path) -> list[str]:
 
 
 def outward(home: Path) -> list[str]:
-    """Return the links in installed sets that lead to a place outside of their set."""
+    """Return the links in installed sets that point to a place outside their set."""
     found = []
     for files in (home / "environments").glob("*/files"):
         found += [str(p) for p in files.rglob("*") if p.is_symlink() and not p.resolve().is_relative_to(files)]
@@ -124,8 +124,8 @@ async def test_a_tarball_that_is_not_the_locked_one_is_refused(service: Service,
 
 
 async def test_what_changes_on_the_index_after_the_lock_is_refused_for_ever(tmp_path: Path) -> None:
-    """Before the set is installed, the index replaces the file by another one with the same name and a matching hash;
-    the lock still has the old hash, so the host refuses the file.
+    """Before the set is installed, the index replaces the file with another file of the same name, and gives its hash.
+    The lock still has the old hash, so the host refuses the new file.
     """
     with Index() as index:
         index.add_python(wheel("later", {"later.py": "said = 1"}))

@@ -1,8 +1,8 @@
-"""A company's index behind a proxy, with a certificate from a private authority: passwords reach only uv and npm.
+"""A company's index behind a proxy, with a certificate from a private authority: only uv and npm get the passwords.
 
-The guards: credentials are passed in the environment and in a 0600 file in the command's own folder, since others could
-read them on a command line. The tools' output is redacted too (tests/unit/test_resolvers.py), though these versions of
-uv and npm hide passwords by themselves.
+The guards: credentials are in the environment and in a file with mode 0600 in the command's own folder, because other
+users could read them on a command line. The host also removes passwords from the tools' output
+(tests/unit/test_resolvers.py), although these versions of uv and npm hide passwords themselves.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ export const evaluate = (i, o, t) => {
 
 
 class Corporate:
-    """The index, the proxy before it, and a host's settings for both."""
+    """The index, the proxy in front of the index, and a host's settings for both."""
 
     def __init__(self, folder: Path) -> None:
         self.ca_file, server = authority(folder, "localhost")
@@ -87,7 +87,7 @@ def corporate(tmp_path: Path) -> Iterator[Corporate]:
 
 @contextmanager
 def command_lines() -> Iterator[set[str]]:
-    """During the block, collect the command lines of all processes below this process, as `ps` would show them."""
+    """During the block, collect the command lines of all descendants of this process, as `ps` would show them."""
     seen: set[str] = set()
     ended = threading.Event()
 

@@ -1,8 +1,8 @@
-"""Packages that do harm when they are imported: the host tries to import each package, refuses a harmful one by name
-and keeps nothing; the next set is unharmed.
+"""Packages that do harm when they are imported. The host tries to import each package, refuses a harmful package by
+name, and keeps nothing of it; the next set is not affected.
 
-The guard is the trial in an ordinary sandbox with limits and a time limit (`environments.health`). Without `_refuse_harm`,
-each of these sets would be installed with a note.
+The guard is the trial import in an ordinary sandbox with limits (`environments.health`). Without `_refuse_harm`, each
+of these sets would be installed, with only a note.
 """
 
 import hashlib
@@ -55,8 +55,8 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 @pytest.fixture
 def short_box(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give programs that use up their time one second instead of thirty, and give the other programs less memory to
-    fill.
+    """Allow programs that use up their time only one second instead of thirty, and give the other programs less memory
+    to fill.
     """
     timeout_s = 1.0 if name in ("hangs", "floods", "floodserr") else 30.0
     monkeypatch.setattr(health, "_IMPORT_S", timeout_s)
@@ -64,7 +64,7 @@ def short_box(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def lay_out(archive: Archive, folder: Path) -> None:
-    """Unpack an archive as an installation would, readable for every user."""
+    """Unpack an archive as an installation would; every user can read the files."""
     folder.chmod(0o755)
     if archive.file_name.endswith(".whl"):
         zipfile.ZipFile(io.BytesIO(archive.content)).extractall(folder)
@@ -80,7 +80,7 @@ async def unknown(modules: Sequence[str], _: Language) -> list[str | None]:
 
 
 async def tried(service: Service, archive: Archive, folder: Path, language: Language) -> str:
-    """Try a package (a Python package after a good one), and return why it is refused."""
+    """Try a package, and return why it is refused; before a Python package, a good package is tried."""
     both = [wheel("bystander", {"bystander.py": ""}), archive] if language is PYTHON else [archive]
     for one in both:
         lay_out(one, folder)
@@ -172,7 +172,7 @@ importlib.import_module = forged
 
 
 async def test_what_a_package_says_of_its_own_trial_is_not_trusted(service: Service, index: Index, home: Path) -> None:
-    """The package changes the clock, and claims that files of the host are its sources, so that they would be compiled."""
+    """The package changes the clock, and claims that files of the host are its sources, which would then be compiled."""
     index.add_python(wheel("liar", {"liar.py": LIES}))
     index.add_python(wheel("zfine", {"zfine.py": ""}))
     code = "def evaluate(i, o, t): return 1"

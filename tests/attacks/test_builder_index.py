@@ -1,8 +1,9 @@
-"""Indexes that are hostile or broken: the build ends in time with an error that names the package, and never uses
+"""Indexes that are hostile or broken: the build ends in time with an error that names the package, and never asks
 another index.
 
-The guards: one index per tool and no configuration except ours (`packages.index`), `index_timeout_s`, the builder's memory
-limit (without it the flood fills the machine's memory), and the rules of uv and npm for credentials in redirects.
+The guards: one index per tool and no configuration except ours (`packages.index`); `index_timeout_s`; the builder's
+memory limit, without which the flood fills the machine's memory; and the rules of uv and npm about credentials in
+redirects.
 """
 
 import asyncio
@@ -114,7 +115,7 @@ async def test_a_redirect_to_nowhere_or_into_the_host_is_refused(
 async def test_a_package_of_the_same_name_elsewhere_is_never_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pin: str, language: Language
 ) -> None:
-    """Dependency confusion: every usual way to configure a second index points to an index that has a newer version."""
+    """Dependency confusion: every usual setting for a second index points to an index with a newer version."""
     with Index() as corporate, Index() as public:
         corporate.add_python(wheel("inhouse", {"inhouse.py": "said = 'ours'"}))
         corporate.add_npm(npm_package("inhouse", {"index.js": "module.exports = 'ours'"}))

@@ -1,7 +1,8 @@
-"""A host that is killed during each step of a build: no process outlives it, the next start cleans up, and the set is then
-built.
+"""The host is killed in each step of a build: its processes end with it, and the next host cleans up and builds the
+set.
 
-The guards are bubblewrap's `--die-with-parent`, its pid namespace (without them uv and npm go on), and the cleaning at the next start.
+The guards are bubblewrap's `--die-with-parent` and its pid namespace, without which uv and npm would go on, and the
+cleaning at the next start.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ def index() -> Iterator[Index]:
 
 
 class Kill:
-    """A package set, and a check whether its build is in the middle of a step."""
+    """A package set, and a function that checks whether its build is in the middle of a step."""
 
     def __init__(self, name: str, language: str, reached: Callable[[Index, Path], bool]) -> None:
         self.name = name
@@ -53,7 +54,9 @@ def stage_has(pattern: str) -> Callable[[Index, Path], bool]:
 
 
 def offer_all(index: Index) -> list[Kill]:
-    """Offer sets with builds that last long enough to be killed: a silent index, many files to write, a slow import."""
+    """Offer sets whose builds last long enough to be killed: with a silent index, many files to write, or a slow
+    import.
+    """
     many = {f"large/file{number}.py": "x = 1\n" * 20 for number in range(2_000)}
     index.add_python(wheel("resolved", {"resolved.py": ""}))
     index.add_python(wheel("downloaded", {"downloaded.py": ""}))

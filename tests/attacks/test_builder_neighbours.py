@@ -1,7 +1,7 @@
-"""Packages with very large metadata: the host's event loop keeps running for everybody else.
+"""Packages with very large metadata: the host's event loop is never blocked for other callers.
 
-Blocking is measured as processor time of the loop's thread between two turns of the loop, so that a busy machine
-changes nothing.
+Blocking is measured as the processor time that the loop's thread uses between two turns of the loop, because a busy
+machine does not change that time.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ async def never_blocked(service: Service) -> AsyncIterator[None]:
 
 
 async def test_a_wheel_of_many_modules(service: Service, index: Index, home: Path) -> None:
-    """Comparing each module with every other one used to take 36 seconds for 10,000 modules."""
+    """The host once compared each module with every other module, which took 36 seconds for 10,000 modules."""
     modules = {f"m{number:06d}.py": "" for number in range(6_000)}
     index.add_python(wheel("many", {"many.py": "", **modules}))
     async with never_blocked(service):
@@ -72,7 +72,7 @@ async def test_a_wheel_of_many_modules(service: Service, index: Index, home: Pat
 
 
 def manifest_of(name: str, rest: str) -> Archive:
-    """Return a package that cannot be imported, with a given package.json."""
+    """Return a package with the given package.json; the package cannot be imported."""
     described = npm_package(name, {}).manifest
     text = json.dumps(described)[:-1] + f', "rest": {rest}}}'
     files = {"package/package.json": text, "package/index.js": "throw new Error('no')"}
@@ -131,7 +131,7 @@ async def test_what_a_package_says_of_its_own_import(
 
 
 def offer_odd(index: Index, field: str, value: object) -> str:
-    """Offer a package with an odd field in its metadata, and return its name."""
+    """Offer a package with an odd field in its metadata, and return the package's name."""
     name = f"odd-{field.lower()}"
     index.add_npm(npm_package(name, {"index.js": "module.exports = 1"}))
     kind, body = index.files[f"/npm/{name}"]

@@ -1,8 +1,8 @@
-"""The processes of a build can see, use and do only allowed things, as programs inside a build check; on hosts of root
-and of an ordinary user.
+"""The processes of a build can see, use and do only what is allowed. Programs inside a build check this, on hosts of
+root and of an ordinary user.
 
-Each test was seen to fail without its guard: with one more mounted folder, without a limit, without the filter, or
-without `_ENTER`.
+Each test fails if its guard is missing: with one more mounted folder, without a limit, without the filter, or without
+`_ENTER`.
 """
 
 import asyncio

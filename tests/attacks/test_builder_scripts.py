@@ -1,8 +1,8 @@
 """Installation scripts of packages: they run only if the operator allows it, and then only in the builder.
 
-The guards: `--only-binary :all:` and `--ignore-scripts` (without these options the marks appear), the builder's mounts,
-its user, its environment without credentials, and a separate cache for each command (in a shared cache, `poisoned`
-would be found).
+The guards: `--only-binary :all:` and `--ignore-scripts`, without which the scripts run and leave their marks; the
+builder's mounts, its user, and its environment without credentials; and a separate cache for each command, since in a
+shared cache `poisoned` would be found.
 """
 
 import json
@@ -82,7 +82,7 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 async def permissive(
     open_index: Index, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[tuple[Service, Path]]:
-    """A host with an operator who allows source builds and has configured passwords; the index does not ask for them."""
+    """A host that allows source builds and is configured with passwords for the index, although the index needs none."""
     home = tmp_path_factory.mktemp("permissive")
     proxy = f"http://carol:{PROXY_PASSWORD}@127.0.0.1:9"
     changes: dict[str, Any] = {
@@ -97,7 +97,7 @@ async def permissive(
 
 
 def marks(home: Path) -> list[Path]:
-    """Return the files that scripts have left outside of a sandbox, or in folders that builds share."""
+    """Return the files that scripts have left outside a sandbox, or in folders that several builds share."""
     return [*home.rglob("ran"), *home.rglob("*poisoned*"), *([MARK] if MARK.exists() else [])]
 
 
@@ -159,7 +159,7 @@ async def test_a_build_script_that_is_allowed_finds_nothing_and_changes_nothing(
 async def test_what_a_build_leaves_beside_its_files_is_refused_if_it_is_odd(
     permissive: tuple[Service, Path], open_index: Index, tamper: str, request: pytest.FixtureRequest
 ) -> None:
-    """The process of the build writes odd files into the set that it installs, as far as the kernel allows."""
+    """The build's process writes all odd files that the kernel allows into the set that it installs."""
     service, home = permissive
     name = "odd" + "".join(filter(str.isalpha, request.node.callspec.id))
     body = f"""

@@ -1,8 +1,8 @@
-"""Packages with folders nested beyond every limit: they are refused by name and removed, and other callers notice
-nothing, not even after a restart.
+"""Packages with folders nested deeper than any limit: the host refuses them by name and removes them. Other callers
+notice nothing, not even after a restart.
 
-The guards are `system.tree` (with `os.walk` and `rmtree` in its place the host would not start again),
-`contents.settle`, and `DiskWatch`, which ends a build if it cannot measure the build's files.
+The guards are `system.tree` (with `os.walk` and `rmtree` instead, the host would not start again), `contents.settle`,
+and `DiskWatch`, which ends a build whose files it cannot measure.
 """
 
 import asyncio
@@ -142,7 +142,7 @@ async def test_a_builder_whose_start_failed_tries_again(home: Path, monkeypatch:
 
 
 def too_large(folder: Path) -> bool:
-    """Return whether a folder holds over 10 MB; a folder that is being emptied at this moment counts as too large."""
+    """Return whether a folder holds over 10 MB. A folder that is being emptied at this moment counts as too large."""
     try:
         return size_bytes(folder) > 10 << 20
     except OSError:
@@ -185,7 +185,7 @@ async def test_downloads_are_kept_while_a_build_uses_them(home: Path) -> None:
 
 @pytest.mark.long
 def test_locks_of_sets_that_are_not_installed_are_kept_up_to_a_number_of_bytes(home: Path) -> None:
-    """Each set that somebody pins has a lock, so the callers decide how many locks there are."""
+    """Each set of pins gets a lock, so callers can make any number of locks."""
     folder, target = EnvironmentFolder(home), LockTarget("3.13")
     keys = [f"sha256:{number:064x}" for number in range(4)]
     for number, key in enumerate(keys):

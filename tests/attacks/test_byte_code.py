@@ -1,7 +1,7 @@
-"""Byte code of package sets: it is made by the version of Python that imports the packages, on every backend, and
-written only to the right place.
+"""Byte code of package sets: on every backend, the Python version that imports the packages compiles them, and the host
+writes the byte code only to the right place.
 
-The guards are the sandbox without packages in which it is compiled, and the descriptors with which it is written
+The guards are the sandbox without packages that compiles, and the descriptors through which the host writes
 (`environments.build.byte_code`). A `.pyc` is trusted as much as the `.py` beside it, but a package must not decide
 where or how much the host writes.
 """
@@ -73,7 +73,7 @@ async def test_a_set_of_containers_is_compiled_by_the_python_of_their_image(inde
 
 
 async def compiled(service: Service, files: Path, *names: str, room_bytes: int = ROOM) -> list[str]:
-    """Compile files, and return the names of the byte code files that exist afterwards."""
+    """Compile files, and return the names of the byte code files that then exist."""
     await compile_sources(files, names, python=OWN, backend=service.pool.backend, room_bytes=room_bytes)
     return byte_code_of(files)
 
@@ -156,8 +156,8 @@ async def test_sources_that_harm_a_compiler_cost_themselves_only(service: Servic
 
 
 async def test_byte_code_takes_no_more_than_its_room(service: Service, tmp_path: Path) -> None:
-    """Each of three files is small as source, but takes 400 KB when it is compiled. There is room for two of these
-    files, and for a small last file.
+    """Three files are small as source, but each takes 400 KB when it is compiled. There is room for two of them, and
+    for a small last file.
     """
     folded = "\n".join(f"v{number} = 'x' * 4000 + '{number}'" for number in range(100))
     files = laid_out(tmp_path / "set", a=folded, b=folded, c=folded, d="")
@@ -181,7 +181,7 @@ async def test_byte_code_takes_no_more_than_its_room(service: Service, tmp_path:
 async def test_what_a_sandbox_returns_is_not_trusted(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:
-    """A program that has escaped from the compiler answers in its place."""
+    """The answer comes from a program that has taken over the compiler."""
     monkeypatch.setattr(byte_code, "_COMPILE", f"def main(sources):\n    return {said}\n")
     files = laid_out(tmp_path / "set", a="", b="")
     found = await compiled(service, files, "a.py", "b.py")

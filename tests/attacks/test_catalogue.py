@@ -1,10 +1,11 @@
-"""Every attack in the catalogue. All attacks on a deployment run together, and each test reads its own part of the report.
+"""Every attack in the catalogue. All attacks on a deployment run together, and each test reads its own part of the
+report.
 
-On bubblewrap all attacks run, and in `make test` one of each kind. On the other deployments fewer attacks run: all that
-a guard of the deployment itself stops, one of each kind that the system call filter stops (test_syscalls.py tries every
-call on each deployment), and one of each kind that the runner stops. With `EVALUATOR_HOST_WORKERS=2` a host with two
-processes is attacked over HTTP, with `EVALUATOR_HOST_SANDBOX_START=template` a host that forks its sandboxes;
-`test_processes.py` and `test_template.py` always do that with some attacks.
+On bubblewrap all attacks run; `make test` runs one of each kind. On the other deployments fewer attacks run: all
+attacks that a guard of the deployment itself stops, one of each kind that the system call filter stops
+(test_syscalls.py tries every call on each deployment), and one of each kind that the runner stops.
+`EVALUATOR_HOST_WORKERS=2` attacks a host with two processes over HTTP, and `EVALUATOR_HOST_SANDBOX_START=template` a
+host that forks its sandboxes; `test_processes.py` and `test_template.py` always attack such hosts with some attacks.
 """
 
 from collections.abc import Iterable
@@ -38,8 +39,8 @@ OF_THE_HOST = {Guard.VERDICT, Guard.ANSWERS, Guard.HOST, Guard.PRISTINE, Guard.L
 
 
 def chosen(deployment: str) -> list[Attack]:
-    """Return the attacks that are tried on a deployment: all on bubblewrap, on others only those that show something
-    about the deployment.
+    """Return the attacks that are tried on a deployment: on bubblewrap all attacks, on other deployments only attacks
+    that test the deployment itself.
     """
     if deployment == "bubblewrap":
         return [*load_attacks(), *load_host_attacks()]
@@ -57,15 +58,15 @@ def by_kind(attacks: Iterable[Attack]) -> list[list[Attack]]:
 
 
 def ends_in_the_runner(attack: Attack) -> bool:
-    """Whether no guard of a deployment stops the attack."""
+    """Whether only the runner or the host stops the attack, and no guard that belongs to a deployment."""
     if attack.language is not Language.PYTHON:
         return attack.group not in OF_JAVASCRIPT or not meets_a_deployment(attack)
     return attack.group in OF_EVERY_RUNNER or (bool(attack.without) and attack.without <= OF_THE_HOST)
 
 
 def each_counts(attack: Attack) -> bool:
-    """Whether every attack of this kind must be tried; of other kinds, one attack is enough to show that the guard
-    works on a deployment.
+    """Whether every attack of this kind must be tried on a deployment; for other kinds, a single attack shows that the
+    guard works there.
     """
     return attack.language is Language.PYTHON and meets_a_deployment(attack)
 
@@ -81,8 +82,8 @@ FIRST = {kind[0].name for kind in by_kind([*load_attacks(), *load_host_attacks()
 
 
 def marked(deployment: str, *others: object, name: str, first: bool = True) -> object:
-    """Return a test case; it is marked as long on deployments other than bubblewrap, and if it is not the first of its
-    kind.
+    """Return a test case. It is marked as long if it is not the first of its kind, or if the deployment is not
+    bubblewrap.
     """
     short = deployment == "bubblewrap" and first
     return pytest.param(deployment, *others, id=name, marks=[] if short else [pytest.mark.long])
@@ -96,7 +97,7 @@ CASES = [
 
 
 def to_run(request: pytest.FixtureRequest, deployment: str) -> list[Attack]:
-    """Return the attacks on a deployment that have a test in this run."""
+    """Return the attacks on a deployment for which this run has a test."""
     cases = (getattr(item, "callspec", None) for item in request.session.items if item.path == request.path)
     wanted = {case.params["attack"].name for case in cases if case and "attack" in case.params}
     return [attack for attack in chosen(deployment) if attack.name in wanted]
@@ -104,7 +105,7 @@ def to_run(request: pytest.FixtureRequest, deployment: str) -> list[Attack]:
 
 @pytest.fixture(scope="module")
 async def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Return the verdict and the problems of each attack by its name; the problems of the host have the name None."""
+    """Return the verdict and the problems of each attack, by its name; problems of the host itself have the name None."""
     attacks = to_run(request, request.param)
     if request.param == ORDINARY_USER:
         report = await report_as_ordinary_user([attack.name for attack in attacks])

@@ -25,7 +25,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def sent_until_closed(server: Server, start: bytes, piece: bytes) -> int:
-    """Send `start`, then `piece` up to 64 times while the host accepts it; return the number of pieces that were sent."""
+    """Send `start`, then `piece` at most 64 times while the host accepts more; return the number of pieces that were
+    sent.
+    """
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as raw:
         raw.sendall(start)
         for count in range(64):

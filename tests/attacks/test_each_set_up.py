@@ -1,7 +1,7 @@
-"""Attacks by one workspace on another, on hosts with every set-up: tunnels, names, secrets, budgets, streams, models.
+"""One workspace attacks another, on hosts with every set-up: tunnels, names, secrets, budgets, streams, models.
 
-Other tests try each attack in all its forms on bubblewrap as root. Here one form of each attack is tried wherever its
-guard could depend on the user who runs the host, on the backend, or on the number of processes and hosts.
+Other tests try all forms of each attack on bubblewrap as root. This file tries one form of each attack in every set-up
+on which the attack's guard could depend: the user who runs the host, the backend, the number of processes and hosts.
 """
 
 import asyncio
@@ -127,8 +127,8 @@ class Hosts:
 
     @asynccontextmanager
     async def clients(self, workspace: str) -> AsyncIterator[list[httpx.AsyncClient]]:
-        """Yield a client for each host. The clients make a new connection for each request, so that any process may
-        accept it.
+        """Yield a client for each host. The clients open a new connection for each request, so that any process may
+        accept the request.
         """
         limits = httpx.Limits(max_keepalive_connections=0)
         made = [
@@ -142,7 +142,7 @@ class Hosts:
                 await one.aclose()
 
     def stored(self) -> bytes:
-        """Return everything that the hosts store of models' answers: rows of the database, and SQLite's files."""
+        """Return the content of all places that could store models' answers: rows of the database, or SQLite's files."""
         if self.database_url.startswith("postgresql"):
             with psycopg.connect(self.database_url) as server:
                 return repr(server.execute("SELECT * FROM model_answers").fetchall()).encode()

@@ -1,10 +1,10 @@
-"""Every operation of a host, called with the key of one workspace and the names of another: the host answers as if
-nothing had these names.
+"""Every operation of a host is called with the key of one workspace and with names of objects in another: the host
+answers as if there were no objects with these names.
 
 The operations are read from the running application: those in the OpenAPI document, those under repeated prefixes, and
 those of wires. If a route is added, the first test fails until the tables here contain the names in its path, query and
-body. Each request is also sent with the other workspace's own key: if that answer depends on the names, the request
-really got as far as looking them up.
+body. Each request is also sent with the other workspace's own key. If that answer depends on the names, the request is
+good enough for the host to look up the names.
 
 The MCP server and the commands need no tests here, because they are clients that call these operations.
 """
@@ -350,7 +350,7 @@ class Operation:
 
     @property
     def is_told(self) -> bool:
-        """Whether a table in this file has the content of requests for this operation."""
+        """Whether a table in this file contains requests for this operation."""
         return self.asks != [Ask()]
 
     def at(self, names: Names) -> str:
@@ -370,7 +370,7 @@ class Operation:
 
 
 def operations() -> list[Operation]:
-    """Return every operation of a host with all wires, except pages, which are the same for everybody."""
+    """Return every operation of a host with all wires. Pages are left out, because they are the same for everybody."""
     pages = {getattr(one, "path", "") for one in Workbench().routes()}
     app = described_app()
     routes = [one for one in app.routes if getattr(one, "path", "") not in pages]
@@ -436,7 +436,7 @@ def test_every_operation_and_every_field_that_names_something_is_asked_here() ->
 
 @dataclass
 class Scene:
-    """A host, a key for each of two workspaces, and the names of the objects that `beta` has."""
+    """A host, a key for each of two workspaces, and the names of the objects in workspace `beta`."""
 
     server: Server
     url: str
@@ -444,7 +444,7 @@ class Scene:
     names: Names = field(default_factory=dict)
 
     def unknown(self, beginning: str = "nope", digit: str = "3") -> Names:
-        """Return names of the same form that do not exist."""
+        """Return names that have the same form but do not exist."""
         made = {kind: beginning + name[4:] for kind, name in self.names.items()}
         ids = {
             kind: name[:8] + "".join(digit if one != digit else "4" for one in name[8:])
@@ -500,7 +500,7 @@ def plain(answer: httpx.Response, *known: Names) -> tuple[int, str]:
 
 
 def furnish(scene: Scene) -> None:
-    """Make one object of each kind for `beta`, with the mark in its strings."""
+    """Make one object of each kind for `beta`; the objects' strings contain the mark."""
     rows = [{"inputs": {"q": MARK}, "outputs": MARK, "label": True}] * 3
     lines = "".join(f"{json.dumps(one)}\n" for one in rows).encode()
     name = {kind: f"beta-{kind.replace('_', '-')}" for kind in KINDS}
@@ -599,7 +599,7 @@ def furnished(folder: Path, *, program: str = "") -> Iterator[Scene]:
 
 
 def in_order() -> list[tuple[Operation, Ask]]:
-    """Yield the requests in this order: those that read, those that change, those that create, those that delete."""
+    """Yield the requests that read, then those that change, then those that create, then those that delete."""
     rank = ["GET", "PATCH", "PUT", "POST", "DELETE"]
     ordered = sorted(
         operations(), key=lambda one: (rank.index(one.method), one.method == "DELETE" and -len(one.path), one.path)
@@ -628,7 +628,7 @@ def test_names_of_others_are_answered_as_names_of_nothing(scene: Scene) -> None:
 
 @pytest.mark.long
 def test_names_of_others_cost_the_host_what_names_of_nothing_cost(tmp_path: Path) -> None:
-    """Otherwise the time of an answer would reveal that an object with that name exists."""
+    """Otherwise the time until an answer would reveal whether another workspace has an object with that name."""
     differing = []
     with furnished(tmp_path, program=COUNTING) as scene:
         asked = (scene.names, scene.unknown()) * 3
@@ -648,7 +648,7 @@ def test_names_of_others_cost_the_host_what_names_of_nothing_cost(tmp_path: Path
 
 @pytest.mark.long
 def test_the_same_requests_depend_on_the_names_for_who_has_them(scene: Scene) -> None:
-    """Without this test, the test above would also pass if requests were refused for another reason."""
+    """Without this test, the test above would pass even if requests were refused for another reason than the names."""
     blind, gone = list[str](), set[str]()
     for operation, ask in in_order():
         last = operation.at(scene.names).rpartition("/")[2]
@@ -671,7 +671,7 @@ def names_something(operation: Operation, ask: Ask) -> bool:
 
 
 def undo(scene: Scene, who: str, operation: Operation, ask: Ask, names: Names, answer: httpx.Response) -> None:
-    """Remove the object that a request created under a name, so that later requests find no object with that name."""
+    """Remove the object that a request created, so that later requests find no object with its name."""
     if not answer.is_success or operation.method not in ("POST", "PUT"):
         return
     path, filled = operation.at(names), ask.filled(names)

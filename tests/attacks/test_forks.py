@@ -1,4 +1,4 @@
-"""User code that forks, so that both copies return: a row has only one answer, the answer of the first copy."""
+"""User code forks, and both copies return a value: the row has only one answer, that of the first copy."""
 
 import pytest
 

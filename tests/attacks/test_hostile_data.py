@@ -1,5 +1,5 @@
-"""Data with which one caller attacks the others, on a real host: templates and files that would stop the host, and a
-host that is killed.
+"""One caller attacks others with data, on a real host: with templates and files that would stop the host, also while
+the host is killed.
 """
 
 import io
@@ -107,7 +107,7 @@ def test_a_neighbour_is_served_while_hostile_data_is_read_and_a_killed_host_leav
 
 
 def readers(host: Host) -> list[int]:
-    """Return the limited processes of a host."""
+    """Return the host's limited processes, in which it reads callers' data."""
     return [
         int(one.parent.name)
         for one in Path("/proc").glob("[0-9]*/cmdline")

@@ -1,7 +1,8 @@
-"""A host with two processes stops the same attacks as a host with one process: attacks on data that passes through the
-processes. Some cases check that results are the same too.
+"""A host with two processes stops the same attacks as a host with one process. The attacks are those on data that
+passes through both processes. Some cases also check that the results are the same.
 
-`EVALUATOR_HOST_WORKERS=2 make test-all ARGS='tests/attacks/test_catalogue.py tests/contract/test_conformance.py'` tries all attacks and cases.
+`EVALUATOR_HOST_WORKERS=2 make test-all ARGS='tests/attacks/test_catalogue.py tests/contract/test_conformance.py'` tries
+all attacks and cases.
 """
 
 import asyncio
@@ -71,7 +72,7 @@ ODD = [
 
 
 def answer_of(server: Server, pid: int, request: bytes) -> list[bytes]:
-    """Return the status and the body with which a process of a host answers a request."""
+    """Return the status and the body of an answer to a request, from a given process of a host."""
     with connection_to(server, pid) as connection:
         connection.sendall(request)
         answer = b""

@@ -1,6 +1,4 @@
-"""`evaluator-host selftest`: its output for an operator if the deployment is sound, if it is weakened, and if there is
-none.
-"""
+"""`evaluator-host selftest`: its output if the deployment is sound, if it is weakened, and if there is no deployment."""
 
 import json
 import os

@@ -1,9 +1,9 @@
-"""Every system call that the kernel has, tried from inside a sandbox: exactly the declared calls are refused.
+"""Tries every system call of the kernel from inside a sandbox: exactly the declared calls are refused.
 
-The declaration (sandbox_images/seccomp.json) is read here independently, with names and numbers from the kernel's own
-tables (tests/fixtures/syscalls.json). The filters in force were compiled from it by this project (bubblewrap) and by
-libseccomp (Docker). A call that is not refused must have the same result as in a process on this machine without a
-filter.
+This test reads the declaration (sandbox_images/seccomp.json) with its own code, and takes names and numbers from the
+kernel's own tables (tests/fixtures/syscalls.json). From the same declaration, this project compiles the filter for
+bubblewrap, and libseccomp the filter for Docker. A call that is not refused must have the same result as in a process
+on this machine without a filter.
 """
 
 import errno
@@ -47,8 +47,8 @@ Outcome = int | str
 
 
 def calls() -> list[Call]:
-    """Return every call number with harmless arguments; if a rule is about a call's arguments, also with values around
-    the rule's limits.
+    """Return every call number with harmless arguments. If a rule limits a call's arguments, also return the call with
+    values around the limits.
     """
     made = [(way(n), n, () if NAME.get(n) in PROCESSES else (ALL_ONES,) * 6) for n in range(NEWEST + 130)]
     made += [("plain", n, (0,) * 6) for name, n in NUMBER.items() if (name, n) in unconditional()]
@@ -117,7 +117,7 @@ def question() -> dict[str, Any]:
 
 @cache
 def without_a_filter() -> list[Outcome]:
-    """Return the answers that a process gets for these calls if it has as few rights as a sandbox, but no filter."""
+    """Return the results of these calls in a process that has as few rights as a sandbox, but no filter."""
     script = (
         "import ctypes, json, os, sys\n"
         "asked = json.load(sys.stdin)\n"
@@ -133,8 +133,8 @@ def without_a_filter() -> list[Outcome]:
 
 
 def deviations(outcomes: list[Outcome], *, knows: int = NEWEST) -> list[str]:
-    """Return every call that did not end as declared. `knows` is the number of the newest call that the filter's
-    compiler knew by name.
+    """Return every call that did not end as declared. `knows` is the highest call number for which the filter's
+    compiler has a name.
     """
     assert len(outcomes) == len(calls())
     found = []

@@ -1,4 +1,5 @@
-"""Sandboxes forked from a template stop the same attacks as other sandboxes: one Python attack of each kind.
+"""Sandboxes that are forked from a template stop attacks as other sandboxes do. One Python attack of each kind is
+tried.
 
 `tests/contract/test_cases.py` runs all Python cases in such sandboxes.
 """

@@ -1,10 +1,10 @@
 """An evaluator in a sandbox sees neither names of its host nor secrets of the service, and sees the same things on each
 host.
 
-Two hosts are started in which every name and secret is a unique word (host name, folders, home, environment, index
-credentials). Evaluators write down all that they see: twice on one host, for two tenants, and once on the other. This
-file lists the places that may contain a word and the places that may differ; docs/sandbox.md lists the same for
-operators ("What a guest can see").
+Two hosts start, in which every name and secret is a unique word (host name, folders, home, environment, index
+credentials). Evaluators record all that they see: two evaluators of different tenants on one host, and one on the other
+host. This file lists the places that may contain a word and the places that may differ; docs/sandbox.md lists the same
+places for operators ("What a guest can see").
 """
 
 import re
@@ -47,7 +47,7 @@ ANSWERS = re.compile(
 
 @dataclass(frozen=True)
 class Seen:
-    """For each language three views: two from one host, and one from the other host."""
+    """Three views for each language: two from one host, and one from the other host."""
 
     words: Words
     views: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]
@@ -121,8 +121,8 @@ def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
 
 
 def alike(view: dict[str, str]) -> dict[str, str]:
-    """Return a view without the user's number, which differs between sandboxes; of each mount, only the place and the
-    kind remain.
+    """Return a view in a form that is the same for all sandboxes: without the user's number, and with only the place
+    and kind of each mount.
     """
     status = dict(line.split(":\t", 1) for line in view["/proc/own/status"].splitlines() if ":\t" in line)
     uid = status["Uid"].split()[0]

@@ -1,9 +1,9 @@
-"""Every attack gets through if the guards that stop it are removed, which shows that each test of an attack can fail.
+"""Every attack succeeds if the guards that stop it are removed. This shows that each test of an attack can fail.
 
 If one limit stops several attacks with an error, only one of them is tried, because the error itself names the limit.
 
-All of this is on bubblewrap. On Docker, one attack for each guard that containers have in their own form shows that
-this guard stops attacks of its kind there too (`test_catalogue.py` sees all attacks stopped there).
+All of this is on bubblewrap. On Docker, only guards with a different form in containers are removed, each with one
+attack that then succeeds; `test_catalogue.py` checks that all attacks are stopped there.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -48,7 +48,7 @@ def cases() -> Iterator[object]:
 
 @pytest.fixture(scope="module")
 async def host(request: pytest.FixtureRequest) -> AsyncIterator[AttackedHost]:
-    """A host on each backend; only its sandboxes are weakened."""
+    """A host on each backend. Tests weaken only the host's sandboxes."""
     async with attacked_host(request.param) as running:
         yield running
 

@@ -1,4 +1,4 @@
-"""Every JavaScript attack that names guards gets through if these guards are removed (on bubblewrap)."""
+"""Every JavaScript attack that names guards succeeds if these guards are removed (on bubblewrap)."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -27,7 +27,7 @@ def cases() -> Iterator[object]:
 
 @pytest.fixture(scope="module")
 async def host() -> AsyncIterator[AttackedHost]:
-    """A host; only its sandboxes are weakened."""
+    """A host. Tests weaken only its sandboxes."""
     async with attacked_host("bubblewrap") as running:
         yield running
 

@@ -1,11 +1,10 @@
-"""Removes single guards from both backends, so that tests can check that the attacks which these guards stop then get
-through.
+"""Removes single guards from both backends, so that tests can check that attacks succeed without the guards.
 
     with weakened({Guard.SECCOMP}, folder=tmp_path):
         ...  # every sandbox that starts here has no filter
 
-This is only for tests: it replaces the functions that build arguments with functions that leave something out, the
-limits with which a sandbox is started, or lines in a copy of the runner. No setting can do any of this.
+This is only for tests. It replaces functions that build arguments with functions that leave something out, it replaces
+the limits with which a sandbox starts, or it replaces lines in a copy of the runner. No setting can do any of this.
 """
 
 import asyncio
@@ -71,16 +70,16 @@ LOAD_TIMEOUT_S: Final = 0.7  # seconds; short, because a loop at module level us
 
 @dataclass(frozen=True, slots=True)
 class AttackedHost:
-    """A running host, with the files and secrets that attacks try to reach. Each sandbox has the guards that are in
-    force when it starts.
+    """A running host, with the files and secrets that attacks try to reach. A guard that is removed is missing only in
+    sandboxes that start afterwards.
     """
 
     service: Service
     canaries: Canaries
 
     async def never_through(self, attacks: Sequence[Attack], *, at_once: int) -> list[str]:
-        """Return the names of attacks that do not get through; attacks are also tried alone and several times, because
-        some have to win a race.
+        """Return the names of attacks that never succeed. Attacks are also tried alone and several times, because some
+        must win a race.
         """
         while self.service.pool._evict_idle():  # remove idle sandboxes, which were started with other guards
             pass
@@ -102,15 +101,15 @@ class AttackedHost:
 
 
 def to_be_seen(attacks: Sequence[Attack]) -> list[Attack]:
-    """Return the attacks that must get through without these guards: only one of the attacks with an error that names
-    the guard, and all others.
+    """Return the attacks that must succeed without these guards. Of the attacks that end with an error that names the
+    guard, only one is returned.
     """
     said = [attack for attack in attacks if says_what_stopped_it(attack)]
     return [attack for attack in attacks if attack not in said[1:]]
 
 
 def says_what_stopped_it(attack: Attack) -> bool:
-    """Whether an attack can only end with an error that names its one guard; `test_catalogue.py` checks that error."""
+    """Whether an attack has only one guard and ends with an error that names it; `test_catalogue.py` checks that error."""
     if attack.without == {Guard.VERDICT}:
         return all(one.status is Status.FAILED for one in attack.expected)
     return any(
@@ -121,7 +120,7 @@ def says_what_stopped_it(attack: Attack) -> bool:
 
 @asynccontextmanager
 async def attacked_host(backend: str) -> AsyncIterator[AttackedHost]:
-    """Run a host for attacks; it starts its few sandboxes only when they are needed."""
+    """Run a host for attacks; it starts each of its few sandboxes only when the sandbox is needed."""
     chosen = settings(backend, load_timeout_s=LOAD_TIMEOUT_S)
     engine = chosen.engine_address if backend == "docker" else None
     async with (
@@ -134,14 +133,14 @@ async def attacked_host(backend: str) -> AsyncIterator[AttackedHost]:
 
 @contextmanager
 def weakened(guards: AbstractSet[Guard], *, folder: Path) -> Iterator[None]:
-    """Start no sandbox with any of these guards.
+    """Start all sandboxes without these guards during the block.
 
     Sandboxes are not forked from a template, even if the settings ask for that, because guards are removed from
-    bubblewrap's arguments. That an attack works without its guard is a fact about the attack, whichever way sandboxes
+    bubblewrap's arguments. Whether an attack succeeds without its guard does not depend on the way in which sandboxes
     start.
 
     Args:
-      guards: The guards to take away.
+      guards: The guards to remove.
       folder: A new folder for a copy of the runner.
     """
     folder.chmod(0o755)
@@ -378,7 +377,7 @@ def _weaken_host(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> None:
 
 
 def _scored_whatever(result: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a host score every program, even a program that ends, hangs or raises an error."""
+    """Make a host return a score for every program, even for programs that exit, hang or raise an error."""
 
     async def weaker(*args: Any, **kwargs: Any) -> EvaluationResult:
         made: EvaluationResult = await result(*args, **kwargs)

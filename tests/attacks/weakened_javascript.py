@@ -1,9 +1,9 @@
-"""Removes guards of the JavaScript runner, in addition to those that `weakened` removes from the host and the backend.
+"""Removes guards from the JavaScript runner; `weakened` removes guards from the host and the backend.
 
     with weakened_javascript({Guard.CLEANING}, folder=tmp_path):
         ...  # what a row leaves behind stays
 
-On bubblewrap, if a guard is in the runner, the sandbox gets a copy of the runner with replaced lines.
+On bubblewrap, a sandbox without a guard of the runner gets a copy of the runner in which lines are replaced.
 """
 
 import shutil
@@ -45,10 +45,10 @@ EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
 
 @contextmanager
 def weakened_javascript(guards: AbstractSet[Guard], *, folder: Path) -> Iterator[None]:
-    """Start no sandbox with any of these guards.
+    """Start all sandboxes without these guards during the block.
 
     Args:
-      guards: The guards to take away.
+      guards: The guards to remove.
       folder: A new folder for a copy of the runner.
     """
     general = folder / "general"
@@ -60,7 +60,7 @@ def weakened_javascript(guards: AbstractSet[Guard], *, folder: Path) -> Iterator
 
 
 def _start_edited(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard], runner: Path) -> None:
-    """Give sandboxes this runner instead of the installed one."""
+    """Give sandboxes this runner in place of the installed runner."""
     build = bubblewrap.bubblewrap_args
 
     def arguments(*args: Any, **kwargs: Any) -> list[str]:

@@ -1,4 +1,6 @@
-"""`make bench`: prints the table of docs/performance.md, each figure beside its floor from the same run, and writes JSON."""
+"""`make bench`: measures and prints the table of docs/performance.md, each figure beside its floor, and writes it as
+JSON.
+"""
 
 import argparse
 import asyncio
@@ -54,7 +56,7 @@ _MEETS: dict[str, Callable[[float, float], bool]] = {"≤": operator.le, "≥": 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the table: a figure, the floor that it is compared with, and the limit for the ratio or the figure, if any."""
+    """One line of the table: a figure, its floor, and the limit for their ratio or for the figure, if there is a limit."""
 
     figure: str
     value: float
@@ -71,7 +73,7 @@ class Line:
 
     @property
     def met(self) -> bool:
-        """Whether the limit is met, or there is none."""
+        """Whether there is no limit, or the figure is within the limit."""
         return self.bar is None or _MEETS[self.sense](self.judged, self.bar)
 
 
@@ -429,7 +431,7 @@ PARTS: dict[str, Callable[[Settings, Add], Awaitable[None]]] = {
 async def _serve(
     settings: Settings, *, module: str = "evaluator_host", place: int = 0, **variables: str
 ) -> tuple["subprocess.Popen[bytes]", int]:
-    """Start a host, number `place` of several; return its first process and its port."""
+    """Start a host, which is number `place` of several hosts; return its first process and its port."""
     port = 18_710 + os.getpid() % 1000 + 1000 * place
     environment = {**os.environ, "EVALUATOR_HOST_DOCKER_HOST": settings.docker_host or "", **variables}
     if not settings.docker_host:

@@ -1,7 +1,8 @@
-"""The load that one core and one gigabyte of memory can carry: processor time of a call and of a row, and memory of an
-evaluator that stays warm.
+"""Measures how much one core and one gigabyte of memory can do: the processor time of a call and of a row, and the
+memory of a warm evaluator.
 
-All of this is measured as processor time and memory of a real host and its sandboxes, so that other work on the machine changes little.
+The figures are processor time and memory of a real host and its sandboxes, because other work on the machine hardly
+changes them.
 """
 
 import http.client
@@ -21,7 +22,7 @@ _SETTLE_S = 2.0  # seconds within which the host measures the memory of its sand
 
 
 def spent_ms(port: int, pid: int, language: Language) -> dict[str, float]:
-    """Return the milliseconds of processor time of a warm call, and of a row by isolation (`call`, `row`, `batch`)."""
+    """Return the milliseconds of processor time of a warm call (`call`), and of a row with isolation `row` and `batch`."""
     evaluator = {"code": CODE[language], "language": language.value}
     found = {"call": _spent_ms(port, pid, "/v1/evaluate", {"evaluator": evaluator, **_ROW}, CALLS)}
     for isolation, rows in ROWS.items():
@@ -31,7 +32,7 @@ def spent_ms(port: int, pid: int, language: Language) -> dict[str, float]:
 
 
 def evaluator_mb(port: int, pid: int, language: Language) -> float:
-    """Return the MB that one more warm evaluator takes: its sandbox, and the host's memory for it."""
+    """Return how many MB one more warm evaluator takes, in its sandbox and in the host."""
 
     def warm(first: int, last: int) -> float:
         for number in range(first, last):

@@ -1,9 +1,9 @@
-"""The cost of an engine that distributes rows: rows per second of a pool on one node without an engine, and with Dask,
-Ray Core and Ray Data.
+"""Measures what an engine that distributes rows costs: rows per second of a pool on one node, without an engine and
+with Dask, Ray Core and Ray Data.
 
-Each engine has one worker with the same pool of sandboxes. They are measured in turns, since the machine may have other
-work. A round measures one chunk, then many chunks: the difference is the cost of the other chunks without the start of
-a worker, which Ray Data needs for each data set. Ray is measured if it is installed.
+Each engine has one worker with the same pool of sandboxes. The engines are measured in turns, since the machine may
+have other work. A round measures one chunk, then many chunks. The difference is the time of the additional chunks,
+without the start of a worker (Ray Data starts a worker for each data set). Ray is measured only if it is installed.
 """
 
 import os
@@ -29,7 +29,7 @@ Run = Callable[[ChunkScorer, list[Rows]], int]
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """The figures of one engine: rows per second after the first chunk, and the seconds of the first chunk."""
+    """The figures of one engine: rows per second after the first chunk, and how many seconds the first chunk takes."""
 
     rows_per_s: float
     first_s: float

@@ -1,4 +1,4 @@
-"""The figures of the service: each function measures one figure and returns plain numbers."""
+"""Measures the figures of the service: each function returns one figure, as plain numbers."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ THE_ROW = Row(inputs=ROW["inputs"], outputs=ROW["outputs"])
 
 
 async def warm_call_ms(service: Service, language: Language, times: int = 400) -> list[float]:
-    """Return the milliseconds of a warm call inside the service, without HTTP."""
+    """Return how many milliseconds a warm call takes inside the service, without HTTP."""
     evaluator = Evaluator(CODE[language], language)
     taken = []
     for number in range(times + 20):
@@ -43,7 +43,7 @@ async def warm_call_ms(service: Service, language: Language, times: int = 400) -
 
 
 def warm_http_ms(port: int, language: Language, times: int = 300) -> list[float]:
-    """Return the milliseconds of a warm call over HTTP, on one connection that stays open."""
+    """Return how many milliseconds a warm call over HTTP takes, on one connection that stays open."""
     body = {"evaluator": {"code": CODE[language], "language": language}, "inputs": ROW["inputs"], "outputs": "Paris"}
     content, headers = json.dumps(body), {"Content-Type": "application/json"}
     taken = []
@@ -58,7 +58,7 @@ def warm_http_ms(port: int, language: Language, times: int = 300) -> list[float]
 
 
 async def first_call_ms(service: Service, language: Language, *, idle: bool, times: int = 12) -> list[float]:
-    """Return the milliseconds of the first call of a new evaluator; with `idle`, a started sandbox already waits for
+    """Return how many milliseconds the first call of a new evaluator takes; with `idle`, a started sandbox waits for
     the call.
     """
     taken = []
@@ -76,10 +76,11 @@ async def first_call_ms(service: Service, language: Language, *, idle: bool, tim
 
 
 async def first_call_processor_ms(settings: Settings, language: Language, times: int = 12) -> float:
-    """Return the milliseconds of processor time that a first call without a waiting sandbox takes, for host and sandbox, without the end of
-    the sandbox.
+    """Return how many milliseconds of processor time host and sandbox use for a first call, if no started sandbox waits
+    for it. The end of the sandbox is not counted.
 
-    Processes that have ended inside a sandbox, such as those of earlier rows, are counted in steps of 10 ms, so mostly as 0.
+    Processes that have ended inside a sandbox, such as those of earlier rows, are counted in steps of 10 ms, mostly as
+    0.
     """
     async with open_engine(settings.model_copy(update={"idle_sandboxes": 0})) as service:
         await first_call_ms(service, language, idle=False, times=1)
@@ -89,7 +90,8 @@ async def first_call_processor_ms(settings: Settings, language: Language, times:
 
 
 async def waiting_call_ms(settings: Settings, language: Language, times: int = 8) -> tuple[list[float], list[float]]:
-    """Return the milliseconds of first calls for which a started sandbox waits: clock time, and processor time of all processes.
+    """Return the milliseconds of clock time and of all processes' processor time for first calls with a waiting
+    sandbox.
 
     The host has room for only one sandbox, so that no replacement starts during the call.
     """
@@ -106,7 +108,7 @@ async def waiting_call_ms(settings: Settings, language: Language, times: int = 8
 
 
 def running_ms() -> float:
-    """Return the milliseconds of processor time of this process and all its descendants, to the microsecond."""
+    """Return the processor time of this process and all its descendants in milliseconds, exact to the microsecond."""
     total_ms, line = 0.0, [os.getpid()]
     while line:
         pid = line.pop()
@@ -120,7 +122,7 @@ def running_ms() -> float:
 
 
 async def rows_per_s(service: Service, language: Language, isolation: Isolation, rows: int) -> float:
-    """Return the rows per second of one stream of exact-match rows."""
+    """Return how many rows per second one stream of exact-match rows reaches."""
     evaluator = Evaluator(CODE[language], language)
 
     def source() -> Iterator[Row]:
@@ -135,7 +137,7 @@ async def rows_per_s(service: Service, language: Language, isolation: Isolation,
 
 
 async def after_timeout_ms(service: Service, language: Language, times: int = 5) -> list[float]:
-    """Return the milliseconds of a call on an evaluator right after one of its rows reached the time limit."""
+    """Return how many milliseconds a call takes right after a row of the same evaluator has reached the time limit."""
     loop = {
         Language.PYTHON: "def evaluate(i, o, t):\n    while o == 'loop': pass\n    return 1.0\n",
         Language.JAVASCRIPT: "function evaluate(i, o, t) { while (o === 'loop'); return 1.0 }\n",
@@ -154,7 +156,7 @@ async def after_timeout_ms(service: Service, language: Language, times: int = 5)
 
 
 async def idle_sandbox_mb(settings: Settings, language: Language) -> float:
-    """MB that one more started sandbox takes, as proportional set size: measured from one sandbox to four.
+    """Return how many MB one more started sandbox takes, as proportional set size; compares one sandbox with four.
 
     The first sandbox is not counted, since its memory includes the interpreter's pages, which all sandboxes share.
     """
@@ -169,7 +171,7 @@ async def idle_sandbox_mb(settings: Settings, language: Language) -> float:
 
 
 async def many_rows_growth_mb(service: Service, rows: int = 100_000) -> float:
-    """Return the growth of the host's resident memory, in MB, while 100,000 rows pass through it."""
+    """Return by how many MB the host's resident memory grows while it scores 100,000 rows."""
     before, peak = resident_mb(os.getpid()), 0.0
     evaluator = Evaluator(EXACT_MATCH)
     source = (Row(inputs={"correct_answer": "Paris", "n": n}, outputs="Paris") for n in range(rows))

@@ -1,4 +1,4 @@
-"""The floors with which figures are compared, measured in the same run: the cost of the bare mechanism without this
+"""Measures the floors, with which the same run compares its figures: what the bare mechanism costs without this
 project.
 """
 
@@ -33,7 +33,7 @@ while head := channel.read(4):
 
 
 class ForkServer:
-    """A minimal server in Python that calls `os.fork()` for each request over a pipe: no isolation, no limits, no logs."""
+    """A minimal Python server that gets requests over a pipe and forks for each: no isolation, no limits, no logs."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -62,7 +62,9 @@ class ForkServer:
 
 
 def compute_rows(count: int) -> None:
-    """Encode, decode and evaluate the row `count` times in this process, and its answer likewise: computing alone, no system calls."""
+    """Encode, decode and evaluate the row `count` times in this process, and encode and decode its answer; no system
+    calls.
+    """
     scope: dict[str, Callable[..., float]] = {}
     exec(EXACT_MATCH, scope)
     evaluate = scope["evaluate"]
@@ -73,7 +75,7 @@ def compute_rows(count: int) -> None:
 
 
 def timed(work: Callable[[], object], *, times: int) -> list[float]:
-    """Return the milliseconds of each of `times` calls."""
+    """Make `times` calls, and return how many milliseconds each took."""
     taken = []
     for _ in range(times):
         started = time.perf_counter()
@@ -83,7 +85,7 @@ def timed(work: Callable[[], object], *, times: int) -> list[float]:
 
 
 def fork_server_ms(times: int = 400) -> list[float]:
-    """Return the milliseconds of a warm call of the bare fork server."""
+    """Return how many milliseconds a warm call of the bare fork server takes."""
     server = ForkServer()
     try:
         timed(server.call, times=20)
@@ -93,7 +95,7 @@ def fork_server_ms(times: int = 400) -> list[float]:
 
 
 def fork_server_rows_per_s(seconds: float = 3.0) -> float:
-    """Return the rows per second with as many bare fork servers as there are cores."""
+    """Return how many rows per second as many bare fork servers as there are cores reach."""
     cores = os.cpu_count() or 1
     until = time.perf_counter() + seconds
 
@@ -112,7 +114,7 @@ def fork_server_rows_per_s(seconds: float = 3.0) -> float:
 
 
 def bubblewrap_ms(times: int = 20) -> list[float]:
-    """Return the milliseconds of a bare bubblewrap with an interpreter that prints one line."""
+    """Return how many milliseconds bubblewrap takes to run an interpreter that prints one line."""
     bwrap = shutil.which("bwrap")
     assert bwrap is not None, "bubblewrap is not installed"
     command = [bwrap, "--ro-bind", "/", "/", "--unshare-all", sys.executable, "-I", "-S", "-c", "print(1)"]
@@ -120,7 +122,7 @@ def bubblewrap_ms(times: int = 20) -> list[float]:
 
 
 def docker_exec_ms(docker: list[str], image: str, times: int = 15) -> list[float]:
-    """Return the milliseconds of `docker exec` of an interpreter that prints one line, in a warm container."""
+    """Return how many milliseconds `docker exec` takes to run an interpreter that prints one line, in a warm container."""
     name = f"evaluator-host-bench-{os.getpid()}"
     subprocess.run(
         [*docker, "run", "-d", "--rm", "--name", name, "--network=none", "--entrypoint", "/bin/sleep", image, "600"],
@@ -135,7 +137,7 @@ def docker_exec_ms(docker: list[str], image: str, times: int = 15) -> list[float
 
 
 def docker_run_ms(docker: list[str], image: str, times: int = 8) -> list[float]:
-    """Return the milliseconds of `docker run` of an interpreter that prints one line."""
+    """Return how many milliseconds `docker run` takes to run an interpreter that prints one line."""
     command = [*docker, "run", "--rm", "--network=none", "--entrypoint", "/usr/bin/python3", image]
     command += ["-I", "-S", "-c", "print(1)"]
     return timed(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL), times=times)

@@ -1,4 +1,4 @@
-"""The figures of jobs: a real host with a real database, rows uploaded, scored, kept and downloaded."""
+"""Measures jobs on a real host with a real database: rows are uploaded, scored, stored and downloaded."""
 
 import tempfile
 import time
@@ -19,14 +19,14 @@ MANY_ROWS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """The figures of one job, with the highest resident memory of its host from the upload to the download."""
+    """The figures of one job, and the host's highest resident memory between upload and download."""
 
     rows_per_s: float
     peak_mb: float
 
 
 def run(rows: int, isolation: Isolation) -> JobRun:
-    """Run a job on a new host that keeps its records in SQLite."""
+    """Run a job on a new host that stores its records in SQLite."""
     with tempfile.TemporaryDirectory(prefix="eh-bench-") as name:
         folder = Path(name)
         environment = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder / 'host.db'}"}

@@ -1,8 +1,8 @@
-"""The extra cost of a row's request to a granted model, compared with the same request sent directly to the provider
+"""Measures how much more a row's request to a granted model costs than the same request sent directly to the provider
 (on loopback).
 
-Rows and direct requests take turns, in blocks. The median time of a request is compared, and the processor time: that of the
-host and all its sandboxes for a row's request, and that of the client for a direct one.
+Rows and direct requests take turns, in blocks. Two figures are compared: the median time of a request, and its
+processor time (for a row's request that of the host and all its sandboxes, for a direct request that of the client).
 """
 
 import http.client
@@ -43,7 +43,8 @@ def evaluate(inputs, outputs, trace):
 
 
 def overhead_ms(port: int, pid: int, url: str, key: str) -> dict[str, tuple[float, float]]:
-    """Return milliseconds of a request through the gateway and directly: `time` (medians) and `processor`.
+    """Return the milliseconds of a request through the gateway and of a direct request: `time` (medians) and
+    `processor`.
 
     Args:
       port: Port of the host, which has the model `judge`.
@@ -75,7 +76,7 @@ def overhead_ms(port: int, pid: int, url: str, key: str) -> dict[str, tuple[floa
 
 
 def _row_ms(connection: http.client.HTTPConnection, requests: int) -> list[float]:
-    """Score one row that makes this many requests; return the milliseconds of each."""
+    """Score one row that makes this many requests; return how many milliseconds each took."""
     evaluator = {"code": ASKS, "models": ["judge"]}
     body = json.dumps({"evaluator": evaluator, "inputs": {"requests": requests}, "outputs": ""})
     connection.request("POST", "/v1/evaluate", body, {"Content-Type": "application/json"})

@@ -1,4 +1,6 @@
-"""The figures of NeMo Evaluator's metrics: imports, and rows compared with NeMo's own local evaluator and with fresh processes."""
+"""Measures NeMo Evaluator's metrics: imports, and rows compared with NeMo's own local evaluator and with fresh
+processes.
+"""
 
 import os
 import resource
@@ -72,10 +74,11 @@ async def real_packages(service: Service) -> Path:
 
 
 def import_s(packages: Path, times: int = 7) -> tuple[float, float]:
-    """Return the seconds of a process that only imports the modules of a metric, with none of their files in the page
-    cache.
+    """Return how many seconds a process takes that only imports a metric's modules; none of their files is in the page
+    cache before.
 
-    The minimum of clock time and the minimum of processor time are returned, since other work on the machine only adds to them.
+    Clock time and processor time are both the minimum of several runs, since other work on the machine only adds to
+    them.
     """
     taken, worked = [], []
     for _ in range(times):
@@ -90,7 +93,9 @@ def import_s(packages: Path, times: int = 7) -> tuple[float, float]:
 
 
 def process_ms(packages: Path, times: int = 7) -> list[float]:
-    """Return the milliseconds of a fresh process that scores one row with the light modules, with the files in the page cache."""
+    """Return how many milliseconds a fresh process takes to score one row with the light modules, if the page cache has
+    their files.
+    """
     taken = []
     for _ in range(times):
         started = time.perf_counter()
@@ -105,7 +110,7 @@ def real_s(packages: Path) -> float:
 
 
 async def rows_s(service: Service, isolation: Isolation, count: int = ROWS) -> float:
-    """Return the seconds that the service takes for rows of the same metric, loaded once before."""
+    """Return how many seconds the service takes for rows of the same metric, after the metric was loaded."""
     evaluator = Evaluator(METRIC)
     rows = [Row({"most": 3, "n": n}, "in the city of Paris") for n in range(count)]
     first = await service.evaluate(evaluator, rows[0])

@@ -1,4 +1,4 @@
-"""The figures of package sets: the first call with an installed set, an install from a warm cache, network connections."""
+"""Measures package sets: the first call with an installed set, an install from a warm cache, and network connections."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ _WAITING_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """One build from a warm download cache: milliseconds of the whole build and of writing the files, and the lock."""
+    """One build from a warm download cache: how many ms the whole build and the writing of files took, and the lock."""
 
     whole_ms: float
     files_ms: float
@@ -45,7 +45,9 @@ class Install:
 
 
 async def first_calls_ms(service: Service, times: int = 9) -> dict[tuple[str, ...], list[float]]:
-    """Return the milliseconds of the first call of new evaluators, by their pins (none, numpy, pandas), measured in turns."""
+    """Return how many ms the first call of new evaluators takes, by their pins (none, numpy, pandas), measured in
+    turns.
+    """
     taken: dict[tuple[str, ...], list[float]] = {(): [], NUMPY: [], PANDAS: []}
     specs = {(): default_spec(PYTHON)}
     for pins in (NUMPY, PANDAS):
@@ -94,7 +96,9 @@ async def installs(settings: Settings, language: Language, times: int = 5) -> li
 
 
 def bare_install_ms(settings: Settings, language: Language, *, lock: str, times: int = 5) -> list[float]:
-    """Return the milliseconds of the same install with only `uv pip install` or `npm ci`, without network, from the host's download cache."""
+    """Return how many milliseconds the same install takes with only `uv pip install` or `npm ci`, without network, from
+    the host's download cache.
+    """
     downloads = EnvironmentFolder(settings.data_dir.resolve() / "environments").downloads
     folder = settings.data_dir.resolve() / "bare"
     tools = installed_tools()
@@ -120,7 +124,7 @@ def bare_install_ms(settings: Settings, language: Language, *, lock: str, times:
 
 
 async def requests_of_an_installed_set(settings: Settings) -> int:
-    """Return the number of connections to an index that a new host makes for new evaluators on installed sets."""
+    """Return how many connections to an index a new host opens for new evaluators on installed sets."""
     async with open_engine(settings) as service:
         for pins, language in ((NUMPY, PYTHON), (INSTALLED[JAVASCRIPT], JAVASCRIPT)):
             await service.environments.require(pins, language)

@@ -1,5 +1,5 @@
-"""Times until Chromium first paints a page, in windows without a cache, compared with the time for the host's shortest
-answer.
+"""Measures the time until Chromium first paints a page, in windows without a cache, and compares it with the time of
+the host's shortest answer.
 """
 
 from collections.abc import Mapping
@@ -42,9 +42,9 @@ class Loads:
     """The figures of all loads of a page.
 
     Attributes:
-      paint_ms: Milliseconds until something could be seen.
-      shown_ms: Milliseconds until the page's heading and its records were there.
-      worked_ms: Processor time of the page's process until then.
+      paint_ms: Milliseconds until the page showed anything.
+      shown_ms: Milliseconds until the page showed its heading and its records.
+      worked_ms: Milliseconds of processor time that the page's process used until then.
       script_kb: Size, as sent, of the scripts requested before the first paint.
     """
 
@@ -55,7 +55,7 @@ class Loads:
 
 
 def addresses(url: str) -> dict[str, str]:
-    """Store records on a host; return the address of each page that shows them, by its route."""
+    """Store records on a host; return the addresses of the pages that show the records, by route."""
     with Client(url) as client:
         seeds = sow(client)
         client.labels.create("every-page", dataset="many")
@@ -63,11 +63,11 @@ def addresses(url: str) -> dict[str, str]:
 
 
 async def loads(url: str, paths: Mapping[str, str], *, turns: int = TURNS) -> dict[str, Loads]:
-    """Load each page and `EMPTY` in turns, each in a new window; the first round only warms the host and is not
+    """Load each page and `EMPTY` in turns, each in a new window. The first round only warms the host, and is not
     counted.
 
     Args:
-      paths: Addresses, by the names under which the result has them.
+      paths: The pages' addresses, by the names that the result uses for the pages.
     """
     found = {name: Loads() for name in (EMPTY, *paths)}
     async with async_playwright() as playwright:

@@ -1,4 +1,4 @@
-"""Other ways to run an evaluator behind HTTP, each in the same small server, for a comparison of isolation and speed.
+"""Other ways to run evaluators, each behind the same small HTTP server, so that isolation and speed can be compared.
 
 `python -m tests.benchmarks.peers NAME PORT` serves one of them: POST {"inputs", "outputs"} returns {"score"}.
 """
@@ -172,7 +172,7 @@ def available() -> list[str]:
 
 
 async def serve(name: str, port: int) -> None:
-    """Serve one peer over HTTP/1.1, with as little other work as possible."""
+    """Serve one peer over HTTP/1.1; the server itself does as little work as possible."""
     score, threads = PEERS[name], ThreadPoolExecutor(4)
     score({"inputs": {"correct_answer": 1}, "outputs": 1})  # the first call loads the modules that later calls need
 
@@ -209,9 +209,10 @@ def serving(name: str, port: int) -> Iterator[int]:
 
 
 def call_ms(ports: dict[str, int], row: dict[str, Any], *, code: str = EXACT_MATCH, rounds: int) -> dict[str, float]:
-    """Return the median milliseconds of a warm call to each port; they are called in turns, on connections that stay open.
+    """Return the median milliseconds of a warm call to each port. The ports are called in turns, on connections that
+    stay open.
 
-    `http.client` writes head and body as they are: httpx would add 1.6 ms to every call.
+    This uses plain `http.client`, because httpx would add 1.6 ms to every call.
     """
     bodies = {
         name: json.dumps(row if name != HOST else {**row, "evaluator": {"code": code}}).encode() for name in ports

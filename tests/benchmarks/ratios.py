@@ -1,11 +1,12 @@
-"""`make bench ARGS=--quick`: compares the processor time of work here with that of a floor, in two minutes.
+"""`make bench ARGS=--quick`: compares the host's processor time with that of floors, in two minutes.
 
-The processor time of the host, its sandboxes and all that they start is nearly the same on a quiet and on a busy
-machine. Its ratio to that of a floor, measured in turns, is nearly the same on all machines if both do work of one
-kind. So work that mostly forks is compared with a bare fork server, and rows that need no separate process with the
-same rows computed in one process. `ratios.json` has the ratios that were measured last, on a busy machine, where the
-host wakes up for more of the answers; `python -m tests.benchmarks.ratios` writes the file again. A ratio that has
-fallen by more than a fifth in two runs is a regression.
+The processor time of the host, its sandboxes and all their processes is nearly the same on a quiet and on a busy
+machine. It is compared with the processor time of a floor that does the same kind of work, measured in turns, because
+their ratio is nearly the same on all machines. So work that mostly forks is compared with a bare fork server, and rows
+that need no separate process are compared with the same rows computed in one process. `ratios.json` has the ratios of
+the last measurement, on a busy machine, where the host wakes up for more of the answers; `python -m
+tests.benchmarks.ratios` writes the file again. A ratio that has fallen by more than a fifth in two runs is a
+regression.
 """
 
 import json
@@ -36,7 +37,7 @@ _WITHOUT_FORKS: Final = frozenset({"row, JavaScript", "row of a batch, Python", 
 
 
 async def measure(settings: Settings) -> dict[str, float]:
-    """Return for each figure the processor time of its floor, divided by that of the figure."""
+    """Return each figure's ratio: the processor time of its floor, divided by that of the figure."""
     # no sandbox may end during a measurement, because its processor time would be missing in the sum
     many = settings.model_copy(update={"max_sandboxes": _SANDBOXES, "idle_sandboxes": 0})
     templates = many.model_copy(update={"sandbox_start": SandboxStart.TEMPLATE})
@@ -59,13 +60,13 @@ async def measure(settings: Settings) -> dict[str, float]:
 
 
 def fallen(kept: dict[str, float], found: dict[str, float]) -> dict[str, float]:
-    """Return the ratios that are too far below the stored ratios, each as a share of its stored ratio."""
+    """Return the ratios that have fallen too far, each divided by its stored ratio."""
     left = {name: found[name] / kept[name] for name in kept}
     return {name: rest for name, rest in left.items() if rest < 1 - MOST_FALL}
 
 
 def check(settings: Settings) -> list[str]:
-    """Measure the ratios, and measure them again if one has fallen; return a sentence for each ratio that has fallen in
+    """Measure the ratios, and measure again if a ratio has fallen. Return a sentence for each ratio that has fallen in
     both runs.
     """
     kept: dict[str, float] = json.loads(KEPT.read_text())
@@ -83,7 +84,7 @@ def check(settings: Settings) -> list[str]:
 
 
 def _works(service: Service, forking: Service) -> dict[str, tuple[int, Callable[[int], Awaitable[None]]]]:
-    """Return the work to measure, by name: how often it is done in a round, and a function that does it."""
+    """Return each piece of work to measure, by name: how often a round does it, and a function that does it."""
     python, javascript = Language.PYTHON, Language.JAVASCRIPT
     return {
         "row, Python": (300, lambda count: _rows(service, python, Isolation.ROW, count)),

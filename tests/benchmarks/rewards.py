@@ -1,5 +1,5 @@
-"""The recipe for rewards of code: the cost of a hidden test, compared with a process for each test, and the cost of
-rows with hostile answers.
+"""Measures the recipe for rewards of code: what a hidden test costs, compared with a process for each test, and what
+rows with hostile answers cost.
 """
 
 import shutil
@@ -39,7 +39,7 @@ _SANDBOX: Final = [
 
 
 async def recipe_ms(service: Service, rows: int = 40) -> float:
-    """Return the processor time, of host and sandboxes together, that a test takes with the recipe."""
+    """Return how much processor time a test takes with the recipe, in host and sandboxes together."""
     await _score(service, [_ANSWER] * 2)
     began_ms = running_ms()
     assert await _score(service, [_ANSWER] * rows) == rows
@@ -47,7 +47,7 @@ async def recipe_ms(service: Service, rows: int = 40) -> float:
 
 
 async def rows_per_min(service: Service, rows: int = 200) -> float:
-    """Return how many rows two processors score in a minute if one answer in twenty is hostile."""
+    """Return how many rows two processors score in a minute if one in twenty answers is hostile."""
     await _score(service, [_ANSWER] * 4)
     answers = [
         _HOSTILE[number // _ONE_IN % len(_HOSTILE)] if number % _ONE_IN == 0 else _ANSWER for number in range(rows)

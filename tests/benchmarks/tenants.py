@@ -1,4 +1,4 @@
-"""The figures of many evaluators on one host: calls per second and processor time per call, compared with one evaluator."""
+"""Measures many evaluators on one host: calls per second and processor time per call, compared with one evaluator."""
 
 import asyncio
 import os
@@ -20,9 +20,7 @@ ZIPF_EXPONENT, ZIPF_EVALUATORS = 1.1, 1000
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The figures of a load: calls per second, milliseconds of processor time per call, and the share of the calls that
-    was warm.
-    """
+    """The figures of a load: calls per second, milliseconds of processor time per call, and the share of warm calls."""
 
     calls_per_s: float
     cpu_ms: float
@@ -41,8 +39,9 @@ def round_robin(many: Sequence[Evaluator], calls: int) -> Iterator[Evaluator]:
 
 
 def zipf(many: Sequence[Evaluator], calls: int) -> Iterator[Evaluator]:
-    """Yield the evaluators in an order of calls that is the same in each run; number n comes 1 / n ** 1.1 times as often as
-    the first."""
+    """Yield evaluators in the order in which to call them, which is the same in each run. Number n comes 1 / n ** 1.1
+    times as often as number 1.
+    """
     weights = [1 / rank**ZIPF_EXPONENT for rank in range(1, len(many) + 1)]
     return iter(random.Random(1).choices(many, weights, k=calls))
 
@@ -65,7 +64,9 @@ async def load(service: Service, calls: Iterator[Evaluator]) -> Load:
 
 
 async def beside_one(service: Service, calls: list[Evaluator]) -> tuple[Load, Load]:
-    """Make these calls in turns with calls of one evaluator, because the machine may have other work; return both loads."""
+    """Take turns between these calls and calls of a single evaluator, because the machine may have other work. Return
+    both loads.
+    """
     (single,) = evaluators(1)
     part = len(calls) // TURNS
     of_many, of_one = [], []
@@ -76,13 +77,14 @@ async def beside_one(service: Service, calls: list[Evaluator]) -> tuple[Load, Lo
 
 
 def _mean(loads: list[Load]) -> Load:
-    """Return the mean of loads with equally many calls; for rates, that is the harmonic mean."""
+    """Return the mean of loads that have the same number of calls; the mean of rates is the harmonic mean."""
     count = len(loads)
     calls_per_s = count / sum(1 / one.calls_per_s for one in loads)
     return Load(calls_per_s, sum(one.cpu_ms for one in loads) / count, sum(one.warm for one in loads) / count)
 
 
 def processor_s(pid: int | None = None) -> float:
-    """Return the processor time of a process (by default this one) with its descendants: those alive, and dead ones that were
-    waited for."""
+    """Return the processor time of a process (by default this one) and its descendants: living ones, and ended ones
+    that were waited for.
+    """
     return sum(seconds for _, seconds in seconds_below(pid or os.getpid()))

@@ -1,6 +1,7 @@
-"""The cost of a wire, compared with the same call over this host's own route, and with the executor that it replaces.
+"""Measures what a call over a wire costs, compared with the host's own route and with the executor that the wire
+replaces.
 
-Calls of both take turns, in blocks; the processor time of the host and all its sandboxes is compared.
+Calls of both kinds take turns, in blocks; the processor time of the host and all its sandboxes is compared.
 """
 
 import http.client
@@ -39,7 +40,7 @@ _SCRIPT = "print('{\"score\": 1.0}')\n"
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A call over a wire, and the same work over the host's own route."""
+    """A call over a wire, and a call over the host's own route that does the same work."""
 
     path: str
     body: dict[str, Any]
@@ -84,7 +85,7 @@ def pairs(port: int) -> dict[str, Pair]:
 
 
 def overhead_ms(port: int, pid: int, pair: Pair) -> tuple[float, float]:
-    """Return the milliseconds of processor time that a call takes over a wire, and over the host's own route."""
+    """Return how many milliseconds of processor time a call takes over a wire, and over the host's own route."""
     spent = {pair.path: 0.0, pair.own_path: 0.0}
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
         for number in range(BLOCKS + 1):  # the first block is not warm
@@ -111,7 +112,7 @@ for line in sys.stdin:
 
 
 def opik_ms(port: int) -> tuple[float, float]:
-    """Return the milliseconds of a metric over the wire, and in a waiting process with Opik's package, measured in turns."""
+    """Return how many ms a metric takes over the wire, and in a waiting process with Opik's package, measured in turns."""
     command = [str(real_python(PROGRAMS / "opik.txt")), "-W", "ignore", "-c", _WORKER]
     asked = {"code": _OPIK, "data": _DATA}
     return _beside_a_process(command, asked, port, "/wires/opik/v1/private/evaluators/python", asked)
@@ -132,7 +133,8 @@ for await (const line of createInterface({ input: process.stdin })) {
 
 
 def langfuse_ms(port: int, folder: Path) -> tuple[float, float]:
-    """Return the milliseconds of a TypeScript evaluator over the wire, and as Langfuse's `insecure-local` runs it, in turns.
+    """Return how many ms a TypeScript evaluator takes over the wire, and as Langfuse's `insecure-local` runs it, in
+    turns.
 
     `insecure-local` uses `node:vm` in the process of Langfuse's worker, without a sandbox and only for TypeScript. The
     worker cannot be installed as a package, so a Node process with these few lines stands in for it.
@@ -152,7 +154,7 @@ def langfuse_ms(port: int, folder: Path) -> tuple[float, float]:
 def _beside_a_process(
     command: list[str], asked: dict[str, Any], port: int, path: str, body: dict[str, Any], rounds: int = 60
 ) -> tuple[float, float]:
-    """Return the milliseconds of a call over a wire, and of a line to a process that answers lines, in turns."""
+    """Return how many ms a call over a wire takes, and a line to a process that answers lines, in turns."""
     line = json.dumps(asked) + "\n"
     quiet = {**os.environ, "OPIK_TRACK_DISABLE": "true"}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=quiet) as worker:
@@ -192,7 +194,7 @@ process.exit(0);
 
 
 def promptfoo_ms(port: int, folder: Path, rounds: int = 10) -> tuple[float, float]:
-    """Return the milliseconds of promptfoo's webhook assertion, and of its own Python assertion, in turns."""
+    """Return how many ms promptfoo's webhook assertion takes, and promptfoo's own Python assertion, in turns."""
     from tests.probe import NODE  # noqa: PLC0415 - finds Node
 
     (folder / "assertion.py").write_text(

@@ -1,11 +1,11 @@
-"""The processor time that a host's own processes use for a call, for several numbers of processes, and the highest rate
-of calls that follows from it.
+"""Measures the processor time that a host's own processes use for a call, with several numbers of processes, and the
+highest rate of calls that follows from that time.
 
-The hosts are real, and so are their connections, routes, queues and pipes. A process that answers each row at once
-takes the place of every sandbox, so that two processors are enough to measure hosts with several processes: on more
+The hosts are real, and so are their connections, routes, queues and pipes. In place of every sandbox there is a process
+that answers each row at once, so that two processors are enough to measure hosts with several processes. With more
 processors, the hosts would use the same processor time.
 
-`python -m tests.benchmarks.workers serve …` is `evaluator-host serve --sandbox none` with such processes for sandboxes.
+`python -m tests.benchmarks.workers serve …` is `evaluator-host serve --sandbox none` with such processes as sandboxes.
 """
 
 import json
@@ -62,12 +62,12 @@ class AnsweringBackend(UnsandboxedBackend):
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The figures of a load: calls per second by the clock, and milliseconds of processor time of one call of the whole host.
+    """The figures of a load: calls per second by the clock, and how many ms of processor time one call takes.
 
     Attributes:
-      own_ms: Milliseconds of all processes of the host.
-      busiest_ms: Milliseconds of the host's busiest process.
-      sandboxes_ms: Milliseconds of all processes below the host's.
+      own_ms: Milliseconds in all processes of the host itself.
+      busiest_ms: Milliseconds in the host's busiest process.
+      sandboxes_ms: Milliseconds in the processes that stand in for sandboxes.
     """
 
     calls_per_s: float
@@ -77,12 +77,12 @@ class Spent:
 
     @property
     def whole_ms(self) -> float:
-        """Milliseconds of host and sandboxes."""
+        """Milliseconds in host and sandboxes together."""
         return self.own_ms + self.sandboxes_ms
 
 
 def spent(hosts: dict[str, tuple[int, int]]) -> dict[str, Spent]:
-    """Return the figures of hosts, which are given by port and first process. The hosts are measured in turns, and the
+    """Return the figures of hosts, each given by its port and first process. The hosts are measured in turns, and the
     figures are medians over the rounds.
     """
     found: dict[str, list[Spent]] = {name: [] for name in hosts}
@@ -99,7 +99,9 @@ def spent(hosts: dict[str, tuple[int, int]]) -> dict[str, Spent]:
 
 
 def _load(port: int, pid: int) -> Spent:
-    """Make calls over new connections, opened while the host is busy so that the kernel spreads them over its processes."""
+    """Make calls over new connections. They are opened while the host is busy, so that the kernel spreads them over its
+    processes.
+    """
     with ExitStack() as stack:
         requests = [_request(number) for number in range(EVALUATORS)]
 
@@ -120,8 +122,8 @@ def _load(port: int, pid: int) -> Spent:
 
 
 def _own(pid: int) -> dict[int, float]:
-    """Return the processor time of each process of a host: since the processes are forked, all have the command line of
-    the first one.
+    """Return the processor time of each process of a host. The processes are found by their command line, which is that
+    of the first process, because they are forked.
     """
     return {one: _seconds(one) for one in process_tree(pid) if command_of(one) == command_of(pid)}
 
@@ -141,10 +143,10 @@ def _request(number: int) -> bytes:
 
 
 def _call(connection: socket.socket, request: bytes) -> bool:
-    """Send one call without `http.client`, which uses as much of a processor as the host; return whether it was
-    answered.
+    """Send one call and return whether it was answered. This does not use `http.client`, which takes as much processor
+    time as the host.
 
-    A call may get no answer: the host closes connections that were idle for five seconds, as they may be on a busy
+    A call may get no answer: the host closes connections that are idle for five seconds, which may happen on a busy
     machine.
     """
     answer = b""

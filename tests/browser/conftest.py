@@ -1,4 +1,6 @@
-"""Fixtures: a real host with real sandboxes, and a real Chromium that shows its pages; all tests here share both."""
+"""Fixtures: a real host with real sandboxes, and a real Chromium that shows the host's pages. All tests here share
+both.
+"""
 
 import shutil
 from collections.abc import AsyncIterator, Iterator
@@ -33,9 +35,7 @@ expect.set_options(timeout=30_000)  # long, because the machine may be busy with
 
 @pytest.fixture(scope="session")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The host that serves the pages, with its own records. Each test uses its own names for the records that it
-    stores.
-    """
+    """The host that serves the pages. Each test gives unique names to the records that it stores."""
     folder = tmp_path_factory.mktemp("host")
     environment = {
         **FORKED,
@@ -51,7 +51,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def seeds(host: Server) -> Seeds:
-    """Evaluators, data sets, jobs and traces on the host; tests look at them and change nothing."""
+    """Evaluators, data sets, jobs and traces on the host, which tests read but do not change."""
     with Client(host.url) as client:
         return sow(client)
 
@@ -67,7 +67,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    """Chromium."""
+    """A running Chromium, which all tests share."""
     async with async_playwright() as playwright:
         running = await playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
         yield running
@@ -76,12 +76,12 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest.fixture
 async def look(browser: Browser, host: Server) -> AsyncIterator[Look]:
-    """An object that opens pages of the host; the test fails if a page reports a fault or breaks its own policy."""
+    """An object that opens pages of the host. The test fails if a page reports a fault or violates its own policy."""
     async with looking(browser, host.url) as opened:
         yield opened
 
 
 @pytest.fixture
 async def page(look: Look) -> Page:
-    """A window of 1280 by 800 that shows nothing yet: `await page.goto("/jobs")`."""
+    """An empty window of 1280 by 800; `await page.goto("/jobs")` opens a page in it."""
     return await look.page()

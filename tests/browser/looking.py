@@ -1,4 +1,4 @@
-"""Opens windows of the browser, and collects the faults in them, the findings of axe, and pictures."""
+"""Opens windows of the browser; collects their faults and the findings of axe, and takes pictures."""
 
 import json
 import os
@@ -45,7 +45,7 @@ class Look:
     async def page(
         self, *, width: int = 1280, height: int = 800, theme: Literal["light", "dark"] = "light", **options: Any
     ) -> Page:
-        """Open a window that shares nothing with other windows. Its `goto` takes paths."""
+        """Open a window that shares nothing with other windows. Its `goto` accepts paths."""
         context = await self._new_context(**options) if options else await self._emptied()
         page = await context.new_page()
         await page.set_viewport_size(ViewportSize(width=width, height=height))
@@ -55,8 +55,8 @@ class Look:
         return page
 
     async def _emptied(self) -> BrowserContext:
-        """Return an earlier window's context with its storage emptied; it is used again because it has already loaded
-        the pages' code, which takes half a second.
+        """Empty the storage of an earlier window's context, and return the context. It is used again because loading
+        the pages' code anew takes half a second.
         """
         if (self._browser, self._url) not in _KEPT:
             _KEPT[self._browser, self._url] = await self._new_context()
@@ -103,8 +103,8 @@ async def looking(browser: Browser, url: str) -> AsyncIterator[Look]:
 
 
 async def grave_findings(page: Page, *, colours: bool = False) -> list[str]:
-    """Return axe's findings, from moderate to critical, for the page as it is shown now; with `colours`, only findings
-    about colours.
+    """Return axe's findings from moderate to critical about the page in its present state; with `colours`, only
+    findings about colours.
     """
     # axe runs in an isolated world, because the page's policy refuses scripts that the host has not served
     session = await page.context.new_cdp_session(page)
@@ -129,7 +129,7 @@ async def grave_findings(page: Page, *, colours: bool = False) -> list[str]:
 
 
 async def from_more(page: Page, action: str) -> None:
-    """Choose an action in the menu *More* of a page."""
+    """Choose an action from a page's menu *More*."""
     await page.get_by_role("button", name="More", exact=True).click()
     await page.get_by_role("menuitem", name=action).click()
 
@@ -141,6 +141,6 @@ async def picture(page: Page, name: str) -> None:
 
 
 async def widest_overflow(page: Page) -> int:
-    """Return by how many pixels the page is wider than its window; 0 if it fits."""
+    """Return by how many pixels the page is wider than its window; 0 if the page fits."""
     await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     return max(0, int(await page.evaluate("document.documentElement.scrollWidth - innerWidth")))

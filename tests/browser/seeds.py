@@ -26,7 +26,7 @@ MANY: Final = 10_000
 
 @dataclass(frozen=True)
 class Seeds:
-    """Ids of jobs. `before` has 10,000 rows, `after` the first 3,000 of them again; `small` has traces and markup."""
+    """Ids of jobs. `before` has 10,000 rows; `after` has the first 3,000 of these rows; `small` has traces and markup."""
 
     before: str
     after: str
@@ -34,7 +34,7 @@ class Seeds:
 
 
 def many_rows() -> list[dict[str, Any]]:
-    """Return rows; a tenth of them have no output, and a few have another fault."""
+    """Return rows. A tenth of the rows have no output, and a few have another fault."""
     outputs: list[str | None] = [None, "1/0"] + ["word " * (n % 9) + "x" * (n % 13) for n in range(2, MANY)]
     for n in range(0, MANY, 10):
         outputs[n] = None

@@ -1,4 +1,4 @@
-"""Data sets changed in their pages: rows found, changed, added and removed; columns counted; versions compared and restored."""
+"""The pages that edit data sets: find, change, add and remove rows; count columns; compare and restore versions."""
 
 from collections.abc import Iterator
 from typing import Any

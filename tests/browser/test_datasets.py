@@ -1,4 +1,6 @@
-"""The pages of data sets: dropping and choosing files, bad lines, pages of rows, hostile columns, deleting."""
+"""The pages of data sets: upload a file by dropping or choosing it, bad lines, pages of rows, hostile columns,
+deletion.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

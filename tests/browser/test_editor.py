@@ -1,4 +1,4 @@
-"""The editor: messages of the host about code while it is written, packages, settings, the library."""
+"""The editor: the host's messages about code while a user writes it, packages, settings, and the library."""
 
 import asyncio
 import io
@@ -489,7 +489,7 @@ OF_A_SHOP = {
 
 
 def written_shop(folder: Path) -> dict[str, Any]:
-    """Write the example project of a shop into a folder, and return the project as an archive."""
+    """Write the example project "shop" into a folder, and return the project as an archive."""
     for path, text in OF_A_SHOP.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)

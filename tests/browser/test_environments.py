@@ -1,5 +1,5 @@
-"""The pages of environments, on a host that has no environment yet: watching an installation, a failing installation,
-reading, deleting.
+"""The pages of environments, on a host that has no environment yet: watch an installation, see one fail, read and
+delete environments.
 """
 
 from collections.abc import AsyncIterator

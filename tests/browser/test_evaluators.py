@@ -1,4 +1,4 @@
-"""The pages of named evaluators: finding them, comparing versions, their live traces, deleting."""
+"""The pages of named evaluators: find evaluators, compare versions, see live traces, delete evaluators."""
 
 import asyncio
 import subprocess

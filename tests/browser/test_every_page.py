@@ -1,4 +1,4 @@
-"""Every page of the workbench: axe finds nothing grave in both themes, and the page loads little script before its
+"""Every page of the workbench: axe finds nothing grave in either theme, and the page loads little script before its
 first paint.
 """
 
@@ -27,7 +27,7 @@ PAINTED: Final = """() => {
 
 
 def address(route: str, seeds: Seeds) -> str:
-    """Return a route's address, with an existing record in place of each name."""
+    """Return the address of a route in which each parameter names an existing record."""
     named = {
         "/evaluators/:name": "/evaluators/length",
         "/datasets/:name": "/datasets/many",

@@ -1,4 +1,6 @@
-"""The parts that every page of the workbench has: the frame, deep links, themes, a key when one is needed, and its policy."""
+"""Features of every page of the workbench: the frame, deep links, themes, a field for the key if the host needs one,
+and the page's policy.
+"""
 
 import itertools
 import json
@@ -234,7 +236,7 @@ async def test_a_host_with_keys_shows_its_pages_and_asks_for_one(browser: Browse
 async def test_the_api_is_described_and_tried_with_nothing_from_elsewhere(
     look: Look, keyed: tuple[Server, str]
 ) -> None:
-    """The host needs a key, and the page uses the key that was entered in the tab."""
+    """The host needs a key; the page uses the key that the user entered in this tab."""
     host, key = keyed
     page = await look.page()
     asked: list[str] = []

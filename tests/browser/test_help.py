@@ -1,5 +1,5 @@
-"""The frame around every page: the palette, help, sample data, the gallery, and a host that cannot be reached for a
-moment.
+"""Features around every page: the palette, help, sample data, the gallery, and a message while the host cannot be
+reached.
 """
 
 import re

@@ -1,5 +1,5 @@
-"""Rows of a job: columns that the user chooses, all evaluators side by side, a row beside the table that the keys j and
-k change; several jobs compared.
+"""Rows of a job: the user chooses columns, sees all evaluators side by side, opens one row beside the table, goes to
+the next row with the keys j and k, and compares several jobs.
 """
 
 import pytest

@@ -1,5 +1,5 @@
-"""Rows of a job of 10,000 rows: filtered, sorted, searched and paged, and each such view has its own address; one row
-with its trace.
+"""The 10,000 rows of a job: they are filtered, sorted, searched and paged, and each view has its own address. One row
+is shown with its trace.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ EXACT = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['go
 
 @pytest.fixture(scope="module")
 def by_topic(host: Server) -> str:
-    """A job over six rows: five with one of three topics, and one without a topic."""
+    """A job over six rows: five rows have one of three topics, and one row has no topic."""
     with Client(host.url) as client:
         client.datasets.upload("topics", TOPICS)
         job = client.jobs.create([Evaluator(EXACT)], "topics", mapping={"outputs": "answer"})

@@ -1,5 +1,5 @@
-"""The pages of jobs: jobs are started with a form, followed live, paused, resumed and stopped; figures, plots,
-downloads, comparison.
+"""The pages of jobs: start a job with a form, follow it live, pause, resume and stop it; figures, plots, downloads, and
+comparison.
 """
 
 import asyncio

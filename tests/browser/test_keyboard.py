@@ -1,5 +1,5 @@
-"""The main path with the keyboard alone: find the workbench, write code, run it, run it on a data set, look through the
-rows.
+"""The main tasks can be done with only the keyboard: find the workbench, write code, run it, run it on a data set, and
+look through the rows.
 """
 
 import pytest

@@ -1,5 +1,5 @@
-"""Label queues: labelling the rows of a job one by one with keys, progress, agreement, and a queue of a data set on a
-phone.
+"""Label queues: label the rows of a job one by one with the keyboard, see progress and agreement, and label rows of a
+data set on a phone.
 """
 
 import pytest

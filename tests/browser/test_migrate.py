@@ -1,4 +1,4 @@
-"""The migration page: pasting a legacy evaluator, the new code, what changed, the proof, and accepting it."""
+"""The migration page: paste a legacy evaluator, see the new code, the changes and the proof, and accept the new code."""
 
 import asyncio
 import json

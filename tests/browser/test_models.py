@@ -1,4 +1,4 @@
-"""The pages of models, secrets and judges: adding and testing a model, judging with it; a secret's value is never shown."""
+"""The pages of models, secrets and judges: add and test a model, and judge with it; no page shows a secret's value."""
 
 import asyncio
 from collections.abc import Iterator
@@ -105,7 +105,7 @@ async def test_a_model_is_added_tested_and_judged_with(
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A host that its operator did not prepare for models."""
+    """A host that is not configured for models."""
     folder = tmp_path_factory.mktemp("fresh")
     database = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder / 'host.db'}"}
     with Server(log=folder / "log", environment={**FORKED, **database}) as running:

@@ -1,4 +1,4 @@
-"""From a first look at the pages to a weekly job with an alert, over the user's own Excel file, using only the pages."""
+"""A newcomer uses only the pages: from a first look to a weekly job with an alert, over the newcomer's own Excel file."""
 
 import re
 import zipfile
@@ -20,7 +20,7 @@ MATCH = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['go
 
 
 async def test_a_newcomer_gets_to_a_weekly_job_with_an_alert(browser: Browser, tmp_path: Path) -> None:
-    """The path of docs/first-job.md, on a host with its data directory as the only setting."""
+    """This follows docs/first-job.md, on a host with no setting except its data directory."""
     settings = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path / 'host.db'}"}
     write_xlsx(tmp_path / "meine Prüfung.xlsx")
     with Server(log=tmp_path / "log", data_dir=new_home(tmp_path), environment=settings) as host:

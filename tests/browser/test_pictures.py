@@ -1,4 +1,4 @@
-"""The pictures of the README can be taken anew."""
+"""The program that takes the README's pictures works."""
 
 from pathlib import Path
 

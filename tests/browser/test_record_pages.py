@@ -36,7 +36,7 @@ def places(seeds: Seeds) -> dict[str, str]:
 
 
 def telling(seeds: Seeds) -> dict[str, str]:
-    """Return the pages with the most content, which show faults of another theme or width first."""
+    """Return the pages with the most content, because a fault in another theme or width shows there first."""
     chosen = (
         "/evaluators/length?tab=diff",
         "/datasets/many?row=3",
@@ -56,7 +56,7 @@ async def show(page: Page, path: str, text: str) -> None:
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_axe_finds_nothing_grave_and_pages_fit_their_windows(look: Look, seeds: Seeds, part: int) -> None:
-    """Each page in both themes and both widths; a theme may change only colours."""
+    """Each page is tried in both themes and both widths; a theme may change only colours."""
     page = await look.page(reduced_motion="reduce")
     for path, text in [*places(seeds).items()][part::PARTS]:
         name = path.strip("/").replace("/", "-").replace("?", "-")

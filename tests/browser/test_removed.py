@@ -1,4 +1,4 @@
-"""The pages of a host without some resources and a vendor: they show only the resources that the host has."""
+"""The pages of a host from which some resources and a vendor were removed show only the remaining resources."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ GONE = ("platform/labels", "platform/alerts", "platform/schedules", "platform/tr
 
 @pytest.fixture(scope="module")
 def smaller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A host made from a copy of the tree without these folders."""
+    """A host that runs from a copy of the source tree without these folders."""
     folder = tmp_path_factory.mktemp("smaller")
     environment = {"PYTHONPATH": str(copy_without(GONE, folder / "tree")), "PYTHONSAFEPATH": "1"}
     with Server("none", data_dir=new_home(folder), log=folder / "log", environment=environment) as running:

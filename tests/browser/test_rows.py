@@ -1,5 +1,5 @@
-"""Rows below the editor: stored rows that are scored again while the user writes, their expected results, and a button
-that scores the whole data set.
+"""The rows below the editor: stored rows are scored again while the user writes, each row has an expected result, and a
+button scores the whole data set.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The test panel: rows as JSON, what a result shows, hostile code that cannot change the page, runs, copies."""
+"""The test panel: rows as JSON, the content of a result, code that cannot change the page, earlier runs, and copying."""
 
 import asyncio
 import json
@@ -264,7 +264,7 @@ async def test_addresses_bring_rows_of_jobs_and_live_traces(page: Page, host: Se
 
 
 def seed(client: httpx.Client) -> str:
-    """Return a job that has ended; its one evaluator has also scored a trace."""
+    """Return a job that has ended; its only evaluator has also scored a trace."""
     code = "def evaluate(inputs, outputs, trace):\n    return float(outputs == inputs.get('correct_answer'))\n"
     rows = '{"correct_answer": "Paris", "output": "Paris"}\n{"correct_answer": "Rome", "output": "Milan"}\n'
     client.post("/v1/evaluators", json={"name": "browser-address", "code": code}).raise_for_status()

@@ -1,4 +1,6 @@
-"""The pages show the truth: old verdicts and results look old, failed rows are shown beside the mean, drafts and runs are not lost."""
+"""The pages show the truth: old verdicts and results look old, the number of failed rows is beside the mean, and no
+draft or run is lost.
+"""
 
 import asyncio
 

@@ -1,7 +1,7 @@
-"""`python -m tests.chaos --minutes 10 --seed 1`: runs a host under random faults, judged by an oracle; exit 1 when the oracle finds something.
+"""`python -m tests.chaos --minutes 10 --seed 1`: runs a host under random faults; exits with 1 if an answer is wrong.
 
-The seed decides the faults and what callers send: the same seed gives the same plan. `--plan` only prints the plan, `--report`
-writes the outcome of a run as JSON, and `--replay` repeats the run in such a file.
+The seed determines the faults and the requests of callers: the same seed gives the same plan. `--plan` only prints the
+plan, `--report` writes the outcome of a run to a JSON file, and `--replay` repeats the run in such a file.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Inflicts a plan's faults on a host, its sandboxes, database, disk, engine and package index, and undoes them."""
+"""Causes the faults of a plan in a host, its sandboxes, database, disk, engine and package index, and undoes them."""
 
 import contextlib
 import os
@@ -39,7 +39,7 @@ _FOLDERS: Final = ("datasets", "environments", "filesets")
 
 
 class _Everything(dict[str, Answer]):
-    """A mapping that returns the same odd answer for every path of an index."""
+    """A mapping that contains the same odd answer for every path of an index."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__()
@@ -53,11 +53,11 @@ class _Everything(dict[str, Answer]):
 
 
 class Faults:
-    """Inflicts faults. `inflict(fault)` is a context during which the fault goes on; it yields whether anything was hit
-    by the fault.
+    """Causes faults. `inflict(fault)` is a context during which the fault goes on; it yields whether the fault hit
+    anything.
 
     Args:
-      host: The host that suffers the faults.
+      host: The host in which faults are caused.
       timeline: Counts killed runners.
       database_url: URL of the host's database.
       index: The index from which the host installs packages.
@@ -389,7 +389,9 @@ class Faults:
 
     @contextmanager
     def _folders_read_only(self, fault: Fault) -> Iterator[bool]:
-        """Mount folders over themselves, read-only, in the host's view; files that the host has open stay writable."""
+        """Make folders read-only for the host, by mounting them over themselves; files that the host has open stay
+        writable.
+        """
         pid = self._host.pid
         there = ["nsenter", f"--mount=/proc/{pid}/ns/mnt"] if self._host.ordinary else []
         folders = [path for name in _FOLDERS if (path := self._host.data / name).is_dir()]

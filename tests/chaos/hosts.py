@@ -1,4 +1,4 @@
-"""The host of a run: its process is killed, stopped and started again on the same port, disk and database."""
+"""The host of a run. Its process is killed, stopped, and started again with the same port, disk and database."""
 
 import asyncio
 import contextlib
@@ -49,7 +49,7 @@ _ANY_START: Final = frozenset(Kind) - {
 def small_disk(folder: Path, *, root: bool) -> Iterator[Path]:
     """Mount an empty file system of `DISK_MB` and yield it: ext4, or a tmpfs if there is no loop device.
 
-    Without root's rights, yield an ordinary folder instead.
+    If this process is not root's, yield an ordinary folder instead.
     """
     disk = folder / "disk"
     disk.mkdir()
@@ -89,7 +89,7 @@ class ChaosHost:
       backend: Backend of the host's sandboxes.
       environment: Settings of the host, as environment variables.
       ordinary: Run as an ordinary user, although this process is root's.
-      skew_s: Seconds by which the host's clock is off from its start on.
+      skew_s: By how many seconds the host's clock is wrong from the start.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class ChaosHost:
 
     @property
     def pid(self) -> int:
-        """Id of the present process; 0 if there is none."""
+        """Id of the process that runs now; 0 if there is none."""
         process = self._process
         return process.pid if process is not None and process.poll() is None else 0
 
@@ -173,8 +173,8 @@ class ChaosHost:
             return process.wait()
 
     def until_ready(self, process: subprocess.Popen[bytes] | None = None) -> bool:
-        """Wait until `/readyz` answers 200; return False if the host is not ready after enough clock time and processor
-        time.
+        """Wait until `/readyz` answers 200. Return False if the host has had enough clock time and processor time, but
+        is still not ready.
 
         Args:
           process: If this process ends, return False; None to wait for any process that is started.
@@ -193,7 +193,7 @@ class ChaosHost:
         return False
 
     def look(self) -> None:
-        """Measure the host's memory; if the host has ended by itself, judge this end and start the host again."""
+        """Measure the host's memory. If the host has ended by itself, judge whether that was right, and start it again."""
         with self._lock:
             process = self._process
             if process is None or not self._wanted:
@@ -214,7 +214,7 @@ class ChaosHost:
         self._oracle.timeline.end(window, hit=True)
 
     def _starts_again(self) -> bool:
-        """Start a process as a service manager does; return False if the process ended by itself before it was ready."""
+        """Start a process as a service manager does; return False if the process ends by itself before it is ready."""
         time.sleep(1.0)
         self.start()
         process = self._process
@@ -246,9 +246,7 @@ class ChaosHost:
         return [(below, command_of(below)) for below in process_tree(pid) if below != pid] if pid else []
 
     def children(self) -> list[int]:
-        """Return the host's own processes below its first process: the process that forks others, and the process for
-        jobs.
-        """
+        """Return the children of the host's first process: the process that forks others, and the process for jobs."""
         own, callers = command_of(self.pid) if self.pid else b"", self.callers()
         found = [pid for pid, command in self.processes() if command == own or b"fork_workers" in command]
         return sorted(set(found) - {*callers})
@@ -260,7 +258,7 @@ class ChaosHost:
         return sorted(pid for pid in pids if pid != self.pid and has_socket(pid, inodes)) if self.pid else []
 
     def builders(self) -> list[int]:
-        """Return the processes that install packages, with the processes around them."""
+        """Return the processes that install packages, and the sandbox processes around them."""
         return [pid for pid, command in self.processes() if any(name in command for name in _BUILDERS)]
 
     def sandboxes(self) -> list[int]:
@@ -277,7 +275,7 @@ class ChaosHost:
         return [file.read_text(errors="replace") for file in files]
 
     def remains(self, *, docker: list[str]) -> list[str]:
-        """Return what is left of all processes of the host: processes, cgroups, containers, mounts, files."""
+        """Return what all processes of the host have left behind: processes, cgroups, containers, mounts, files."""
         left = [found for pid in set(self.pids) for found in left_behind(pid, docker=docker)]
         this = os.getpid()
         for path in Path("/proc").glob("[0-9]*"):
@@ -305,7 +303,7 @@ def _processor_s(pid: int) -> float:
 
 
 def settings_environment(index: Index, database_url: str, **more: str) -> dict[str, str]:
-    """Return the settings of a host in a run."""
+    """Return the environment variables with the settings of a host in a run."""
     return {
         "EVALUATOR_HOST_DATABASE_URL": database_url,
         "EVALUATOR_HOST_PIP_INDEX_URL": index.pip_url,

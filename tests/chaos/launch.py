@@ -1,7 +1,8 @@
-"""`python -m tests.chaos.launch CLOCK ENVIRONMENT ARGUMENT…`: runs the command line with a wall clock that a file can move.
+"""`python -m tests.chaos.launch CLOCK ENVIRONMENT ARGUMENT…`: runs the command line with a wall clock that a file
+changes.
 
-CLOCK is a file of 8 bytes with a double: the number of seconds to add whenever this process reads the time of day. The
-monotonic clock and the clocks of child processes stay as they are. ENVIRONMENT is a JSON object with variables to set
+CLOCK is a file with a double (8 bytes): the number of seconds to add whenever this process reads the time of day. The
+monotonic clock and the clocks of child processes do not change. ENVIRONMENT is a JSON object with variables to set
 first.
 """
 
@@ -49,13 +50,13 @@ def move_clock(file: Path) -> None:
 
 
 def set_offset(file: Path, seconds: float) -> None:
-    """Set the number of seconds by which the clocks of the processes that watch this file are wrong."""
+    """Write to the file by how many seconds the clocks of processes that watch it are wrong."""
     with file.open("r+b" if file.exists() else "wb") as opened:
         opened.write(struct.pack("d", seconds))
 
 
 def tell_holders() -> None:
-    """Whenever a task has waited in vain for a connection to the database, print which tasks hold the connections."""
+    """Whenever a task has waited too long for a connection to the database, print which tasks hold the connections."""
     held: dict[int, tuple[float, Any]] = {}
     get = QueuePool._do_get
 
@@ -89,7 +90,7 @@ def _place(task: Any) -> str:
 
 
 def main() -> None:
-    """Set up the clock and the environment, and become the command line."""
+    """Set up the clock and the environment, then run the command line in this process."""
     move_clock(Path(sys.argv[1]))
     tell_holders()
     os.environ.update(json.loads(sys.argv[2]))

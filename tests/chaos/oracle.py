@@ -1,8 +1,8 @@
 """Judges all answers and stored data of a host under faults, by comparing them with a run without faults and with the
 documentation.
 
-A different answer is a finding unless a fault that may cause it was going on during the call, or had ended a moment
-before. `EXCUSES` lists for each fault the outcomes that it may cause, like the table of faults in docs/operations.md.
+A different answer is a finding, unless a fault that can cause it went on during the call or had just ended. `EXCUSES`
+lists the outcomes that each fault can cause, like the table of faults in docs/operations.md.
 """
 
 import threading
@@ -71,7 +71,7 @@ class _Window:
 
 
 class Timeline:
-    """When faults were going on. `began` and `ended` are monotonic times; used from several threads."""
+    """Records when faults were going on, in monotonic times (`began`, `ended`). Several threads use it."""
 
     def __init__(self) -> None:
         self._windows: list[_Window] = []
@@ -105,7 +105,7 @@ class Timeline:
         )
 
     def last(self, within_s: float) -> list[str]:
-        """Return the kinds of the faults that were going on in the last seconds, the newest last."""
+        """Return the kinds of faults in the last seconds, the newest last."""
         since = time.monotonic() - within_s
         return [str(one.kind.value) for one in tuple(self._windows) if one.ended is None or one.ended > since]
 
@@ -136,8 +136,8 @@ class Oracle:
     """Judges answers, and counts right answers and findings.
 
     Attributes:
-      expected: By a program's name, the essence of each row's result in a run without faults.
-      findings: Sentences about what was wrong.
+      expected: For each program, by name: the essence of each row's result in a run without faults.
+      findings: Sentences, each about one thing that was wrong.
       counts: Numbers of calls and rows, by outcome.
     """
 
@@ -150,10 +150,10 @@ class Oracle:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def learn(self, program: Program, results: list[dict[str, Any]]) -> None:
-        """Store the results of a run without faults as the right ones.
+        """Store the results of a run without faults as the right results.
 
         Raises:
-          AssertionError: the program did something that it was not written for.
+          AssertionError: the program had an outcome that it must not have without faults.
         """
         ends = {code_of(result) for result in results}
         assert ends <= program.ends, f"{program.name}: {ends} in a run without faults: {results}"
@@ -161,14 +161,14 @@ class Oracle:
         self.expected[program.name] = [essence(program, result) for result in results]
 
     def find(self, sentence: str) -> None:
-        """Note that something was wrong."""
+        """Record a finding."""
         told = f"{sentence}\n(faults of the last minute: {', '.join(self.timeline.last(60.0)) or 'none'})"
         with self._lock:
             self.findings.append(told)
         print(f"FINDING {told}", flush=True)
 
     def judge_result(self, where: str, program: Program, number: int, result: dict[str, Any]) -> bool:
-        """Judge the result of a row; a wrong result is possible if the row's runner was killed twice."""
+        """Judge the result of a row; if the row's runner was killed twice, the result may be an error."""
         expected, found = self.expected[program.name][number % ROWS], essence(program, result)
         if found == expected:
             self.counts["rows right"] += 1
@@ -206,7 +206,7 @@ class Oracle:
             self.find(f"{where}: {status} {code} that no fault explains: {body['detail'][:400]}")
 
     def judge_no_answer(self, where: str, error: Exception, began: float) -> None:
-        """Judge a call if its connection was refused or broke off."""
+        """Judge a call that got no answer, because its connection was refused or broke off."""
         self.counts["no answer"] += 1
         if not self.timeline.excused(NO_ANSWER, began, time.monotonic()):
             self.find(f"{where}: no answer, and no fault explains it: {error!r}")
@@ -239,7 +239,7 @@ class Oracle:
         self.counts["jobs completed"] += 1
 
     def judge_online(self, job: dict[str, Any], rows: int, lines: list[dict[str, Any]]) -> None:
-        """Judge an online job that has ended: the model must have answered each row, and each must be scored."""
+        """Judge an online job that has ended: the model must have answered each row, and each row must have a score."""
         where = f"online job {job['id']}"
         if (job.get("error") or {}).get("code") == "host_ended":
             return

@@ -1,6 +1,7 @@
-"""Plans the faults of a run: which, when, for how long, and on what. A plan depends only on the seed and the options.
+"""Plans the faults of a run: their kinds, times, durations and targets. A plan depends only on the seed and the
+options.
 
-Faults are in lanes. Faults in one lane follow each other; lanes run in parallel, so that faults in different lanes overlap.
+A lane is a group of faults that follow each other. Lanes run in parallel, so faults in different lanes overlap.
 """
 
 import random
@@ -46,13 +47,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Trait:
-    """When a kind of fault may happen.
+    """Facts about a kind of fault: when, how long and how often it may happen.
 
     Attributes:
       lane: Name of the group of faults that do not overlap.
       seconds: Shortest and longest duration.
       weight: How often the kind is chosen, relative to others in its lane.
-      needs: Everything that the fault needs: `root`, a database, a backend.
+      needs: The conditions for the fault: `root`, a database, a backend.
     """
 
     lane: str
@@ -107,7 +108,7 @@ class Options:
 
     Attributes:
       seconds: Length of the run.
-      root: Whether faults that take root's rights are possible.
+      root: Whether faults that need root's rights are possible.
       workers: Processes of the host that answer calls.
     """
 
@@ -130,7 +131,7 @@ class Fault:
     Attributes:
       at_s: Seconds from the beginning of the run.
       seconds: How long the fault lasts; 0 if it happens in one moment.
-      pick: A number from 0 to 1 that chooses among victims, sizes and variants.
+      pick: A number from 0 to 1 that selects the victim, size or variant.
     """
 
     at_s: float
@@ -153,7 +154,7 @@ def make_plan(seed: int, options: Options) -> tuple[Fault, ...]:
 
 
 def _lane(lane: str, chance: random.Random, options: Options) -> list[Fault]:
-    """Return the faults of one lane: each kind once in a random order, then kinds by weight."""
+    """Return the faults of one lane: first each kind once in random order, then random kinds by their weights."""
     traits = {kind: trait for kind, trait in TRAITS.items() if trait.lane == lane and trait.needs <= options.granted}
     if not traits:
         return []

@@ -1,4 +1,4 @@
-"""Evaluators with an outcome for row `n` that depends only on `n`: they score, raise, print, exit, or go over a limit."""
+"""Evaluators whose outcome for row `n` depends only on `n`: they score, raise, print, exit, or exceed a limit."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -12,8 +12,8 @@ class Program:
     """One evaluator.
 
     Attributes:
-      ends: How rows may end without faults: `scored`, or the code of an error.
-      packages: Pins, which the run's own index offers.
+      ends: The possible outcomes of rows without faults: `scored`, or the code of an error.
+      packages: Pins of packages on the run's own index.
     """
 
     name: str
@@ -24,7 +24,7 @@ class Program:
     packages: tuple[str, ...] = ()
 
     def evaluator(self, variant: str = "") -> dict[str, Any]:
-        """Return the evaluator as the API takes it. Different variants share no sandbox."""
+        """Return the evaluator in the API's format. Different variants share no sandbox."""
         comment = "#" if self.language == "python" else "//"
         limits = {"timeout_s": 10.0, **self.limits}
         code = f"{self.code}\n{comment} {variant}\n" if variant else self.code
@@ -90,8 +90,8 @@ PACKAGES: Final = 12
 
 
 def packaged(number: int) -> Program:
-    """Return a program with its own package, alternately from Python's index and from npm; `hosts.publish` offers these
-    packages.
+    """Return a program with its own package, alternately a Python package and an npm package; `hosts.publish` offers
+    them.
     """
     name = f"part{number % PACKAGES}"
     if number % 2:

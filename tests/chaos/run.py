@@ -1,4 +1,6 @@
-"""One run: a baseline without faults, then a host with callers and faults, then checks of what must be true at the end."""
+"""One run: first a baseline without faults, then a host with callers and faults, then checks of what must hold at the
+end.
+"""
 
 import asyncio
 import contextlib
@@ -57,9 +59,9 @@ class Run:
 
     Attributes:
       ordinary: Whether the host runs as an ordinary user.
-      burners: Number of processes that loop for ever beside the host.
+      burners: Number of processes that keep processors busy beside the host.
       workers: Number of the host's processes that answer calls.
-      beside: Whether another host on the same database and data, with a clock ten minutes behind, runs jobs too.
+      beside: Whether a second host with the same database and data runs jobs too; its clock is ten minutes behind.
     """
 
     minutes: float = 10.0
@@ -78,7 +80,7 @@ class Run:
 
     @property
     def packages(self) -> int:
-        """The number of programs with packages; each is built once for the baseline."""
+        """The number of programs with packages; the baseline builds each package once."""
         return 2 if self.minutes < _SHORT_MINUTES else PACKAGES
 
 
@@ -173,7 +175,7 @@ def burning(count: int) -> Iterator[None]:
 
 
 async def _under_faults(run: Run, hosts: list[ChaosHost], faults: Faults, oracle: Oracle, *, model_url: str) -> None:
-    """Have callers call the first host during the faults, and until every job has ended."""
+    """Let callers call the first host while faults happen, and until every job has ended."""
     for host in hosts:
         host.start()
         assert await asyncio.to_thread(host.until_ready), host.log_end()
@@ -207,9 +209,9 @@ async def _under_faults(run: Run, hosts: list[ChaosHost], faults: Faults, oracle
 
 
 async def _lane(plan: list[Fault], began: float, faults: Faults, oracle: Oracle) -> None:
-    """Cause the faults of one lane, each at its time or a little later; leave out faults if their time has passed.
+    """Cause the faults of one lane, each at its time or a little later; skip faults whose time has passed.
 
-    Without this rule, a host that takes a minute to start would have faults for a minute after the end of the run.
+    Otherwise, a host that takes a minute to start would have faults until a minute after the end of the run.
     """
     for fault in plan:
         if time.monotonic() - began > fault.at_s + fault.seconds + _LATE_S:

@@ -1,4 +1,4 @@
-"""The plan of a chaos run depends only on its seed; a run of 15 seconds finds nothing wrong."""
+"""The plan of a chaos run depends only on its seed, and a run of 15 seconds finds nothing wrong."""
 
 import itertools
 import json

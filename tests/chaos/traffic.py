@@ -1,4 +1,6 @@
-"""The callers in a run: calls, batches, jobs, traces, watchers, uploads, builds, clients that vanish; each judges its answers."""
+"""The callers in a run make calls, batches, jobs, traces, uploads and builds, watch events, and vanish; each judges its
+answers.
+"""
 
 import asyncio
 import contextlib
@@ -40,14 +42,14 @@ _RESET: Final = struct.pack("ii", 1, 0)  # value of SO_LINGER with which a conne
 
 @dataclass(slots=True)
 class _Kept:
-    """A stored object with all contents that it may have, since the answer to its last change may have been lost."""
+    """A stored object with all its possible contents; there are several if the answer to its last change was lost."""
 
     possible: list[str] = field(default_factory=list)
     certain: bool = False
 
 
 class Traffic:
-    """Calls one host until `stop` is set; jobs are followed to their end.
+    """Calls one host until it is told to stop, and follows every job to its end.
 
     Args:
       host: The host to call.
@@ -101,7 +103,7 @@ class Traffic:
                 task.cancel()
 
     async def judge_stored(self) -> None:
-        """Judge what is stored at the end: each object was sent by a caller, and no accepted object is missing."""
+        """Judge what is stored at the end: a caller must have sent each object, and no accepted object may be missing."""
         for path, kept in self._kept.items():
             found = await self._until_answered("GET", path)
             if found is None and not kept.certain:
@@ -149,7 +151,7 @@ class Traffic:
                 self._oracle.judge_call(program, number, 200, answer.headers, result, began)
 
     async def _build(self) -> None:
-        """Use programs with packages, and sometimes remove their sets, so that they are built again."""
+        """Call programs with packages, and sometimes remove their package sets, so that the host builds the sets again."""
         async for chance in self._turns("builds", pause_s=0.3):
             program = chance.choice(self._packaged)
             await self._call(program, chance.randrange(ROWS))
@@ -191,7 +193,7 @@ class Traffic:
             self._oracle.judge_job(ended, chosen, rows, lines)
 
     async def _run_online_jobs(self) -> None:
-        """Run jobs that call a model, and judge that each row has its own answer."""
+        """Run jobs that call a model, and judge whether each row has its own answer."""
         async for chance in self._turns("online jobs", pause_s=0.5):
             rows = chance.randint(*_QUESTIONS)
             body = {
@@ -230,10 +232,10 @@ class Traffic:
                 self._oracle.counts["traces taken"] += _TRACES
 
     async def judge_traces(self) -> None:
-        """Judge that each trace was scored at most once, and that the last host process scored all traces that it
+        """Judge whether each trace was scored at most once, and whether the last host process scored all traces that it
         accepted.
 
-        Traces wait in memory, so the traces of a host that ended may be missing.
+        Traces wait in memory, so traces that an earlier host process accepted may be missing.
         """
         until, last = time.monotonic() + _SCORED_S, len(self._host.pids)
         wanted = {trace_id for trace_id, (_, host) in self._traces.items() if host == last}
@@ -301,7 +303,7 @@ class Traffic:
             self._oracle.find(f"job {job['id']} is paused, and no fault explains it: {error}")
 
     def _note_progress(self, job: dict[str, Any]) -> None:
-        """Judge that no stored result has disappeared."""
+        """Judge whether a stored result has disappeared."""
         before, done = self._jobs.get(job["id"], 0), job["progress"]["done"]
         if job["id"] in self._jobs:
             self._jobs[job["id"]] = max(before, done)
@@ -427,7 +429,7 @@ class Traffic:
     # Parts that all callers share
 
     async def _turns(self, name: str, *, pause_s: float) -> AsyncIterator[random.Random]:
-        """Yield the random numbers for a caller's turns, with pauses, until the run is over."""
+        """Yield the random numbers for each of a caller's turns, and pause between turns, until the run is over."""
         chance = random.Random(f"{self._seed} {name}")
         while not self._stop.is_set():
             yield chance
@@ -435,7 +437,7 @@ class Traffic:
                 await asyncio.wait_for(self._stop.wait(), pause_s * chance.uniform(0.5, 1.5))
 
     async def _send(self, method: str, path: str, **options: Any) -> httpx.Response | None:
-        """Send a request and return the answer; if there is none, judge that and return None."""
+        """Send a request and return the answer; if there is no answer, judge that and return None."""
         began = time.monotonic()
         try:
             return await self._http.request(method, path, **options)
@@ -449,7 +451,7 @@ class Traffic:
             self._oracle.judge_refusal(where, answer.status_code, answer.headers, _body(answer), began)
 
     async def _until_answered(self, method: str, path: str, *, refused: int = 0, **options: Any) -> Any:
-        """Repeat a request, judging each refusal, until it succeeds; None for 404, or the status of `refused`."""
+        """Repeat a request until it succeeds, and judge each refusal; return None for 404, or for the status `refused`."""
         while True:
             began = time.monotonic()
             answer = await self._send(method, path, **options)

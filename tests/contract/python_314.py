@@ -1,5 +1,5 @@
-"""Evaluators and attacks that use `concurrent.interpreters`, for a host with Python 3.14; this file also runs where the
-package `tests` cannot be imported.
+"""Evaluators and attacks that use `concurrent.interpreters`, for a host with Python 3.14. This file also runs on
+machines without the package `tests`.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ EXPECTED = [
 
 
 def program() -> str:
-    """Return an evaluator that runs the case in `BODIES` that a row names."""
+    """Return an evaluator that runs a case in `BODIES`; its row names the case."""
     cases = "".join(
         f"def case_{number}():\n" + "".join(f"    {line}\n" for line in body.split("\n"))
         for number, (body, _) in enumerate(BODIES.values())
@@ -59,7 +59,7 @@ def program() -> str:
 
 
 async def results(settings: Settings) -> dict[str, Any]:
-    """Return for each case what a host returns: the value, or the error as text."""
+    """Return the host's result for each case: the value, or the error as text."""
     evaluator = Evaluator(program(), packages=("joblib==1.4.2",), files=FILES, limits=LIMITS)
     found = {}
     async with open_engine(settings) as opened:
@@ -70,7 +70,7 @@ async def results(settings: Settings) -> dict[str, Any]:
 
 
 async def verdicts(settings: Settings) -> dict[str, list[str]]:
-    """Return for each attack with interpreters how it ends on a host: a verdict and problems."""
+    """Return the verdict and the problems of each attack with interpreters on a host."""
     made = await attack_deployment(settings, [one for one in load_attacks() if one.name in ATTACKS], at_once=2)
     return {"host": list(made.host), **{one.attack.name: [one.verdict, *one.problems] for one in made.results}}
 

@@ -1,4 +1,4 @@
-"""Packages that real sandboxes import in advance: good packages are ready, and bad ones cost no sandbox."""
+"""Real sandboxes import packages in advance: good packages are ready for a call, and no bad package ends a sandbox."""
 
 import hashlib
 from collections.abc import AsyncIterator

@@ -1,5 +1,5 @@
-"""Code in a bubblewrap sandbox sees and can use only things that belong to the sandbox; on real hosts of root and of an
-ordinary user.
+"""Code in a bubblewrap sandbox sees and uses only what belongs to the sandbox, on real hosts of root and of an ordinary
+user.
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""The end of a bubblewrap sandbox by any cause, and what is left; on real hosts of root and of an ordinary user."""
+"""Bubblewrap sandboxes end, for any reason, and leave nothing behind, on real hosts of root and of an ordinary user."""
 
 import asyncio
 import contextlib
@@ -209,8 +209,9 @@ async def test_a_host_that_is_killed_leaves_nothing_after_the_next_start(backend
 
 
 async def test_what_bubblewrap_leaves_when_it_is_killed_between_two_steps_is_found(backend):
-    """The first process waits for a byte from bubblewrap before it is tied to bubblewrap; `--userns-block-fd` holds that byte
-    back."""
+    """Before the first process ends with bubblewrap, it waits for a byte from bubblewrap; `--userns-block-fd` delays
+    this byte.
+    """
     (told, tells), (kept_back, go), memory = os.pipe(), os.pipe(), os.memfd_create(MEMORY_FILE)
     arguments = ["--unshare-user", "--unshare-pid", "--die-with-parent", "--ro-bind", "/", "/"]
     descriptors = ["--info-fd", str(tells), "--userns-block-fd", str(kept_back)]
@@ -248,7 +249,7 @@ def test_large_messages_both_ways_on_either_loop(runner):
 
 
 async def test_findings_say_what_is_in_force():
-    """The Python runner is real; the JavaScript runner is that of the probe, which sends no first message."""
+    """The Python runner is real; the JavaScript runner is the probe, which sends no first message."""
     backend = new_backend(runtimes=RUNTIMES_DIR)
     findings = {finding.name: finding for finding in await backend.findings()}
     tried = {"python sandbox", "javascript sandbox"}

@@ -1,5 +1,5 @@
-"""Processes that an evaluator starts find its packages, its own modules and the interpreter, under the names that
-people use.
+"""Processes that an evaluator starts find the evaluator's packages and modules, and the interpreter under its usual
+names.
 """
 
 import json

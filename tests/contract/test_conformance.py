@@ -1,4 +1,4 @@
-"""The behaviour that all backends share: limits, hostile code, isolation of rows, many callers. The same tests run on each backend."""
+"""The same tests run on each backend: limits, hostile code, isolation of rows, and many callers."""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ ONE = {
 
 
 def evaluator(language: Language, body: str, *, top: str = "", **limits: float) -> Evaluator:
-    """Return an evaluator with a function that has this body; its limits are low so that tests are quick."""
+    """Return an evaluator whose function has this body; low limits keep the tests short."""
     indented = "\n".join(f"    {line}" for line in body.strip().splitlines())
     code = {
         PYTHON: f"{top}\ndef evaluate(inputs, outputs, trace):\n{indented}\n",
@@ -34,7 +34,7 @@ def evaluator(language: Language, body: str, *, top: str = "", **limits: float) 
 
 
 def evaluator_of_cases(language: Language, bodies: Sequence[str], *, top: str = "", **limits: float) -> Evaluator:
-    """Return an evaluator that runs the body with the number in `inputs`, so that cases share its sandboxes."""
+    """Return an evaluator that runs one of these bodies, by the number in `inputs`, so that cases share its sandboxes."""
     if language is PYTHON:
         cases = "".join(
             f"def case_{number}(outputs):\n{indent(body.strip(), '    ')}\n" for number, body in enumerate(bodies)
@@ -59,7 +59,7 @@ def scored(result: EvaluationResult, score: float) -> None:
 
 
 async def still_well(service: Service, after: Evaluator, inputs: dict[str, int]) -> None:
-    """Check that the same evaluator, which now behaves well, and another evaluator both give the right result."""
+    """Check that this evaluator, whose row now does no harm, and another evaluator both give the right result."""
     scored(await service.evaluate(after, Row(inputs, outputs="behave")), 1.0)
     scored(await service.evaluate(Evaluator(ONE[after.language] + "\n", after.language), Row()), 1.0)
 
@@ -83,7 +83,7 @@ HOSTILE = [
 
 
 def hostile_alike(language: Language, limits: dict[str, float]) -> list[str]:
-    """Return the hostile bodies that can share one evaluator with these limits."""
+    """Return the hostile bodies that have these limits and can share one evaluator."""
     return [body for _, of, body, tight, _ in HOSTILE if (of, tight) == (language, limits)]
 
 
@@ -340,7 +340,7 @@ async def test_each_row_finds_the_files_as_they_were_sent(service: Service, lang
 
 
 async def test_an_idle_sandbox_tells_what_it_uses_and_counts_by_that(service: Service) -> None:
-    """The evaluator keeps 40 MB in its module: its idle sandbox counts as 40 MB, not as its limit of 256 MB."""
+    """The evaluator keeps 40 MB in its module. Its idle sandbox counts as 40 MB, and not as 256 MB, which is its limit."""
     async with open_engine(
         settings(service.pool.backend.name, idle_sandboxes=1), prewarm=True
     ) as own:  # a separate service, so that no other sandbox ends meanwhile

@@ -1,4 +1,6 @@
-"""The same promises hold if gVisor's kernel answers the system calls in sandboxes (`EVALUATOR_HOST_DOCKER_RUNTIME=runsc`)."""
+"""Sandboxes keep the same promises if gVisor's kernel answers their system calls
+(`EVALUATOR_HOST_DOCKER_RUNTIME=runsc`).
+"""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -102,7 +104,7 @@ async def test_nothing_is_left_and_doctor_recommends_it() -> None:
 
 
 def containers() -> set[str]:
-    """Return this process's containers on that engine."""
+    """Return the containers of this process on the engine with gVisor."""
     client: Any = docker.APIClient(base_url=engine_address())
     listed = client.containers(all=True, filters={"label": [LABEL_INSTANCE]})
     client.close()

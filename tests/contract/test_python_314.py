@@ -1,6 +1,8 @@
-"""`concurrent.interpreters`, a module since Python 3.14: in an image with that Python, and on a Debian that has that Python.
+"""`concurrent.interpreters`, which is new in Python 3.14, works in an image with Python 3.14 and on a Debian with
+Python 3.14.
 
-Few machines have Python 3.14, so debootstrap makes a Debian with it: as the base of an image, and as a machine for a host.
+Few machines have Python 3.14, so debootstrap makes a Debian with Python 3.14: as an image's base, and as a host's
+machine.
 """
 
 import json
@@ -42,7 +44,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 async def over_docker() -> AsyncIterator[Settings]:
-    """Settings for a host with an image that has Python 3.14."""
+    """Settings for a host with an image that contains Python 3.14."""
     pins = replace(recipe.read_pins(), suite=SUITE, python="3.14")
     with pytest.MonkeyPatch.context() as patched:
         for module in (recipe, build):

@@ -1,4 +1,6 @@
-"""Code that lost its indentation, sent to a service: the error contains a fix, and `settings.repair` runs the fixed code."""
+"""Code that lost its indentation is sent to a service: the error contains a fix, and `settings.repair` runs the fixed
+code.
+"""
 
 import pytest
 

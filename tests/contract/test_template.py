@@ -1,4 +1,6 @@
-"""Python sandboxes that a template forks have everything that a fresh start gives, for root and for an ordinary user."""
+"""Python sandboxes that are forked from a template behave like freshly started sandboxes, for root and an ordinary
+user.
+"""
 
 import asyncio
 import fcntl
@@ -76,7 +78,7 @@ def evaluate(inputs, outputs, trace):
 
 @pytest.fixture
 def started(monkeypatch):
-    """The list of the templates that a test starts."""
+    """A list, to which each template that the test starts is added."""
     made = []
     start = template.Template.__init__
     monkeypatch.setattr(
@@ -90,7 +92,7 @@ def changed(data_dir: Path, start: SandboxStart = SandboxStart.TEMPLATE) -> Sett
 
 
 def is_template(pid: int) -> bool:
-    """Return whether a process is a template or was forked by a template; both have the same command line."""
+    """Return whether a process is a template, or was forked by a template; both kinds have the same command line."""
     words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     return (
         words[0].endswith(b"python" + f"{sys.version_info.major}.{sys.version_info.minor}".encode())

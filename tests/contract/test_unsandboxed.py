@@ -1,5 +1,5 @@
-"""`sandbox = none`: the runner is an ordinary process that ends completely and leaves nothing; nothing is isolated, and
-the host says so.
+"""`sandbox = none`: the runner is an ordinary process, which leaves nothing behind when it ends. Nothing is isolated,
+and the host says so.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A case of a dialect: code as the platform's users paste it, a row, and the result that the platform makes from it."""
+"""A case of a dialect: code in the form that the platform's users paste, a row, and the result on the platform."""
 
 from dataclasses import dataclass, field
 from textwrap import dedent
@@ -18,11 +18,11 @@ class NativeCase:
 
     Attributes:
       contract: Declared contract; `auto` if the host has to recognise it.
-      row: Fields of the row; with `variables`, they are the platform's own row.
-      recognised: Contract in the result; None if the code does not load.
-      error: Code of the error; None if the row does not fail.
+      row: Fields of the row; `variables` contains the platform's own row.
+      recognised: Contract that the result must name; None if the code does not load.
+      error: Code of the expected error; None if the row must not fail.
       message: Text that the error's message and hint must contain.
-      native: The objects that the platform stores for the row.
+      native: Objects that the platform stores for the row.
       warnings: Codes that must be among the warnings.
     """
 
@@ -49,7 +49,7 @@ class NativeCase:
 
     @property
     def evaluator(self) -> Evaluator:
-        """The evaluator, as the service takes it."""
+        """The evaluator as an argument for the service."""
         return Evaluator(
             dedent(self.code).lstrip("\n"),
             language=self.language,
@@ -60,7 +60,7 @@ class NativeCase:
         )
 
     def mismatches(self, result: EvaluationResult) -> list[str]:
-        """Return the differences between a result and the expected one; empty if there are none."""
+        """Return the differences between a result and the expected result; empty if there are none."""
         error = result.error
         found = {
             "status": (result.status.value, self.status),
@@ -91,7 +91,7 @@ class NativeCase:
 
 
 def _same(have: Any, want: Any) -> bool:
-    """Whether two values are equal as JSON, in which 1 is not true."""
+    """Whether two values are equal as JSON; unlike in Python, 1 and true differ."""
     if want is ANY:
         return True
     if isinstance(want, dict) and isinstance(have, dict):

@@ -1,8 +1,8 @@
-"""Sandboxes for dialects: Python's sandboxes are forked from a template, which takes half the processor time of a fresh
-start.
+"""Fixtures for tests of dialects: Python sandboxes are forked from a template, which takes half the processor time of a
+fresh start.
 
-`tests/contract/test_template.py` checks that both kinds behave in the same way. Containers and the sandboxes of
-commands are not forked.
+`tests/contract/test_template.py` checks that forked and fresh sandboxes behave in the same way. Containers, and
+sandboxes that commands start, are not forked.
 """
 
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ from tests.conftest import BACKENDS, settings
 
 @pytest.fixture(scope="session", params=BACKENDS)
 async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
-    """A running service on each backend in turn; its sandboxes start only when they are needed."""
+    """A running service on each backend in turn; it starts sandboxes only when they are needed."""
     chosen = settings(request.param, sandbox_start=SandboxStart.TEMPLATE)
     async with open_engine(chosen) as opened:
         yield opened

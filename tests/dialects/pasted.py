@@ -1,6 +1,6 @@
 """Evaluators as people paste them from notebooks, repositories and documentation pages, and their scores.
 
-Unless a case says otherwise, the row is always the same: the output is "Paris", and "Paris" was expected.
+Unless a case has its own row, the row has the output "Paris", and "Paris" is also the expected answer.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class Pasted:
 
     Attributes:
       expected: The score, a label, `skipped`, or the code of the error.
-      contains: Text that must be in the error's message or hint.
+      contains: Text that the error's message or hint must contain.
     """
 
     id: str
@@ -40,7 +40,7 @@ class Pasted:
 
     @property
     def evaluator(self) -> Evaluator:
-        """The evaluator in the form that the service takes."""
+        """The evaluator as an argument for the service."""
         settings = EvaluatorSettings(entry=self.entry, config=self.config)
         code = dedent(self.code).lstrip("\n")
         return Evaluator(

@@ -1,4 +1,4 @@
-"""Uses the example of docs/dialects/adding.md: somebody else's package adds a dialect, routes, a table, a task and commands."""
+"""Follows the example in docs/dialects/adding.md: another package adds a dialect, routes, a table, a task and commands."""
 
 import importlib
 import os
@@ -29,7 +29,7 @@ JAVASCRIPT = "export function rate(answer) { return answer.length }"
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the example's package is installed as pip would install it."""
+    """A folder that contains the example's package, installed as pip would install it."""
     made = tmp_path_factory.mktemp("acme") / "packages"
     for name, text in {**FILES, "acme_scores/__init__.py": ""}.items():
         if name != "pyproject.toml":

@@ -1,4 +1,6 @@
-"""Every dialect's cases (`<dialect>/cases.py`) in real sandboxes: recognised, called and stored as its platform does."""
+"""Runs every dialect's cases (`<dialect>/cases.py`) in real sandboxes: code is recognised, and called as on its
+platform, and the stored results are the platform's.
+"""
 
 import asyncio
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Conversations: a row's messages, in any form, as each platform's metrics for conversations get them."""
+"""Conversations: each platform's metrics get the row's messages in the platform's form, whatever form the row has."""
 
 import asyncio
 from functools import partial
@@ -122,7 +122,7 @@ async def test_a_conversation_reaches_the_metrics_of_every_platform(service: Ser
 
 
 def otlp(*spans: dict) -> dict:
-    """Return an OTLP export with these spans; their `attributes` are given as objects."""
+    """Return an OTLP export with these spans; each argument has the span's `attributes` as an object."""
     made = []
     for number, span in enumerate(spans):
         attributes = [{"key": key, "value": {"stringValue": value}} for key, value in span["attributes"].items()]

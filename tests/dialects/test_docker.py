@@ -1,4 +1,4 @@
-"""Evaluators of every platform in Docker containers: the workbench's examples, in each language."""
+"""The workbench's examples of every platform run in Docker containers, in each language."""
 
 import asyncio
 import json

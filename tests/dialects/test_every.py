@@ -1,4 +1,4 @@
-"""All evaluators of a file as metrics of one result, `settings.entry: "*"`, in real sandboxes."""
+"""With `settings.entry: "*"`, all evaluators in a file become metrics of one result; in real sandboxes."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Exports and configurations of other platforms, and what the host finds in them. No code runs."""
+"""The host imports exports and configurations of other platforms, and finds their evaluators and rows. No code runs."""
 
 import json
 from typing import Any

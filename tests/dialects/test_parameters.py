@@ -1,6 +1,4 @@
-"""Parameters with names that suggest another value than the one they get: checks and results warn about them or refuse
-them.
-"""
+"""Parameters whose names suggest another value than they get: checks and results refuse such code or warn about it."""
 
 import asyncio
 
@@ -32,12 +30,12 @@ PLAIN_V1 = ("app_params, inputs, output, correct_answer", "config, inputs, outpu
 
 
 def head(names: str, language: Language) -> str:
-    """Return code with a function that has these parameters, on line 3."""
+    """Return code that has, on line 3, a function with these parameters."""
     return HEADS[language].format(names if language is not TYPESCRIPT else names.replace(", ", ": any, "))
 
 
 def warnings_of(names: str, language: Language) -> list[str]:
-    """Return the warnings about parameters for the names that a sandbox has reported."""
+    """Return the host's warnings about parameters, for the parameters' names that a sandbox has reported."""
     contract = Contract.EVALUATE_V1 if names.count(",") == 3 else Contract.EVALUATE
     facts = FunctionFacts("evaluate", 3, parameters=tuple(map(ParameterFacts, names.split(", "))))
     loaded = Loaded(contract, "declared", "", "evaluate", tuple(names.split(", ")), facts=(facts,))
@@ -115,7 +113,7 @@ REWRITES: list[tuple[Language, str, str | None]] = [
 
 
 def loaded_of(contract: Contract, code: str) -> Loaded:
-    """Return what a sandbox reports about code with only one function, on line 1."""
+    """Return a sandbox's report about code with a single function, on line 1."""
     given, _, body = code.partition("(")[2].partition(")")
     names = tuple(one.split()[0] for one in given.replace(":", " ").split(","))
     parameters = tuple(ParameterFacts(name, read=name in body) for name in names)
@@ -247,8 +245,8 @@ WHOLE = {
 
 
 def meant() -> list[Evaluator]:
-    """Return the functions, each with a body that scores 0. Only few are TypeScript, because types do not matter for
-    how names are read.
+    """Return the functions, each with a body that scores 0. Only a few are in TypeScript, because types do not change
+    how the host reads names.
     """
     found = [Evaluator(code, language) for language, codes in WHOLE.items() for code in codes]
     found += [Evaluator(code, TYPESCRIPT) for code in WHOLE[JAVASCRIPT][:1]]
@@ -264,8 +262,8 @@ def meant() -> list[Evaluator]:
 
 @BUBBLEWRAP
 async def test_no_function_is_silently_wrong(service: Service) -> None:
-    """Each function either gets the values that its parameters' names suggest, or is refused with a reason, or a
-    warning says why it scores 0 instead of 1.
+    """Each function gets the values that its parameters' names suggest, or is refused with a reason, or has a warning
+    that says why it scores 0 instead of 1.
     """
     evaluators = meant()
     assert len(evaluators) > 60

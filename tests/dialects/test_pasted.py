@@ -1,4 +1,4 @@
-"""Evaluators as people paste them, in real sandboxes: they score as their author means, or the result says why not."""
+"""Evaluators as people paste them, in real sandboxes: each scores as its author meant, or the result says why not."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from tests.dialects.pasted import PASTED, Pasted
 
 
 def differences(case: Pasted, result: EvaluationResult) -> list[str]:
-    """Return the differences between a result and the expected one."""
+    """Return the differences between a result and the expected result."""
     error = result.error
     found = error.code.value if error else "skipped" if result.status.value == "skipped" else result.score
     if found is None or (isinstance(case.expected, str) and case.expected == result.label):

@@ -1,5 +1,5 @@
-"""If a light stand-in module lacks a name, only code that uses the name fails, and the error names the pin of a package
-that has the name.
+"""Code uses a name that a light stand-in module lacks: only then does the code fail, and the error names the package to
+pin.
 """
 
 import re

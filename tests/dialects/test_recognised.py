@@ -1,4 +1,4 @@
-"""Code that two dialects recognise equally well is refused with the names of both, unless a contract is declared."""
+"""If two dialects recognise code equally well, the host refuses the code and names both, unless a contract is declared."""
 
 import pytest
 

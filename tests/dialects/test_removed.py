@@ -1,5 +1,5 @@
-"""A copy of the host without the folders of its vendors: the host serves calls, judges and runs jobs, and has none of
-the vendors' routes.
+"""A copy of the host from which all vendors' folders were removed still serves calls, judges and runs jobs. It has no
+vendor's routes.
 """
 
 import os
@@ -29,7 +29,7 @@ ADD = "def evaluate(inputs, outputs, trace):\n    return float(inputs['a'] + inp
 
 
 def folders_of(vendor: str) -> list[Path]:
-    """Return all folders and files of a vendor, as docs/dialects/adding.md lists them."""
+    """Return all folders and files of a vendor, which are those that docs/dialects/adding.md lists."""
     named = (VENDORS / vendor, *(found for one in DIALECTS.values() for found in one.glob(f"{vendor}*")))
     kept = [path for path in named if path.name.partition(".")[0] == vendor]
     return [*(path.relative_to(ROOT) for path in kept), *map(Path, PUBLIC.get(vendor, ()))]
@@ -37,7 +37,7 @@ def folders_of(vendor: str) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the host, made with hard links, without any vendor."""
+    """A copy of the host without any vendor, made of hard links."""
     made = tmp_path_factory.mktemp("removed") / "host"
     made.mkdir()
     for name in ("evaluator_host", "runtimes", "sandbox_images", "deploy", "pyproject.toml"):

@@ -1,6 +1,6 @@
-"""Light modules import only modules of the standard library that take at most a few milliseconds.
+"""The light modules import only modules of the standard library, and only modules that load in a few milliseconds.
 
-`.ci/import_cost.py` measures the time; this test compares lists of modules, which do not depend on how busy the machine is.
+`.ci/import_cost.py` measures the time. This test compares lists of modules, which are the same on a busy machine.
 """
 
 import json

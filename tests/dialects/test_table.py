@@ -1,4 +1,4 @@
-"""A dialect lives only in its own folders: no other file of the host or of a runner contains its name."""
+"""A dialect's code is only in its own folders: no other file of the host or of a runner contains the dialect's name."""
 
 import json
 import re
@@ -49,7 +49,7 @@ HEAVY = {
 
 
 def sources(*folders: Path) -> Iterator[tuple[str, str]]:
-    """Yield path and text of each program that is not in a dialect's own folder."""
+    """Yield the path and text of each source file that is not in a dialect's own folder."""
     for folder in folders:
         for path in sorted(folder.rglob("*")):
             parts = path.relative_to(folder).parts

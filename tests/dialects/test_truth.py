@@ -1,5 +1,5 @@
-"""The expected answer is in a column that the dialect does not use: there is a warning, unless the code gets this
-answer anyway.
+"""A row has the expected answer in a column that the dialect does not read: the result has a warning, unless the code
+gets the answer anyway.
 """
 
 import textwrap
@@ -381,12 +381,12 @@ TOLD: list[tuple[str, str]] = [  # evaluators in which only an inner function, f
 
 
 def evaluator(contract: str, code: str, language: Language = PYTHON) -> Evaluator:
-    """Return the code as an evaluator of a contract."""
+    """Return an evaluator with this code and contract."""
     return Evaluator(textwrap.dedent(code).strip() + "\n", language, Contract(contract))
 
 
 def told(result: EvaluationResult) -> list[tuple[str, str | None]]:
-    """Return the warnings of a result about missing columns, with their remedies."""
+    """Return a result's warnings about missing columns, with their remedies."""
     return [(note.message, note.remedy) for note in result.warnings if note.code == "missing_column"]
 
 

@@ -1,5 +1,5 @@
-"""Which function of a file is called: never a helper, a private function, or a function that is missing in the file's
-list of evaluators.
+"""Which function of a file the host calls: never a helper, a private function, or a function that the file's own list
+of evaluators leaves out.
 """
 
 import asyncio

@@ -1,1 +1,1 @@
-"""Runs the same cases in the real packages and here, and compares the returned values field by field."""
+"""Runs the same cases with the real packages and on this host, and compares the returned values field by field."""

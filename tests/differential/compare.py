@@ -11,7 +11,7 @@ NOT_THERE = "<not there>"
 
 
 def differences(real: Any, here: Any, path: str = "", *, relative: float = 0.0) -> Iterator[tuple[str, Any, Any]]:
-    """Yield (path, real value, value here) for every field that differs; numbers may differ by the share `relative`."""
+    """Yield (path, the package's value, this host's value) for every different field; numbers may differ by `relative`."""
     if isinstance(real, dict) and isinstance(here, dict):
         for name in dict.fromkeys([*real, *here]):
             pair = (real.get(name, NOT_THERE), here.get(name, NOT_THERE))
@@ -30,11 +30,11 @@ def _same(real: Any, here: Any, relative: float) -> bool:
 
 
 def unexplained(found: Mapping[str, list[tuple[str, Any, Any]]], explained: Mapping[str, str]) -> dict[str, Any]:
-    """Return the differences, by case, that no entry explains, and the entries that explain no difference.
+    """Return the differences that no entry explains, by case, and the entries that explain no difference.
 
     Args:
       found: The differences of each case.
-      explained: Sections of the documentation, which must exist, by a pattern for `case: path`.
+      explained: Sections of the documentation that explain differences, by a pattern for `case: path`.
     """
     left: dict[str, Any] = {}
     used = set()

@@ -1,4 +1,4 @@
-"""A model that answers questions, calls tools, and judges texts that begin with `judge:`."""
+"""A model server that answers questions, calls tools, and judges texts that begin with `judge:`."""
 
 import json
 from typing import Any
@@ -7,8 +7,8 @@ from tests.model_server import Fault, ModelServer, Reply, question_of
 
 
 def model_server() -> ModelServer:
-    """Return the model of the cases: a question with `boom` is refused, a question with `twice` fails once, and answers
-    depend only on the question.
+    """Return the model server for the cases. It refuses questions with `boom`, fails once for a question with `twice`,
+    and its answers depend only on the question.
     """
     server = Answers(completes=True)
 

@@ -1,4 +1,4 @@
-"""Real packages in separate environments outside the checkout, installed once per machine."""
+"""Installs real packages in separate environments outside the checkout, once per machine."""
 
 import hashlib
 import subprocess
@@ -15,7 +15,7 @@ _ENVIRONMENTS = DATA_DIR.parent / "real-packages"
 
 
 def real_python(pins: Path) -> Path:
-    """Return the Python of an environment with exactly these pins; its minor version is the same as that of the tests'
+    """Return the Python interpreter of an environment with exactly these pins; its minor version is that of the tests'
     Python.
     """
     digest = hashlib.sha256(f"{sys.version_info[:2]} {pins.read_text()}".encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Agenta's evaluators score in the same way as in Agenta's own package, except for documented differences."""
+"""Agenta's evaluators get the same scores here as in Agenta's own package, except for documented differences."""
 
 import json
 import math
@@ -56,7 +56,7 @@ async def test_evaluators_score_as_in_the_real_package(service: Service, real: d
 
 
 def _of_agenta(found: dict[str, Any]) -> dict[str, Any]:
-    """Return the score, whether the row passed, and the other numbers; for a failed row, only that it failed."""
+    """Return the score, whether the row passed, and the other numbers; for a failed row, only the fact that it failed."""
     if "error" in found:
         return {"failed": True}
     value = found["value"] if isinstance(found["value"], dict) else {}

@@ -1,4 +1,4 @@
-"""Scorers of Inspect AI give the same results with the real package, if it is pinned, as with the light modules."""
+"""Scorers of Inspect AI give the same results with the real package, which a pin installs, as with the light modules."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""NeMo's own package and each way to run its metrics here return the same, except for documented differences."""
+"""Each way to run NeMo's metrics here returns the same as NeMo's own package, except for documented differences."""
 
 import json
 import os
@@ -73,7 +73,7 @@ NOT_OF_JOBS: Final = ("figures",)  # cases with an option that jobs do not have
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """The results of the cases, by the way in which they were run: `real`, and the ways in `RELATIVE`."""
+    """The results of the cases for each way to run them: `real`, and the ways in `RELATIVE`."""
     folder = tmp_path_factory.mktemp("nemo")
     environment = FORKED | {"EVALUATOR_HOST_JUDGE_HOSTS": '["127.0.0.1"]'}
     with model_server() as model, Server(log=folder / "log", environment=environment) as host:
@@ -120,8 +120,8 @@ def test_each_difference_is_documented() -> None:
 
 
 def _alike(real: dict[str, Any], here: dict[str, Any], way: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return both results without the differences that are expected: the summary has rounded numbers, and a job reports
-    errors in another form.
+    """Return both results without the expected differences: the summary has rounded numbers, and a job reports errors
+    in another form.
     """
     real, here = ({name: value for name, value in one.items() if name != "summary"} for one in (real, here))
     if way == "submit" and "error" in real and "rows" in here:  # a submission leaves out the rows that failed

@@ -1,7 +1,8 @@
-"""Evaluators of other platforms score in the same way as in those platforms' own packages, except for documented differences.
+"""Evaluators of other platforms get the same scores here as in the platforms' own packages, except for documented
+differences.
 
-The programs are the cases in `tests/dialects/<platform>/cases.py` that are in Python, use the platform's own row and
-pin no packages. Packages are installed once per machine, from `programs/<platform>.txt`.
+The programs are the Python cases in `tests/dialects/<platform>/cases.py` that have the platform's own row and no pins.
+The platforms' packages are installed once per machine, from `programs/<platform>.txt`.
 """
 
 import asyncio

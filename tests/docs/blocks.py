@@ -20,7 +20,7 @@ class Block:
 
 
 def blocks(document: Path) -> list[Block]:
-    """Return the fenced blocks of a document in their order, except the blocks that are whole files."""
+    """Return the fenced blocks of a document in order, without the blocks that contain whole files."""
     text = document.read_text()
     return [
         Block(match[1], match[3], text.count("\n", 0, match.start()) + 1)
@@ -30,12 +30,12 @@ def blocks(document: Path) -> list[Block]:
 
 
 def files(document: Path) -> dict[str, str]:
-    """Return the files in a document: blocks with a path after the language in their first line."""
+    """Return the files in a document: blocks whose first line has a path after the language."""
     return {match[2]: match[3] for match in _BLOCK.finditer(document.read_text()) if match[2] is not None}
 
 
 def name(document: Path) -> str:
-    """Return a document's name for the ids of tests."""
+    """Return a document's name, for use in the ids of tests."""
     return str(document.relative_to(ROOT))
 
 

@@ -1,4 +1,4 @@
-"""Makes the table of docs/coming-from.md from the dialects and the first lines of their pages: `python -m
+"""Makes the table in docs/coming-from.md from the dialects and the first lines of their pages: `python -m
 tests.docs.coming_from` updates the page.
 """
 

@@ -20,7 +20,7 @@ ARGUMENTS: Final = {
 
 
 def leaf_commands() -> dict[str, Any]:
-    """Return every command that is not only a group of commands, by its name."""
+    """Return every command that can be run, by name; groups of commands are left out."""
     found = {}
     for title, command in typer.main.get_command(command_line()).commands.items():  # type: ignore[attr-defined]
         for below, inner in getattr(command, "commands", {"": command}).items():
@@ -29,7 +29,7 @@ def leaf_commands() -> dict[str, Any]:
 
 
 def sections() -> str:
-    """Return a section for each command and each group of commands; `--help` has their options and more."""
+    """Return a section for each command and each group of commands. Options are left out, because `--help` shows them."""
     alone = [
         f"### `{called(title, one)}`\n\n{told(one)}\n" for title, one in leaf_commands().items() if " " not in title
     ]
@@ -43,19 +43,19 @@ def _group(name: str) -> str:
 
 
 def called(title: str, command: Any) -> str:
-    """Return how to call a command, without its options."""
+    """Return the text that shows how to call a command, without options."""
     pieces = command.collect_usage_pieces(command.make_context(title, [], resilient_parsing=True))
     arguments = " ".join(ARGUMENTS.get(piece, piece.removesuffix("...").strip("{}")) for piece in pieces[1:])
     return f"{title} {arguments}".strip()
 
 
 def told(command: Any) -> str:
-    """Return the first clause of a command's help."""
+    """Return the first clause of a command's help text."""
     return re.split(r"[.:;] ", " ".join(command.help.split()))[0].rstrip(".") + "."
 
 
 def written(page: str) -> str:
-    """Return the page with these sections at its end."""
+    """Return the page, with these sections at the end."""
     return page.partition(START)[0] + f"{START}\n{sections()}"
 
 

@@ -1,8 +1,8 @@
-"""Calls every operation of `/v1` with a client that openapi-python-client generated; runs in a separate process.
+"""Calls every operation of `/v1` with a client that openapi-python-client generated. This runs in a separate process.
 
-Arguments: the host's URL, the URL of a server that plays a model, the URL of a webhook, and a file for requests and
-answers, as JSON Lines. The program prints the number of operations that it called. The document must describe each
-answer, and the answer is read into the generated class.
+Arguments: the host's URL, the URL of a model server, the URL of a webhook, and a file to which requests and answers are
+written as JSON Lines. The program prints how many operations it called. Each answer is read into the generated class,
+so the document must describe the answer.
 """
 
 import importlib
@@ -35,7 +35,7 @@ recorded: list[dict[str, Any]] = []
 
 
 def ask(operation: str, *path: object, body: object = None, **query: object) -> Any:
-    """Call an operation and return its answer as an object; a file is sent unchanged, any other body is sent as an
+    """Call an operation and return its answer as an object. A file is sent unchanged; any other body is made from an
     object of its generated class.
     """
     function = BY_NAME[operation].sync_detailed
@@ -58,8 +58,8 @@ def ask(operation: str, *path: object, body: object = None, **query: object) -> 
 
 
 def same(operation: str, parsed: Any, sent: Any) -> None:
-    """Check that the generated class keeps every field: if its object is written as JSON again, it equals the JSON that
-    was sent.
+    """Check that the generated class keeps every field: written as JSON again, its object must equal the JSON that was
+    sent.
     """
     if isinstance(parsed, list):
         for one, other in zip(parsed, sent, strict=True):
@@ -80,7 +80,7 @@ def wait_for_job(job_id: str) -> Any:
 
 
 def walk_evaluation() -> None:
-    """Score rows, check and migrate code, run a program, ask the editor."""
+    """Score rows, check and migrate code, run a program, and call the routes for editors."""
     evaluator = {"code": CODE}
     assert ask("evaluate", body={"evaluator": evaluator, "outputs": 1}).score == 1
     assert len(ask("evaluate_batch", body={"evaluator": evaluator, "rows": [{"outputs": 1}] * 4}).results) == 4
@@ -93,7 +93,7 @@ def walk_evaluation() -> None:
 
 
 def walk_evaluators() -> None:
-    """Store evaluators, change, read, import and migrate them; send traces to one."""
+    """Store, change, read, import and migrate evaluators, and send traces to an evaluator."""
     ask("create_evaluator", body={"name": "same", "code": CODE})
     ask("update_evaluator", "same", body={"code": CODE + "# 2\n"})
     ask("describe_evaluator", "same", body={"tags": ["walk"]})
@@ -110,7 +110,7 @@ def walk_evaluators() -> None:
 
 
 def walk_datasets() -> None:
-    """Upload rows, edit, search, compare and download them."""
+    """Upload, edit, search, compare and download rows."""
     lines = "".join(f"{json.dumps(row)}\n" for row in ROWS).encode()
     assert ask("upload_dataset", name="rows", body=lines).rows == 4
     ask("edit_dataset", "rows", body={"set": {"0": ROWS[1]}})
@@ -173,7 +173,7 @@ def walk_labels(job: str) -> None:
 
 
 def walk_schedules() -> None:
-    """Make a schedule with an alert, change and run both."""
+    """Make a schedule with an alert, then change and run both."""
     job = {"evaluators": ["same"], "dataset": "rows"}
     ask("create_schedule", body={"name": "weekly", "cron": "0 7 * * 1", "job": job})
     ask("create_alert", body={"name": "low", "metric": "mean", "schedule": "weekly", "below": 0.8, "url": WEBHOOK})
@@ -190,7 +190,7 @@ def walk_schedules() -> None:
 
 
 def walk_models() -> None:
-    """Register a model with a secret, ask it, and read its usage and recorded answers."""
+    """Register a model with a secret, call the model, and read its usage and recorded answers."""
     ask("set_secret", "provider", body={"value": "sk-1234567890"})
     ask("list_secrets")
     ask("get_secret", "provider")
@@ -210,7 +210,7 @@ def walk_models() -> None:
 
 
 def walk_environments() -> None:
-    """Build a package set, watch it, and remove it."""
+    """Build a package set, watch the build, and remove the set."""
     ask("list_package_versions", "python", "six")
     key = ask("build_environment", body={"packages": ["six==1.17.0"]}).key
     assert "ready" in str(ask("watch_environment", key))
@@ -220,7 +220,7 @@ def walk_environments() -> None:
 
 
 def remove() -> None:
-    """Remove everything that is stored."""
+    """Remove everything that was stored."""
     for name in ("same", "old"):
         ask("delete_evaluator", name)
     ask("delete_dataset", "rows")

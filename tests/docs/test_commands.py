@@ -1,7 +1,7 @@
 """Every bash and python block of the documentation runs against a real host, and prints what the document says.
 
-`text` and `yaml` blocks cannot run here (make targets, image builds, other programs' files). If a `json` or `text`
-block follows a block that ran, it shows the output of that block; values that differ from run to run are not compared.
+`text` and `yaml` blocks cannot run here (make targets, image builds, other programs' files). A `json` or `text` block
+after a block that ran shows the output of that block; values that differ from run to run are not compared.
 """
 
 import json
@@ -41,8 +41,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a program `evaluator-host` that forks from a process with all imports (`tests.forked`), which saves
-    time.
+    """A folder with a program `evaluator-host`. To save time, it is forked from a process that has imported everything
+    (`tests.forked`).
 
     Blocks in the README start the installed program.
     """
@@ -54,8 +54,8 @@ LONG = {"cli.md", "engine.md", "import.md", "migration.md"}
 
 
 def marked(document: Path) -> object:
-    """Return the test case for a document; it is marked as long if the document has many commands or belongs to a
-    vendor (in a subfolder).
+    """Return the test case for a document. It is marked as long if the document has many commands, or is in a vendor's
+    subfolder.
     """
     is_long = document.parent not in (ROOT, ROOT / "docs") or document.name in LONG
     return pytest.param(document, id=name(document), marks=[pytest.mark.long] if is_long else [])
@@ -106,14 +106,14 @@ def run(
 
 
 def follows(document: Path, block: Block, following: Block) -> bool:
-    """Whether one block follows another with only white space between them."""
+    """Whether there is only white space between one block and the next."""
     end = block.line + block.text.count("\n") + 2
     lines = document.read_text().splitlines()[end - 1 : following.line - 1]
     return not re.search(r"\S", "\n".join(lines))
 
 
 def shown(value: Any, told: Any) -> Any:
-    """Return a decoded answer without the fields that the document leaves out with `"…": "…"`."""
+    """Return a decoded answer without the fields for which the document has only `"…": "…"`."""
     if not isinstance(value, dict) or not isinstance(told, dict):
         return value
     kept = told.keys() - {MORE} if MORE in told else value.keys()

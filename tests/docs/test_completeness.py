@@ -1,4 +1,4 @@
-"""Every setting, route, error, command and option is documented, under its real name."""
+"""The documentation has every setting, route, error, command and option under its real name."""
 
 import ast
 import re
@@ -48,7 +48,7 @@ def openapi() -> dict[str, Any]:
 
 
 def code_spans(document: Path) -> list[str]:
-    """Return the strings between single backticks outside fenced blocks."""
+    """Return the strings in single backticks that are outside fenced blocks."""
     text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
     return [span for span in re.findall(r"`([^`\n]+)`", text) if not span.startswith(NOT_OURS)]
 
@@ -118,7 +118,7 @@ def test_each_warning_that_is_made_is_in_a_catalogue_and_the_reverse() -> None:
 
 
 def _codes_made() -> set[str]:
-    """Return the codes of warnings in the source: in `Note(code, …)`, and in notes that runners send."""
+    """Return the codes of warnings in the source: those in `Note(code, …)`, and those in notes that runners send."""
     made = set(re.findall(r'\("(\w+_at_load)"', read("runtimes/python/evaluator_runner/loading.py")))
     for folder in (ROOT / "evaluator_host", ROOT / "runtimes" / "python"):
         for file in folder.rglob("*.py"):

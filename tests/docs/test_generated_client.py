@@ -1,4 +1,6 @@
-"""Clients generated from the OpenAPI document, in Python and TypeScript, have names for everything, and call a running host."""
+"""Generators make clients in Python and TypeScript from the OpenAPI document: these have names for everything, and can
+call a running host.
+"""
 
 import json
 import os
@@ -85,13 +87,15 @@ def test_every_operation_has_a_name_a_key_and_its_errors() -> None:
 
 @pytest.fixture(scope="module")
 def ours(document: Any) -> Any:
-    """The document with only the routes of `/v1`; vendors have separate documents."""
+    """The document with only the routes below `/v1`; vendors have separate documents."""
     return {**document, "paths": {path: one for path, one in document["paths"].items() if path.startswith("/v1/")}}
 
 
 @pytest.fixture(scope="module")
 def walked(server: Server, ours: Any, provider: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a generated Python client's requests and answers (`calls.jsonl`) and its output (`printed`)."""
+    """A folder with the output of a generated Python client (`printed`), and with its requests and answers
+    (`calls.jsonl`).
+    """
     folder = tmp_path_factory.mktemp("walk")
     (folder / "openapi.json").write_text(json.dumps(ours))
     (folder / "config.json").write_text(json.dumps(CONFIG))
@@ -125,7 +129,7 @@ def test_a_generated_client_calls_every_operation(walked: Path, ours: Any) -> No
 def test_generated_types_of_typescript_fit_what_every_operation_takes_and_answers(
     walked: Path, ours: Any, tmp_path: Path
 ) -> None:
-    """The compiler would find wrong and unknown fields in the requests and answers that were really sent."""
+    """The compiler checks the real requests and answers, and would report wrong and unknown fields."""
     calls = [json.loads(line) for line in (walked / "calls.jsonl").read_text().splitlines()]
     wrong = [{**one, "answer": {**one["answer"], "score": "1"}} for one in calls if one["operation"] == "evaluate"]
     told = typed_calls(tmp_path, ours, [*calls, *wrong])
@@ -167,13 +171,13 @@ def typescript_types(folder: Path, document: Any) -> None:
 
 
 def named_operations(document: Any) -> dict[str, Any]:
-    """Return the operations by their names in a generated Python client."""
+    """Return the operations by the names that they have in a generated Python client."""
     every = [one for methods in document["paths"].values() for one in methods.values()]
     return {re.sub(r"(?=[A-Z])", "_", one["operationId"]).lower(): one for one in every}
 
 
 def typed_calls(folder: Path, document: Any, calls: list[dict[str, Any]]) -> str:
-    """Return the messages of the TypeScript compiler about calls and answers that have the types in the document."""
+    """Return the TypeScript compiler's messages about these calls and answers, which get the types in the document."""
     typescript_types(folder, document)
     (folder / "package.json").write_text('{"type": "module"}')
     operations = named_operations(document)
@@ -187,13 +191,13 @@ def typed_calls(folder: Path, document: Any, calls: list[dict[str, Any]]) -> str
 
 
 def given_of(call: dict[str, Any]) -> dict[str, Any]:
-    """Return the query, the body if it is JSON, and the answer of a call."""
+    """Return the query and the answer of a call, and its body if the body is JSON."""
     given = {name: call[name] for name in ("query", "body") if call[name] not in (None, {})}
     return {**given, "answer": call["answer"]}
 
 
 def node(folder: Path, *arguments: str) -> str:
-    """Run Node, and return what it printed."""
+    """Run Node, and return its output."""
     ended = subprocess.run([NODE, *arguments], cwd=folder, capture_output=True, text=True, timeout=200)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout

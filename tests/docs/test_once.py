@@ -1,4 +1,4 @@
-"""Each generated list is in the documentation only once, and the number of words of all pages is reported."""
+"""The documentation contains each generated list only once; the test reports the number of words on all pages."""
 
 import re
 from collections.abc import Callable

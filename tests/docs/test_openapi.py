@@ -1,4 +1,4 @@
-"""The OpenAPI document is true: its examples can be sent, and the answers are as it describes."""
+"""The OpenAPI document is true: the host accepts its examples, and gives the answers that it describes."""
 
 import json
 import re
@@ -219,7 +219,9 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 def faults(value: Any, schema: Any, description: Any, path: str = "$") -> list[str]:
-    """Return the places in which a value differs from its schema, for the part of JSON Schema that FastAPI uses."""
+    """Return the places in which a value does not fit its schema; only the part of JSON Schema that FastAPI uses
+    counts.
+    """
     schema = resolved(schema, description)
     if "anyOf" in schema:
         fits = any(not faults(value, option, description, path) for option in schema["anyOf"])

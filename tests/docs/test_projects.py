@@ -1,4 +1,4 @@
-"""The projects of `examples/`: each command of their READMEs runs in a copy of the folder, against a real host."""
+"""The projects in `examples/`: each command in a README runs in a copy of the project's folder, against a real host."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def run(block: Block, server: Server, folder: Path) -> str:
-    """Run a block in a shell, with the host's program and this Python first on the PATH."""
+    """Run a block in a shell that finds the host's program and this Python first on the PATH."""
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",

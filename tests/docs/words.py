@@ -1,4 +1,6 @@
-"""Counts the words of the documentation for each section of its table of contents: `python -m tests.docs.words` prints them."""
+"""Counts the words in each section of the documentation's table of contents: `python -m tests.docs.words` prints the
+numbers.
+"""
 
 import re
 

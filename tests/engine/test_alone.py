@@ -1,5 +1,5 @@
-"""The engine alone: without any other part of the host on the import path, the engine scores code in three languages
-with pinned packages.
+"""The engine can be used alone: it scores code in three languages with pinned packages, and no other part of the host
+is on the import path.
 """
 
 import os
@@ -30,7 +30,7 @@ sys.meta_path.insert(0, Refusing())
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that contains only the engine and the runners of its sandboxes, and no other part of the host."""
+    """A folder with the engine and the runners of its sandboxes, and without any other part of the host."""
     home = tmp_path_factory.mktemp("engine")
     for part in ("engine", "types"):
         shutil.copytree(PACKAGE / part, home / "evaluator_host" / part, ignore=shutil.ignore_patterns("__pycache__"))
@@ -42,7 +42,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(home: Path, program: str) -> str:
-    """Run a program with that folder first on the path, and return what it printed."""
+    """Run a program with that folder first on the import path, and return the program's output."""
     environment = {**os.environ, "PYTHONPATH": str(home), "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=home, env=environment, capture_output=True, text=True, timeout=280
@@ -58,7 +58,9 @@ def test_it_evaluates_three_languages_with_pinned_packages(alone: Path) -> None:
 
 
 def test_every_module_of_it_can_be_imported_alone(alone: Path) -> None:
-    """This tries all modules except those for the optional extras for Docker and registries, which import httpx."""
+    """This imports all modules except those for Docker and registries, which import httpx and belong to optional
+    extras.
+    """
     names = sorted(
         ".".join(path.relative_to(alone).with_suffix("").parts).removesuffix(".__init__")
         for path in (alone / "evaluator_host").rglob("*.py")

@@ -1,4 +1,4 @@
-"""Prints at the end of a run how long the host took to recover from each fault; no test checks these times."""
+"""Prints, at the end of a run, how long the host took to recover from each fault. No test checks these times."""
 
 from collections.abc import Callable
 
@@ -9,12 +9,12 @@ _NAME = "recovery"
 
 @pytest.fixture
 def recovery(record_property: Callable[[str, object], None]) -> Callable[[float], None]:
-    """Return a function that records how many seconds passed between this test's fault and the next good answer."""
+    """Return a function that records how many seconds this test's host took from the fault to the next good answer."""
     return lambda seconds: record_property(_NAME, seconds)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the recorded times of all processes."""
+    """Print the times that all processes of the run have recorded."""
     noted = {
         report.nodeid: value
         for report in terminalreporter.getreports("passed")

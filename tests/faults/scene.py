@@ -1,4 +1,4 @@
-"""A host process with callers, and the faults that can be inflicted on it from outside."""
+"""A host process with callers, for tests that cause faults in it from outside."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -23,8 +23,8 @@ _LOOKS_EVERY_S = 0.1
 
 
 class Scene:
-    """One host and its callers. Every call is counted; at the end each call must have one answer, and nothing of the
-    host may be left.
+    """One host and its callers. Every call is counted: at the end each call must have had one answer, and the host must
+    leave nothing behind.
     """
 
     def __init__(self, server: Server) -> None:
@@ -41,7 +41,7 @@ class Scene:
         return self.server.client.post("/v1/evaluate", json={**body, "inputs": {"seconds": seconds}})
 
     def evaluating(self, code: str = SLOW, *, seconds: float = 3.0, timeout_s: float = 20.0) -> Future[httpx.Response]:
-        """Start a call, and return once its row runs."""
+        """Start a call, and return when its row runs."""
         before = set(self.processes("runner.py"))  # some of these belong to sandboxes that end
         future = self.threads.submit(self.evaluate, code, seconds=seconds, timeout_s=timeout_s)
         with_row = 4  # number of processes: bubblewrap twice, the runner, and its row
@@ -50,17 +50,17 @@ class Scene:
         return future
 
     def processes(self, word: str) -> list[int]:
-        """Return the processes below the host that have a word in their command lines."""
+        """Return the descendants of the host whose command line contains a word."""
         return [pid for pid in process_tree(self.pid) if pid != self.pid and word.encode() in command_of(pid)]
 
     def rows(self) -> float:
-        """Return how many rows the host has counted."""
+        """Return how many rows the host has counted in its metrics."""
         lines = self.server.client.get("/metrics").text.splitlines()
         counts = (float(line.rpartition(" ")[2]) for line in lines if line.startswith("evaluator_host_rows_total{"))
         return sum(counts) - self._rows_before
 
     def forget_rows(self) -> None:
-        """Count the host's rows only from now on."""
+        """Ignore all rows that the host has counted so far."""
         self._rows_before += self.rows()
 
     def gauge(self, name: str) -> float:
@@ -71,8 +71,9 @@ class Scene:
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
 
     def recovered(self) -> float:
-        """Call until the host answers as it should, check that every refusal before was correct, and return the seconds that this
-        took."""
+        """Call until the host answers as it should; check that every earlier refusal was correct; return how many
+        seconds this took.
+        """
         started = time.monotonic()
         while (answer := self.evaluate()).status_code != 200:
             assert answer.status_code in HONEST, answer.text
@@ -93,12 +94,12 @@ class Scene:
 def scene(
     folder: Path, *, backend: str = "bubblewrap", docker: list[str] | None = None, **options: Any
 ) -> Iterator[Scene]:
-    """Run a host and end it as an operator would; fail if the host does not end properly or leaves anything behind.
+    """Run a host, then stop it as an operator would; fail if it does not end properly or leaves anything behind.
 
     Args:
       folder: Folder for its log.
       backend: Backend of its sandboxes.
-      docker: Command line of the engine that is checked for leftovers; by default none is checked.
+      docker: Command line for the engine on which to look for leftovers; by default no engine is checked.
       options: Options of `Server`.
     """
     environment = {"EVALUATOR_HOST_IDLE_SANDBOXES": "0", **options.pop("environment", {})}

@@ -1,5 +1,6 @@
-"""The builder is killed while its host lives: waiting callers get an error, nothing unfinished is kept, and the next
-attempt succeeds."""
+"""The builder is killed, but its host lives: waiting callers get an error, no unfinished set is kept, and the next
+attempt succeeds.
+"""
 
 import asyncio
 import contextlib

@@ -1,8 +1,8 @@
-"""The machine is busy or stands still: sandboxes get a fraction of the processor, or are stopped. Only times may differ
-from a quiet machine.
+"""On a busy machine, sandboxes get a small part of the processor, or are stopped for a while. Times may differ from a
+quiet machine, but results may not.
 
-Time limits count the processor time that a sandbox could get (`engine/sandbox/linux/work_clock.py`): code that computes
-or sleeps too long ends with `timeout` on a busy machine too, and other code does not.
+A time limit counts the processor time that a sandbox could get (`engine/sandbox/linux/work_clock.py`). Code that
+computes or sleeps too long ends with `timeout` on a busy machine too, and other code does not.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ SPINS_AT_LOAD = {
 
 
 class Machine:
-    """Slows down or stops each sandbox of one service, from the sandbox's start on."""
+    """Slows down or stops each sandbox of one service, as soon as the sandbox starts."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -108,7 +108,7 @@ def slow_down(pid: int | None) -> None:
 
 
 def cpu_file(pid: int | None, *names: str) -> Path:
-    """Return the first of these files that the cgroup of a process has."""
+    """Return the path of the first of these files that exists in the cgroup of a process."""
     for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         for name in ("cpu", ""):
@@ -120,7 +120,7 @@ def cpu_file(pid: int | None, *names: str) -> Path:
 
 
 async def stopped(link: Link, seconds: float = 4.0) -> None:
-    """Stop every process of a sandbox, and those that it starts, for some seconds."""
+    """Stop all processes of a sandbox for some seconds, including processes that it starts meanwhile."""
     held: set[int] = set()
     try:
         for _ in range(int(seconds / 0.2)):
@@ -152,14 +152,14 @@ def machine(own_service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[M
 
 
 def languages(service: Service) -> tuple[Language, ...]:
-    """Return both languages with bubblewrap; with Docker only the cheaper language, because sandboxes of both are
-    watched in the same way.
+    """Return both languages for bubblewrap, but only the cheaper language for Docker, because the host watches
+    sandboxes of both backends in the same way.
     """
     return (Language.PYTHON,) if service.pool.backend.name == "docker" else tuple(CODE)
 
 
 async def outcomes(service: Service, language: Language) -> list[EvaluationResult]:
-    """Score rows together and alone, load code that never stops loading, and return all results."""
+    """Score rows together and alone, load code that never ends loading, and return all results."""
     evaluator = Evaluator(CODE[language], language, limits=Limits(timeout_s=0.3))
     rows = await service.evaluate_batch(evaluator, [Row(outputs=word) for word in WORDS])
     alone = await service.evaluate(evaluator, Row(outputs="d"))
@@ -237,7 +237,7 @@ async def _stopped_twice(service: Service, language: Language, machine: Machine)
 
 
 def sleeper(language: Language) -> Evaluator:
-    """Return an evaluator that sleeps for the number of seconds in its row; at most three seconds are allowed."""
+    """Return an evaluator that sleeps for the number of seconds in its row; its time limit is three seconds."""
     code = {
         Language.PYTHON: "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(inputs['s'])\n    return 0.5\n",
         Language.JAVASCRIPT: _SLEEPS,
@@ -262,7 +262,7 @@ ROWS = (*WORDS, *"defghij")
 
 @contextlib.contextmanager
 def starved(host: Scene) -> Iterator[None]:
-    """Give a running host and its child processes 5 % of a core, and its sandboxes together another 5 %."""
+    """Give a running host and its child processes 5 % of a core, and all its sandboxes together another 5 %."""
     found = find_hierarchies(Path("/proc/self"))["cpu"]
     group = found.own / f"busy-{host.pid}"
     group.mkdir()
@@ -293,7 +293,9 @@ def starved(host: Scene) -> Iterator[None]:
 
 
 def worked(host: Scene) -> dict[str, object]:
-    """Run a job, a call and a call with a new package set in each language; return the parts of the results that must not differ."""
+    """Run a job, a call, and in each language a call with a new package set; return the parts of the results that must
+    not differ.
+    """
     post, get = host.server.client.post, host.server.client.get
     written = {**CODE, Language.TYPESCRIPT: TYPESCRIPT}
     evaluators = [

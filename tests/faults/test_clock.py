@@ -1,4 +1,4 @@
-"""The wall clock jumps: limits, ages and order must depend on a clock that does not jump."""
+"""The wall clock jumps: limits, ages and order must depend on another clock, which does not jump."""
 
 import ast
 from pathlib import Path
@@ -76,7 +76,7 @@ time.time_ns = lambda: int(jumping() * 1e9)
 
 @pytest.fixture
 def jumpy(tmp_path: Path) -> Path:
-    """A folder for PYTHONPATH that makes the wall clock of a Python process jump by two years, five times a second."""
+    """A folder; with it on the PYTHONPATH, the wall clock of a Python process jumps by two years, five times a second."""
     folder = tmp_path / "jumpy"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(JUMPING)

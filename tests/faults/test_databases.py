@@ -1,4 +1,4 @@
-"""Faults of the database during a job and calls: connections end, the server is killed, another process holds the lock."""
+"""The database fails during a job and calls: connections end, the server is killed, another process holds the lock."""
 
 import os
 import shutil
@@ -31,14 +31,16 @@ NOT_READY = "the Evaluator Host there is not ready: this host cannot reach its s
 
 @pytest.fixture(scope="module")
 def postgresql() -> Iterator[PostgreSQL]:
-    """A PostgreSQL server for this module alone, which tests may kill."""
+    """A PostgreSQL server that only this module uses, so that tests may kill it."""
     with PostgreSQL() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def served(postgresql: PostgreSQL, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, str]]:
-    """A host on a database of that server, and the database's URL; the tests inflict one fault after the other."""
+    """A host whose database is on the fixture's PostgreSQL server, and the database's URL. Tests cause one fault after
+    another.
+    """
     url = postgresql.make_database()
     with scene(tmp_path_factory.mktemp("host"), environment={"EVALUATOR_HOST_DATABASE_URL": url}) as host:
         yield host, url
@@ -273,8 +275,8 @@ def readiness(host: Scene) -> tuple[int, str | None]:
 def began(host: Scene) -> JobReport:
     """Start a job, and return once it has some results.
 
-    The rows only sleep, so they go on even if this process does not get the processor. On a busy machine, a job may be
-    past its middle before this function looks at it. Such a job is cancelled, and another one begins.
+    The rows only sleep, so they go on even if this process does not get the processor. On a busy machine, a job may
+    therefore be past its middle when this function looks at it; then the job is cancelled and another job begins.
     """
     with Client(host.server.url) as client:
         for _ in range(5):
@@ -293,14 +295,14 @@ def rows_done_at_first(host: Scene, client: Client, job: JobReport) -> int:
 
 
 def assert_answered(host: Scene) -> None:
-    """Check a call that needs no database: it must be answered, or refused with the correct reason."""
+    """Check a call that needs no database: the host must answer it, or refuse it with the correct reason."""
     answer = host.evaluate()
     assert answer.status_code == 200 or answer.status_code in HONEST, answer.text
     assert answer.status_code != 200 or answer.json()["score"] == 1.0
 
 
 def until_listed(host: Scene) -> float:
-    """Wait until requests that need the database work again; return how many seconds that took."""
+    """Wait until requests that need the database succeed again; return how many seconds that took."""
     started = time.monotonic()
     while (answer := host.server.client.get("/v1/jobs")).status_code != 200:
         assert answer.status_code == 503, answer.text
@@ -310,7 +312,7 @@ def until_listed(host: Scene) -> float:
 
 
 def assert_whole(host: Scene, job: JobReport) -> None:
-    """Check that the job ends, and that each row has exactly one result, the right one."""
+    """Check that the job ends, and that each row has exactly one result, which is right."""
     with Client(host.server.url) as client:
         host.until(lambda: client.jobs.get(job.id).status is not JobStatus.RUNNING, seconds=120)
         ended = client.jobs.get(job.id)

@@ -1,4 +1,4 @@
-"""Faults of a machine or a data directory: `doctor` and `serve` say what is wrong, where, and what to do."""
+"""A machine or a data directory has a fault: `doctor` and `serve` say what is wrong, where, and what to do."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ TYPESCRIPT = {"code": "function evaluate(inputs: any, outputs: any, trace: any) 
 
 @dataclass
 class Machine:
-    """A data directory, the environment in which a command sees it, and the changes that must be undone."""
+    """A data directory, the environment variables for commands that use it, and the changes that must be undone."""
 
     folder: Path
     undo: ExitStack
@@ -46,7 +46,7 @@ class Machine:
         return self.folder / "data"
 
     def mount(self, options: str) -> None:
-        """Mount an empty file system in the place of the data directory."""
+        """Mount an empty file system at the data directory."""
         self.data.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size=64m,{options}", "none", self.data], check=True)
         self.undo.callback(subprocess.run, ["umount", "-l", self.data], check=True)

@@ -1,4 +1,6 @@
-"""`doctor` beside running hosts: what listens on the port, why a host is not ready, rows on other hosts, the weight of sandboxes."""
+"""`doctor` beside running hosts reports what listens on the port, why a host is not ready, rows on other hosts, and the
+sandboxes' weight.
+"""
 
 import json
 import os
@@ -35,7 +37,7 @@ main()
 
 
 def doctor(port: int, *arguments: str, **environment: str) -> dict[str, dict[str, Any]]:
-    """Return `doctor`'s findings for a host on this port, by name; check that a host could start."""
+    """Return `doctor`'s findings about this port, by name; check that `doctor` says that a host can start."""
     done = forked.run(
         arguments or ["doctor", "--json"],
         env={**os.environ, **NO_DOCKER, **HERE, "EVALUATOR_HOST_PORT": str(port), **environment},
@@ -47,7 +49,7 @@ def doctor(port: int, *arguments: str, **environment: str) -> dict[str, dict[str
 
 @contextmanager
 def listening(answer: bytes | None) -> Iterator[int]:
-    """Listen with a program that gives the same answer to every request; with None it never answers."""
+    """Listen on a port, and give the same answer to every request; with None, never answer."""
     with socket.create_server(("127.0.0.1", 0)) as server, saying(answer, server):
         yield server.getsockname()[1]
 

@@ -1,4 +1,4 @@
-"""The Docker engine is killed while a host runs: calls get a correct answer, and the host recovers by itself."""
+"""The Docker engine is killed while a host runs: calls get correct answers, and the host recovers by itself."""
 
 import os
 import signal

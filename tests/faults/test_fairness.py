@@ -1,4 +1,4 @@
-"""A workspace floods a host with slow calls; another workspace is served meanwhile, with real sandboxes."""
+"""One workspace floods a host with slow calls, in real sandboxes; another workspace is served meanwhile."""
 
 import asyncio
 

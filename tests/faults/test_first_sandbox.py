@@ -1,4 +1,6 @@
-"""The first sandbox of a host is slow or killed: the host serves nevertheless, says why it is not ready, and recovers by itself."""
+"""The first sandbox of a host is slow or killed: the host still answers, says why it is not ready, and recovers by
+itself.
+"""
 
 import asyncio
 import os
@@ -29,8 +31,8 @@ exec {bwrap} "$@"
 
 
 def busy_machine(folder: Path, what: str) -> tuple[Path, str]:
-    """Make a program that is started in place of bubblewrap: as long as a file exists, it first runs the shell command
-    `what`; return the file, and a PATH that finds the program.
+    """Make a program that starts in place of bubblewrap. While a file exists, the program runs the shell command `what`
+    before bubblewrap. Return the file, and a PATH on which the program is found.
     """
     busy, shim = folder / "busy", folder / "bin" / "bwrap"
     busy.touch()
@@ -80,7 +82,7 @@ async def test_a_slow_first_sandbox_ends_no_host(
     fill = session.Sandbox._fill
 
     async def silent(self: session.Sandbox, timeout_s: float, clock: Any) -> bool:
-        """Let runners seem silent while the machine is busy."""
+        """Make runners seem silent while the machine is busy."""
         await asyncio.sleep(0.01 if busy.exists() else 0)
         return False if busy.exists() else await fill(self, timeout_s, clock)
 

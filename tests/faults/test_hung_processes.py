@@ -1,4 +1,4 @@
-"""A process of a host hangs: the host reports it, ends the process and goes on; no row is lost and no call waits for
+"""A process of a host hangs: the host reports this, ends the process and goes on. No row is lost, and no call waits for
 ever.
 """
 
@@ -34,7 +34,9 @@ def host(tmp_path: Path) -> Iterator[Server]:
 
 
 def asked(host: Server, path: str) -> httpx.Response:
-    """Return an answer from a process that does not hang; new connections reach different processes."""
+    """Connect until a process that does not hang answers, and return the answer; each connection may reach another
+    process.
+    """
     while True:
         try:
             return httpx.get(f"{host.url}{path}", timeout=4)  # longer than /metrics waits for other processes

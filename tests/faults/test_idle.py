@@ -17,7 +17,7 @@ MOST_A_SECOND = 10  # maximum number of wake-ups per second of all processes of 
 
 
 def wake_ups(pids: list[int]) -> int:
-    """Return how often threads of these processes have waited for something."""
+    """Return how many times the threads of these processes have begun to wait."""
     statuses = [path.read_text() for pid in pids for path in Path(f"/proc/{pid}/task").glob("*/status")]
     counts = [line for text in statuses for line in text.splitlines() if line.startswith("voluntary_ctxt_switches")]
     return sum(int(line.split()[1]) for line in counts)

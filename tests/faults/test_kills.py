@@ -1,4 +1,4 @@
-"""Something kills a part of a running host. Every call has one answer, and the next call works as before."""
+"""A part of a running host is killed. Every call gets one answer, and the next call works as before."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 @pytest.fixture
 def host(running: Scene) -> Scene:
-    """The running host, once it has no sandboxes."""
+    """The running host; the fixture first waits until it has no sandboxes."""
     running.until(lambda: running.gauge("sandboxes") == 0)
     running.forget_rows()
     return running

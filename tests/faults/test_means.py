@@ -1,5 +1,5 @@
-"""The host runs out of something: descriptors, processes, disk, its cgroup. The host reports it, loses nothing, and
-recovers.
+"""The host has no more descriptors, processes or disk space, or reaches its cgroup's limits: it reports this, loses
+nothing, and recovers.
 """
 
 import contextlib
@@ -116,7 +116,7 @@ def test_out_of_processes(host: Scene, recovery: Note) -> None:
 
 @contextmanager
 def process_limit(host: Scene) -> Iterator[Callable[[int | None], None]]:
-    """Put the host into a cgroup, and yield a function that limits how many more processes may be in the cgroup."""
+    """Put the host into a cgroup, and yield a function that limits how many more processes the cgroup may have."""
     mount = next(path for path in (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")) if path.is_dir())
     group = mount / f"faults-{host.pid}"
     group.mkdir()

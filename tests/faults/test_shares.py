@@ -1,5 +1,5 @@
-"""One workspace opens more and more streams, uploads and jobs; another workspace is still served, and the host stops in
-time.
+"""One workspace opens more and more streams, uploads and jobs: another workspace is still served, and the host can stop
+in time.
 """
 
 import json
@@ -32,7 +32,7 @@ class Tenants:
         self.sockets = ExitStack()
 
     def flood(self, head: str, *, body: bytes = b"") -> list[socket.socket]:
-        """Open many connections as `loud`; each sends these bytes and waits."""
+        """Open many connections as workspace `loud`; each connection sends these bytes and waits."""
         lines = f"{head}\r\nHost: 127.0.0.1\r\nAuthorization: {self.loud['Authorization']}\r\n\r\n".encode() + body
         held = []
         for _ in range(FLOOD):

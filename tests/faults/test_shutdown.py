@@ -1,5 +1,5 @@
-"""The end of a host: running work is finished, new calls are refused, a second signal ends the host at once, nothing is
-left.
+"""A host is stopped: it finishes running work, refuses new calls, ends at once at a second signal, and leaves nothing
+behind.
 """
 
 import os
@@ -74,7 +74,7 @@ def test_a_signal_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_thread_that_never_ends_does_not_keep_the_host(tmp_path: Path) -> None:
-    """A job reads its rows in a thread; here the file of rows is a pipe into which nothing is written."""
+    """A job reads its rows in a thread. Here, the file with the rows is a pipe to which nobody writes."""
     home, log = new_home(tmp_path), tmp_path / "log"
     with Server(data_dir=home, log=log, environment={"EVALUATOR_HOST_STOP_GRACE_S": "1"}) as server:
         client = server.client
@@ -103,7 +103,7 @@ sys.slow = Slow()
 
 @pytest.mark.long
 def test_an_interpreter_that_is_slow_to_free_its_memory_is_not_ended_by_force(tmp_path: Path) -> None:
-    """When the interpreter ends, everything is already stored, but the end may take longer on a busy machine."""
+    """Everything is stored before the interpreter ends, but its end may take longer on a busy machine."""
     (tmp_path / "sitecustomize.py").write_text(SLOW_TO_FREE)
     environment = {"EVALUATOR_HOST_STOP_GRACE_S": "0.5", "PYTHONPATH": str(tmp_path)}
     with Server(command=COMMAND, log=tmp_path / "log", environment=environment) as server:
@@ -113,9 +113,7 @@ def test_an_interpreter_that_is_slow_to_free_its_memory_is_not_ended_by_force(tm
 
 
 def test_a_crash_of_native_code_says_in_the_log_where_it_was(tmp_path: Path) -> None:
-    """The cause of a crash may be a SQLite file on a file system that becomes read-only while the host has the file
-    mapped.
-    """
+    """Native code may crash, for example, if a SQLite file is mapped and its file system becomes read-only."""
     with Server(log=tmp_path / "log") as server:
         server.process.send_signal(signal.SIGBUS)
         assert server.process.wait(20) == -signal.SIGBUS

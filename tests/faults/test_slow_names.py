@@ -1,7 +1,8 @@
-"""A machine with a resolver that waits for silent name servers: one tenant's names do not delay another tenant's
-models.
+"""The machine's resolver waits for name servers that do not answer: one tenant's host names do not delay calls to
+another tenant's models.
 
-The host is a separate process with a C library in which a look-up of a name with `slow` in it lasts until the test ends.
+The host is a separate process. Its C library is changed: the look-up of a name that contains `slow` lasts until the
+test ends.
 """
 
 import asyncio
@@ -68,7 +69,7 @@ async def clients(server: Server, keys: list[str]) -> AsyncIterator[list[httpx.A
 
 
 async def asked(client: httpx.AsyncClient, code: str, **more: Any) -> str:
-    """Score one row, and return the reason in its result."""
+    """Score one row, and return the reason in the result."""
     inputs = more.pop("inputs", {})
     answer = await client.post("/v1/evaluate", json={"evaluator": {"code": code, **more}, "inputs": inputs})
     return str(answer.raise_for_status().json()["reason"])
@@ -99,7 +100,7 @@ async def test_names_whose_servers_are_silent_delay_no_other_workspace(tmp_path:
 
 
 async def flooded(alpha: httpx.AsyncClient, beta: httpx.AsyncClient, port: str) -> None:
-    """Let alpha create alerts, send their messages and open connections, all to slow names; make calls as beta meanwhile."""
+    """Let alpha create alerts, send messages and open connections, all to slow names; meanwhile make calls as beta."""
     row = {"evaluators": [{"code": "def evaluate(i, o, t):\n    return 1.0"}], "dataset": {"rows": [{"n": 1}]}}
     job = (await alpha.post("/v1/jobs", json=row)).raise_for_status().json()["id"]
     for code, grants in ((ASKING, {"models": ["judge"]}), (REACHING, {"network": [port]})):

@@ -1,4 +1,6 @@
-"""The processor shares of several hosts' sandboxes, compared with each other and with an ordinary process."""
+"""The share of the processor that the sandboxes of several hosts get, compared with each other and with an ordinary
+process.
+"""
 
 import os
 import subprocess
@@ -42,7 +44,7 @@ def spin(stack: ExitStack, cpu: int) -> "subprocess.Popen[bytes]":
 
 
 def guest(stack: ExitStack, host: Cgroups, cpu: int) -> "subprocess.Popen[bytes]":
-    """Start a process that computes for ever, as a sandbox of a host."""
+    """Start a process that computes for ever, in the cgroup of a host's sandbox."""
     group = host.create(f"guest-{time.monotonic_ns()}", memory_mb=128, processes=10)
     stack.callback(group.remove)
     process = spin(stack, cpu)

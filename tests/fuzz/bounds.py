@@ -1,4 +1,4 @@
-"""Limits on the number and size of cases that the tests try."""
+"""Limits for the number and size of the cases that the tests try."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 
 def scaled(examples: int) -> int:
-    """Return how many of these examples the current profile tries; the default profile tries all of them."""
+    """Return how many of this number of examples the current profile tries; the default profile tries all."""
     return max(1, examples * settings.default.max_examples // 100)
 
 
 def bounded(examples: int, *, shrink: bool = True) -> settings:
-    """Decorate a test so that it tries this many examples."""
+    """Return a decorator with which a test tries this many examples."""
     phases = (Phase.explicit, Phase.generate, *([Phase.shrink] if shrink else []))
     return settings(max_examples=scaled(examples), phases=phases)
 
@@ -46,7 +46,7 @@ def nested(depth: int, leaf: Any, *, key: str | None = None) -> Any:
 
 
 def chunked(data: bytes, sizes: list[int]) -> list[bytes]:
-    """Return the same bytes in pieces of these sizes, repeated; in one piece if there are no sizes."""
+    """Return the bytes in pieces of these sizes, which are repeated; without sizes, return one piece."""
     pieces, at = [], 0
     while at < len(data):
         size = sizes[len(pieces) % len(sizes)] if sizes else len(data)

@@ -1,5 +1,5 @@
-"""The HTTP API, called as its OpenAPI document describes: every answer to any request is one that the document
-describes, and never a 500.
+"""Sends random requests that fit the OpenAPI document to the HTTP API: the document describes every answer, and no
+answer is a 500.
 """
 
 import shutil
@@ -53,7 +53,7 @@ def test_every_answer_is_one_that_is_described(server: Server) -> None:
 
 
 def ask(operation: Any) -> None:
-    """Send some requests to one route."""
+    """Send random requests to one route."""
     from schemathesis.specs.openapi import checks  # noqa: PLC0415
 
     described = (

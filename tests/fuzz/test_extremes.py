@@ -1,4 +1,6 @@
-"""Every integer, number, time and string in the API at its extremes: no answer is a 500, and stored values can be read."""
+"""Sends extreme integers, numbers, times and strings to the API: no answer is a 500, and stored values can be read
+again.
+"""
 
 import copy
 import json
@@ -50,7 +52,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def test_every_integer_of_a_request_is_bounded() -> None:
-    """Integers in requests must fit the database, the length of a file and every JSON parser."""
+    """Integers in requests must fit into the database, into the length of a file, and into every JSON parser's
+    integers.
+    """
     described = described_app().openapi()
     free = [
         name

@@ -1,4 +1,4 @@
-"""Every decoder of the protocol with any input: it returns frames or an error, and all decoders agree."""
+"""Gives any input to every decoder of the protocol: a decoder returns frames or an error, and all decoders agree."""
 
 import json
 import os
@@ -150,7 +150,7 @@ def test_the_javascript_runner_reads_what_the_host_would() -> None:
 
 
 def surrogates(data: bytes) -> bool:
-    """Whether a JSON value contains half an emoji, which the host replaces and a runner keeps."""
+    """Whether a JSON value contains half of a surrogate pair, which the host replaces and a runner keeps."""
     return b"\\ud" in data.lower()
 
 

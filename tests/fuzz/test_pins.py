@@ -1,4 +1,6 @@
-"""The parser of pins with any input: it returns exact pins that can be parsed again, or an error that names the item."""
+"""Gives any input to the parser of pins: it returns exact pins that can be parsed again, or an error that names the
+item.
+"""
 
 import re
 from typing import Any
@@ -51,7 +53,7 @@ def test_python_pins_are_exact_and_read_back_as_themselves(items: list[Any]) -> 
 @pytest.mark.timeout(120)
 @pytest.mark.long
 def test_npm_pins_are_exact_and_read_back_as_themselves() -> None:
-    """Checking a set of pins takes a process of Node, so many items share a set."""
+    """A check of a set of pins starts a Node process, so many items share a set."""
     asked: list[Any] = []
 
     @bounded(800)

@@ -1,4 +1,4 @@
-"""Traces, returned values and pasted code of any shape are converted, normalised and cleaned without an exception."""
+"""No trace, returned value or pasted code, however odd, raises an exception when the host converts or cleans it."""
 
 import copy
 import math

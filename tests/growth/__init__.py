@@ -1,3 +1,3 @@
-"""Compares the cost of reading from the database with some rows and with four times as many: the cost must not grow
+"""Measures what reading from a database costs with some rows, and with four times as many rows: the cost must not grow
 faster than the work.
 """

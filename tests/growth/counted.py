@@ -1,7 +1,8 @@
-"""Counts the statements that a store sends to its database, and the rows or steps that they take; never seconds.
+"""Counts the statements that a store sends to its database, and the rows or steps that they take; seconds are not
+measured.
 
-SQLite counts the steps of its virtual machine. PostgreSQL reports with EXPLAIN ANALYZE how many rows each scan has
-read; statements that write are counted, but not run again.
+For SQLite, the steps of its virtual machine are counted. For PostgreSQL, EXPLAIN ANALYZE runs each statement again and
+reports how many rows each scan has read; statements that write are counted, but not run again.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -29,7 +30,7 @@ class Count:
 
 @contextmanager
 def counting(database: Database) -> Iterator[Count]:
-    """Count the statements that are sent to a database during the block, on connections that are opened in the block."""
+    """During the block, count the statements sent to a database on connections that are opened in the block."""
     count = Count()
     engine = database._engine.sync_engine
 
@@ -58,7 +59,7 @@ def counting(database: Database) -> Iterator[Count]:
 
 
 async def learn(store: Store) -> None:
-    """Make PostgreSQL update its statistics, as it does by itself sooner or later; a host never does that in SQLite."""
+    """Make PostgreSQL update its statistics, as it does by itself sooner or later. SQLite never does this on a host."""
     if store.database.address.engine is Engine.POSTGRESQL:
         async with store.database.transaction() as connection:
             await connection.execute(text("ANALYZE"))

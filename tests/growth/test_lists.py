@@ -1,4 +1,6 @@
-"""With four times as many objects, pages, look-ups and clean-ups cost the same, and lists of all objects cost four times as much."""
+"""If there are four times as many objects, a page, look-up or clean-up costs the same, and a list of all objects costs
+four times as much.
+"""
 
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime, timedelta
@@ -33,7 +35,7 @@ Work: TypeAlias = Callable[[Store, int], Awaitable[object]]
 
 
 class Things(NamedTuple):
-    """Objects of one kind, and functions that work with them; the functions get the store and the number of objects."""
+    """Objects of one kind, and functions that work with them. The functions get the store and the number of objects."""
 
     rows: Callable[[range], Rows]
     same: dict[str, Work]
@@ -45,7 +47,7 @@ def at(number: int) -> datetime:
 
 
 def first_only(numbers: range, table: Any, **values: Any) -> Rows:
-    """Return the one row that must exist before the objects."""
+    """Return the only row that must be stored before the objects."""
     return [(table, [values])] if 0 in numbers else []
 
 
@@ -91,7 +93,7 @@ def jobs(numbers: range) -> Rows:
 
 
 def jobs_of_many(numbers: range) -> Rows:
-    """Return one job for each workspace; those with even numbers wait."""
+    """Return one job for each workspace; the jobs with even numbers wait."""
 
     def queued(number: int) -> dict[str, Any]:
         status = JobStatus.COMPLETED if number % 2 else JobStatus.QUEUED
@@ -120,7 +122,7 @@ def datasets(numbers: range) -> Rows:
 
 
 def dataset_versions(numbers: range) -> Rows:
-    """Return versions of one data set, each used by a job."""
+    """Return versions of one data set; a job uses each version."""
     made = [dataset_row(n, title="rows", version=n + 1) for n in numbers]
     return [(DatasetTable, made), (JobTable, [job_row(n, dataset_id=f"ds_{n}") for n in numbers])]
 
@@ -136,7 +138,7 @@ def traces(numbers: range) -> Rows:
 
 
 def labels(numbers: range) -> Rows:
-    """Return the rows of one queue; people have labelled the first half of them."""
+    """Return the rows of one label queue; people have labelled the first half of the rows."""
     queue = {"id": "lq_0", "workspace_id": WORKSPACE, "name": "queue", "dataset_id": "ds_0", "created_at": BEGIN}
     labelled = {"state": LabelState.LABELLED.value, "label": "1", "note": "", "by": "ann", "at": BEGIN}
     waiting = {"state": LabelState.WAITING.value, "label": None, "note": "", "by": None, "at": None}

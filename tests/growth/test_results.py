@@ -1,5 +1,5 @@
-"""Pages of a job's results cost the same however many rows the job has; the cost of a download grows with the number of
-its rows.
+"""A page of a job's results costs the same, however many rows the job has. The cost of a download grows only as fast as
+the number of rows.
 """
 
 import json
@@ -64,7 +64,7 @@ class Jobs:
 
 
 def _result(row: int, position: int) -> StoredResult:
-    """Return the result of a row. One row in fifty has failed, and one row in three has one of two scores that many
+    """Return the result of a row. One in fifty rows has failed, and one in three rows has one of two scores that many
     rows share.
     """
     if row % 50 == 7:
@@ -154,7 +154,7 @@ async def test_the_results_of_one_row_are_found_without_the_others(jobs: Jobs) -
 @pytest.mark.parametrize("sort", Sort)
 @pytest.mark.parametrize("which", _FILTERS)
 async def test_pages_give_what_sorting_all_results_gives(jobs: Jobs, sort: Sort, which: Filter) -> None:
-    """This holds with several evaluators, and with pages that end between equal values."""
+    """The job has several evaluators, and some pages end between rows with equal values."""
     everything = [_result(row, position) for row in range(FEW) for position in range(EVALUATORS)]
     expected = [one for one in everything if _matches(one, which)]
     name = sort.removeprefix("-")

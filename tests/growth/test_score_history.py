@@ -1,4 +1,4 @@
-"""Reading the scores over a data set costs the same, however many jobs this data set and other data sets have."""
+"""Reading the score history of a data set costs the same, however many jobs this and other data sets have."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta

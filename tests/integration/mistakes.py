@@ -1,6 +1,6 @@
-"""Natural mistakes in three languages, and words that the host must use about each.
+"""Mistakes that people make, in three languages, and the words that the host must use about each.
 
-A case is (code, words): the words must be in the message or the hint of the result, or in its warnings.
+A case is (code, words): the result must contain the words in its message, its hint or its warnings.
 """
 
 import re
@@ -306,10 +306,10 @@ BODIES: Final[list[tuple[dict[str, object], str]]] = [
 
 
 def count() -> int:
-    """Return how many mistakes there are."""
+    """Return the number of mistakes."""
     return len({(code, words) for cases in (PYTHON, JAVASCRIPT, TYPESCRIPT) for code, words in cases}) + len(BODIES)
 
 
 def plain(text: str) -> str:
-    """Return a string without line breaks, for a test's message."""
+    """Return a string without line breaks, for the message of a test that fails."""
     return re.sub(r"\s+", " ", text)

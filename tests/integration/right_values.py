@@ -1,6 +1,6 @@
-"""Evaluators, by kind, that once had another score than their author meant, or ended with an unexplained error.
+"""Evaluators, by kind, that once got another score than their author meant, or an error that did not explain the cause.
 
-Each kind has the reported input and others like it. A case contains what the caller must get: the score, the verdict,
+Each kind has the reported evaluator and others like it. A case lists what the caller must get: the score, the verdict,
 the reason, codes of warnings, and words in the error, its hint or the warnings.
 """
 
@@ -16,8 +16,8 @@ ANY: Final = object()
 
 @dataclass(frozen=True)
 class Case:
-    """An evaluator, a row, and what the result must say; `rows` are rows of a batch that must all have different
-    scores.
+    """An evaluator, a row, and the required content of the result; `rows` are rows of a batch that must all get
+    different scores.
     """
 
     kind: str

@@ -1,7 +1,8 @@
-"""An evaluator returns any JSON value as it was sent, or a warning or error names the paths that differ.
+"""An evaluator that returns its input gives back any JSON value unchanged, or a warning or error names the paths that
+differ.
 
-Each value goes through a request, a row, an evaluator that returns it, its result, the database and a download: once as the
-value itself, and once as a string that the evaluator parses, since a program can make values that no request can contain.
+Each value goes through a request, a row, an evaluator, a result, the database and a download. It is sent as a value,
+and also as a string that the evaluator parses, since a program can make values that no request can contain.
 """
 
 import json
@@ -86,7 +87,7 @@ RETURNED = values(LEAVES.filter(lambda one: one == one) | NUMBERS, TEXT)
 
 
 def drawn(count: int) -> list[dict[str, Any]]:
-    """Draw random rows. One call gets many rows, since each difference is reported together with its value."""
+    """Draw random rows. One call gets many rows, since each difference is reported with its value."""
     rows = [_row(value, json.dumps(value)) for value in ODD] + [_row(None, text) for text in MADE]
 
     @bounded(count, shrink=False)
@@ -103,7 +104,7 @@ def _row(value: Any, text: str) -> dict[str, Any]:
 
 
 def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
-    """Yield the paths at which two JSON values differ; an integer equals a float with the same value."""
+    """Yield the paths at which two JSON values differ; an integer and a float with the same value are equal."""
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
         for key, value in one.items():
             step = f".{key}" if key.isidentifier() else f"[{json.dumps(key, ensure_ascii=False)}]"
@@ -123,7 +124,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def unsaid(row: dict[str, Any], result: dict[str, Any], evaluator: str) -> list[str]:
-    """Return the paths at which a result differs from its row although neither its warnings nor its error name them."""
+    """Return the paths at which a result differs from its row, but which neither a warning nor the error names."""
     if result["error"] is not None:
         message = result["error"]["message"]
         return [] if "$.made[0]" in message or "$.given[0]" in message else [message]
@@ -155,7 +156,7 @@ def test_any_value_comes_back_or_is_named(engine: str, databases: Databases, tmp
 
 
 def came(client: httpx.Client, rows: list[dict[str, Any]]) -> Iterator[tuple[str, str, list[Any]]]:
-    """For each evaluator and each way of reading results, yield the rows with differences that are not reported."""
+    """For each evaluator and each way of reading results, yield the rows that have differences which nothing reports."""
     for name, evaluator in EVALUATORS.items():
         results = [one for some in (rows[:10], rows[10:]) for one in _batch(client, evaluator, some)]
         yield name, "batch", missed(rows, results, name)

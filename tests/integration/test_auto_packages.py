@@ -1,4 +1,4 @@
-"""`packages: "auto"`: the packages that a host chooses for imports, and packages that it never installs."""
+"""`packages: "auto"`: which packages a host chooses for the code's imports, and which packages it never installs."""
 
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -54,7 +54,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory, index: Index) -> Asy
 
 @pytest.fixture(scope="module")
 async def real(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
-    """A service with the public indexes."""
+    """A service that uses the public indexes."""
     async with open_engine(settings(tmp_path_factory.mktemp("data"))) as opened:
         yield opened
 

@@ -1,4 +1,4 @@
-"""`backup` of a running host and `restore` elsewhere, on SQLite and PostgreSQL: jobs, secrets, data sets, keys."""
+"""`backup` on a running host and `restore` elsewhere, with SQLite and PostgreSQL: jobs, secrets, data sets and keys."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def cli(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def places(request: pytest.FixtureRequest, databases: Databases, tmp_path: Path) -> list[dict[str, str]]:
-    """Environments of two hosts: a host that is backed up, and an empty host."""
+    """Environment variables for two hosts: a host to back up, and an empty host."""
     made = []
     for name in ("first", "second"):
         (tmp_path / name).mkdir()

@@ -1,4 +1,4 @@
-"""A set is built only once, however many callers ask for it, and a killed host leaves no build behind."""
+"""A set is built only once, even if many callers request it at the same time, and a killed host leaves no build behind."""
 
 import asyncio
 import contextlib
@@ -79,7 +79,7 @@ def wait_for_an_installation(build_home: Path) -> None:
 
 
 async def asked_at_once(url: str) -> list[dict[str, Any]]:
-    """Let many callers ask for the same new set at the same time, each for a different row."""
+    """Let many callers request the same new set at the same time, each with a different row."""
     async with httpx.AsyncClient(base_url=url, timeout=150) as client:
         bodies = ({"evaluator": {"code": SUM, "packages": [LARGE]}, "outputs": "a" * n} for n in range(CALLERS))
         answers = await asyncio.gather(*(client.post("/v1/evaluate", json=body) for body in bodies))
@@ -87,7 +87,7 @@ async def asked_at_once(url: str) -> list[dict[str, Any]]:
 
 
 def mounts_below(folder: Path) -> list[str]:
-    """Return the mounts, of any process, that lead into a folder."""
+    """Return the mounts of all processes whose mount point is below a folder."""
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Packages on the command line: pins in a file are installed with a progress bar, and bad pins are refused with a suggestion."""
+"""The command line installs the pins in a file with a progress bar, and refuses bad pins with a suggestion."""
 
 import os
 import pty

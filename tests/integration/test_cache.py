@@ -1,4 +1,6 @@
-"""The cache of package sets, shared by several processes: sets are built once, and removed when the cache is full, but never while they are in use."""
+"""Several processes share the cache of package sets: each set is built once, and a full cache removes sets, but never
+sets that are in use.
+"""
 
 import asyncio
 import os
@@ -45,8 +47,8 @@ def client() -> Iterator[docker.APIClient]:
 
 @pytest.fixture
 def host(request: pytest.FixtureRequest, tmp_path: Path, index: Index, client: docker.APIClient) -> Iterator[Host]:
-    """A host that has no package sets yet and will keep them as folders or as images; its images are removed from the
-    engine afterwards.
+    """A host without package sets. It keeps its sets as folders or as images; the fixture removes the images
+    afterwards.
     """
     made = Host(tmp_path / "host", getattr(request, "param", "docker"), index=index)
     yield made
@@ -55,7 +57,7 @@ def host(request: pytest.FixtureRequest, tmp_path: Path, index: Index, client: d
 
 
 async def build(host: Host, *pins: str) -> list[str]:
-    """Build sets one after the other, each as a separate process would; return their digests."""
+    """Build one set after another, as a separate process would; return the sets' digests."""
     digests = []
     async with open_engine(host.settings(environments_mb=1)) as service:
         for pin in pins:
@@ -65,13 +67,13 @@ async def build(host: Host, *pins: str) -> list[str]:
 
 
 def age(host: Host, digest: str, hours: int) -> None:
-    """Make a set look unused for this many hours."""
+    """Make a set look as if nobody had used it for this many hours."""
     then = time.time() - hours * HOUR_S
     os.utime(host.folder(digest), (then, then))
 
 
 def images(client: docker.APIClient, *digests: str) -> list[bool]:
-    """Return for each set whether it is an image on the engine."""
+    """Return for each set whether the engine has an image of it."""
     present = {name for image in client.images() for name in image["RepoTags"] or ()}
     return [layer_tag(digest) in present for digest in digests]
 
@@ -116,7 +118,7 @@ async def test_a_set_that_another_process_uses_is_not_evicted(
 @pytest.mark.long
 @pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)
 def test_a_set_is_deleted_that_other_processes_of_the_host_have_used(host: Host, index: Index, tmp_path: Path) -> None:
-    """Idle sandboxes end, so that the set can be deleted; while a row runs, its set is kept."""
+    """The set can be deleted because idle sandboxes that use it are ended; while a row runs, its set is kept."""
     pin = index.add("shared", "said = 'shared'\n")
     evaluators = [{"code": f"{LABEL.format('shared')}# {number}\n", "packages": [pin]} for number in range(6)]
     slow = LABEL.format("shared").replace("return", "__import__('time').sleep(8)\n    return")
@@ -183,7 +185,7 @@ async def test_a_server_and_a_command_line_that_want_one_set_build_it_once(
 
 @contextmanager
 def stages_of(host: Host) -> Iterator[set[str]]:
-    """Yield a set that collects the names of all folders into which packages are installed during the block."""
+    """During the block, collect the names of all folders into which packages are installed; yield the collection."""
     seen: set[str] = set()
     ended = threading.Event()
 

@@ -1,4 +1,4 @@
-"""The command line as users see it: real processes, exit codes, and the output on each stream."""
+"""The command line as users see it: real processes, their exit codes, and their output on each stream."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""The recipe for rewards of code, on each backend: right, wrong and hostile answers in both languages."""
+"""The recipe for rewards of code runs on each backend, with right, wrong and hostile answers in both languages."""
 
 import re
 from collections.abc import AsyncIterator

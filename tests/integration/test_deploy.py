@@ -46,7 +46,7 @@ exec postgres -D $data -c listen_addresses='*' -c unix_socket_directories=/tmp
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[dict[str, str]]:
-    """Environment for Docker's tools, with an engine that has both images."""
+    """Environment variables for Docker's tools, which then use an engine that has both images."""
     env = {**os.environ, "DOCKER_HOST": engine_address(), "POSTGRES_IMAGE": DATABASE}
     run(["sh", ".ci/image", IMAGE, "evaluator-host/base:trixie"], env)
     build_database(env)
@@ -56,7 +56,7 @@ def engine() -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def services(engine: dict[str, str]) -> Iterator[None]:
-    """Start the services of compose.yaml with the file's options, and wait until they are healthy."""
+    """Start the services in compose.yaml with the options in that file, and wait until they are healthy."""
     try:
         run(["docker", "network", "create", PROJECT], engine)
         start(engine, "database")
@@ -70,8 +70,8 @@ def services(engine: dict[str, str]) -> Iterator[None]:
 
 
 def start(engine: dict[str, str], name: str) -> None:
-    """Start a service and wait until it is healthy; this uses `docker run`, since Compose in Debian 12 does not support
-    `systempaths`.
+    """Start a service with `docker run`, since Compose in Debian 12 does not support `systempaths`, and wait until the
+    service is healthy.
     """
     image, options = options_of(name, engine)
     run(["docker", "run", "--detach", f"--name={name}", f"--network={PROJECT}", *options, image], engine)
@@ -87,7 +87,7 @@ def start(engine: dict[str, str], name: str) -> None:
 
 
 def options_of(name: str, engine: dict[str, str]) -> tuple[str, list[str]]:
-    """Return the image of a service, and its options for `docker run`."""
+    """Return the image of a service, and the options with which `docker run` starts the service."""
     service = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"][name]
     options = [f"--{key.replace('_', '-')}" for key in ("init", "read_only") if service.get(key)]
     for key, option in (
@@ -113,7 +113,7 @@ def logs(engine: dict[str, str], name: str) -> str:
 
 
 def by_default(value: str, variables: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return a value of compose.yaml in which variables are replaced by the given values, or else by their defaults."""
+    """Return a value of compose.yaml with each variable replaced by its given value, or by its default."""
     return re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: variables.get(found[1], found[2]), value)
 
 
@@ -166,7 +166,7 @@ def test_a_container_that_forbids_user_namespaces_is_told_what_to_allow(engine: 
 
 
 def test_the_first_key_is_never_half_written(tmp_path: Path) -> None:
-    """A stand-in for the command lists the data directory while it makes the key: the key's file must not exist yet."""
+    """A stand-in for the command lists the data directory while it makes the key; the key's file must not exist then."""
     program, data = tmp_path / "evaluator-host", tmp_path / "data"
     data.mkdir()
     program.write_text('#!/bin/sh\n[ "$1 $2" != "keys create" ] || { ls "$EVALUATOR_HOST_DATA_DIR"; echo made; }\n')
@@ -200,7 +200,7 @@ def test_the_unit_that_is_installed_is_hardened_and_of_this_installation(tmp_pat
 
 
 def manifests(chart: str, options: list[str]) -> list[Any]:
-    """Return the manifests that the chart renders, each checked with the schema of its kind."""
+    """Return the manifests that the chart renders, after checking each with the schema of its kind."""
     rendered = list(yaml.safe_load_all(run([str(HELM), "template", "host", chart, *options])))
     for manifest in rendered:
         kubernetes_validate.validate(manifest, "1.33", strict=True)
@@ -208,7 +208,7 @@ def manifests(chart: str, options: list[str]) -> list[Any]:
 
 
 def build_database(env: dict[str, str]) -> None:
-    """Make an image of this machine's PostgreSQL, with the libraries that it needs besides libc's."""
+    """Make an image with this machine's PostgreSQL, and with the libraries that it needs besides libc."""
     (home,) = Path("/usr/lib/postgresql").glob("*")
     context = ROOT / "build" / "database"
     shutil.rmtree(context, ignore_errors=True)
@@ -231,7 +231,7 @@ def build_database(env: dict[str, str]) -> None:
 
 
 def run(command: list[str], env: dict[str, str] | None = None, *, stdin: str = "", exit_code: int | None = 0) -> str:
-    """Run a command in the checkout and return what it printed."""
+    """Run a command in the checkout and return its output."""
     done = subprocess.run(
         command, cwd=ROOT, env=env, input=stdin, capture_output=True, text=True, check=False, timeout=280
     )

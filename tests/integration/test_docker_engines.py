@@ -1,4 +1,4 @@
-"""The Docker backend with every kind of engine address, and with an engine that is killed."""
+"""The Docker backend works with every kind of engine address, and recovers from an engine that is killed."""
 
 import asyncio
 import shutil
@@ -25,7 +25,7 @@ SPEC = SandboxSpec(Language.PYTHON, Environment("", Language.PYTHON, ""))
 
 
 def own() -> str:
-    """Return a name for the owner of these tests' containers; the service in the same run has another one."""
+    """Return the owner's name for the containers of these tests; the service in the same run has another name."""
     return f"{this_instance()}.2"
 
 
@@ -52,7 +52,7 @@ async def test_an_engine_over_tcp() -> None:
 
 
 def certificate(folder: Path, name: str, *, issuer: str | None) -> None:
-    """Make `<name>.pem` and `<name>-key.pem`, signed by the issuer or by itself."""
+    """Make a certificate `<name>.pem`, signed by the issuer or by itself, and its key `<name>-key.pem`."""
     command = [
         "openssl",
         "req",

@@ -1,4 +1,4 @@
-"""Package sets as layers on the runtime image: they are built once, cannot be changed in sandboxes, and can be
+"""Package sets are layers on the runtime image: they are built once, cannot be changed by sandboxes, and can be
 compared, rebuilt and removed.
 """
 
@@ -144,7 +144,7 @@ async def test_another_runtime_image_makes_another_layer(address: str, client: d
 
 
 def derive(client: docker.APIClient, text: str) -> str:
-    """Make a runtime image that differs from the usual one in a label; return its id."""
+    """Make a runtime image that differs from the usual image only in a label; return the new image's id."""
     recipe = f"FROM {RUNTIME_IMAGE}\nLABEL test={text}\n".encode()
     whole = BytesIO(b"".join(tar_stream({"Dockerfile": recipe}, trees={})))
     lines = list(client.build(fileobj=whole, custom_context=True, rm=True, decode=True))

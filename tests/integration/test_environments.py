@@ -1,4 +1,4 @@
-"""Package sets, installed from the real indexes by a real builder and used by real sandboxes."""
+"""A real builder installs package sets from the real indexes, and real sandboxes use them."""
 
 import re
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ VERSION = (
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory in which only this module's tests install packages."""
+    """A data directory into which only this module's tests install packages."""
     return tmp_path_factory.mktemp("data")
 
 

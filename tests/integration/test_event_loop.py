@@ -1,9 +1,9 @@
-"""No route holds the event loop for 50 ms of processor time: every route gets the largest bodies that a caller may
-send.
+"""No route blocks the event loop for 50 ms of processor time. The tests send every route the largest bodies that a
+caller may send.
 
-The routes come from the application itself. A new route with a JSON body gets the bodies below, made from its example
-in the OpenAPI document. A route with another body, or with a new name in its path, needs a line in this file, or its
-test fails.
+The list of routes comes from the application itself. The bodies for a new route with a JSON body are made from its
+example in the OpenAPI document. For a route with another kind of body, or with a new name in its path, this file needs
+a new line; without that line, the route's test fails.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ def encoded(value: object) -> Body:
 
 
 def with_lists(value: Any, *path: Any, few: bool = False) -> Body:
-    """Return a body with the longest allowed list at a path, or (with `few`) with a list of a quarter of that length."""
+    """Return a body whose list at this path has the longest allowed length; with `few`, a quarter of that length."""
     holder = value
     for step in path[:-1]:
         holder = holder[step]
@@ -143,7 +143,7 @@ APP = described_app()
 
 
 def routes() -> list[Route]:
-    """Return every route of the application; a handler that several paths share appears once."""
+    """Return every route of the application; if several paths share a handler, only one of them is returned."""
     once = {(route.endpoint.__code__, *sorted(route.methods or ())): route for route in reversed(APP.routes)}
     return list(reversed(once.values()))
 
@@ -152,7 +152,7 @@ CALLS = [f"{method} {route.path}" for route in routes() for method in sorted(rou
 
 
 def hostile(call: str) -> list[Body]:
-    """Return the bodies that every route with a JSON body gets: its example with too many values, and bodies that are not JSON."""
+    """Return the bodies for a route with a JSON body: its example with too many values, and bodies that are not JSON."""
     method, path = call.split()
     operation = APP.openapi()["paths"].get(re.sub(r":path(?=})", "", path), {}).get(method.lower(), {})
     content = operation.get("requestBody", {}).get("content", {})
@@ -173,7 +173,7 @@ def hostile(call: str) -> list[Body]:
 
 
 def places(value: object, *path: Any) -> list[tuple[Any, ...]]:
-    """Return every path in an example that leads to a list, or to an object that may have one more field."""
+    """Return the path of every list in an example, and of every object to which a field can be added."""
     found = [(*path, "more")] if isinstance(value, dict) else [path] if isinstance(value, list) else []
     inner = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
     return [*found, *(place for key, below in inner for place in places(below, *path, key))]
@@ -181,7 +181,7 @@ def places(value: object, *path: Any) -> list[tuple[Any, ...]]:
 
 @dataclass(frozen=True)
 class Host:
-    """A real server on this test's event loop, a client in threads, and a job with large results."""
+    """A real server on the test's event loop, a client that runs in threads, and a job with large results."""
 
     client: httpx.Client
     job_id: str
@@ -219,7 +219,7 @@ async def host(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
 
 
 def prepared(client: httpx.Client) -> Host:
-    """Store an evaluator, a data set and a job with large results, and return them."""
+    """Store an evaluator, a data set, and a job with large results; return all three."""
     assert client.post("/v1/evaluators", json={"name": "wide", "code": WIDE}).is_success
     lines = "\n".join(json.dumps(row) for row in rows(1000)).encode()
     kind = {"Content-Type": "application/x-ndjson"}

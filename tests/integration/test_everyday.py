@@ -1,4 +1,4 @@
-"""People's everyday work with one running host: names and figures of jobs, schedules, edits of data sets, labels."""
+"""Everyday work with a running host: names and figures of jobs, schedules, edits of data sets, and labels."""
 
 import io
 import os
@@ -467,7 +467,7 @@ def test_login_without_a_terminal_asks_for_nothing(url: str, tmp_path: Path) -> 
 
 
 def test_a_saved_key_goes_to_its_own_host_alone(url: str, tmp_path: Path) -> None:
-    """A second host needs a key: the client must report this, and must not send the key of the first host."""
+    """A host needs a key, but has no saved key: the client must say so, and must not send the key of another host."""
     home = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
     data = new_home(tmp_path)
     keyed = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path / 'keyed.db'}"}

@@ -1,5 +1,5 @@
-"""Integers that are too large for JavaScript arrive exactly if a setting asks for that; otherwise a warning names their
-path.
+"""Integers that are too large for JavaScript arrive exactly if a setting requests that; otherwise a warning names their
+paths.
 """
 
 from dataclasses import replace

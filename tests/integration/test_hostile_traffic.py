@@ -1,5 +1,5 @@
-"""Hostile live traffic from one workspace while others send traces and calls: which traffic is refused, and what the
-traffic costs the host.
+"""One workspace sends hostile live traffic while others send traces and calls: the tests check which traffic the host
+refuses, and what the traffic costs the host.
 """
 
 import gzip
@@ -44,8 +44,8 @@ class Host:
 
     @contextmanager
     def neighbour_works(self) -> Iterator[list[float]]:
-        """Let the neighbour make calls during the block, and check that every answer is right; yield the durations of
-        the calls.
+        """During the block, let the neighbour make calls, and check that every answer is right; yield how long each
+        call took.
         """
         done, wrong, took = threading.Event(), list[object](), list[float]()
 
@@ -98,7 +98,7 @@ def many_traces(count: int, digit: str = "a") -> bytes:
 
 
 def many_attributes(size: int) -> bytes:
-    """Return a span with as many empty attributes as the size allows."""
+    """Return a span with as many empty attributes as fit into this size."""
     from google.protobuf.internal.encoder import _VarintBytes as varint  # noqa: PLC0415
 
     body = b"\x4a\x03\x0a\x01a" * (size // 5)

@@ -1,4 +1,4 @@
-"""The HTTP API of a real host: results, the common form of errors, refused requests, callers that misbehave."""
+"""The HTTP API of a real host: results, the common form of errors, refused requests, and callers that misbehave."""
 
 import concurrent.futures
 import contextlib

@@ -1,4 +1,4 @@
-"""A real engine builds the runtime image, and rebuilds it if necessary; images that cannot run are refused."""
+"""A real engine builds the runtime image, and rebuilds it if necessary. The host refuses images that cannot run."""
 
 import tarfile
 from dataclasses import replace
@@ -39,7 +39,7 @@ def client() -> Any:
 
 
 def parts(folder: Path, runner: str = "print(1)") -> dict[str, Any]:
-    """Return the inputs of a build, with stand-ins for runners and tools."""
+    """Return the inputs for building an image, with stand-ins for runners and tools."""
     files = {
         "runtimes/python/runner.py": runner,
         "runtimes/python/tests/test_runner.py": "",

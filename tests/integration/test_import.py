@@ -1,4 +1,4 @@
-"""Imports of configurations as users do them: on the command line and on a host, then a job over the imported rows."""
+"""Imports configurations as users do, on the command line and on a host, and runs a job over the imported rows."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""If a well-known package is not pinned, its import stops only code that uses the package, also in whole files, and no
-score is wrong.
+"""Code imports a well-known package that is not pinned: only code that uses the package fails, even in whole files, and
+no score is wrong.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""The package as users install it: built from a checkout with the standard tools, and installed outside the checkout."""
+"""The package is built from a checkout with the standard tools, and installed outside the checkout as users install it."""
 
 import hashlib
 import json
@@ -120,7 +120,7 @@ def test_a_build_that_cannot_make_the_pages_fails(checkout: Path, tmp_path: Path
 
 @pytest.fixture(scope="module")
 def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment with the wheel and its requirements."""
+    """A virtual environment that contains the wheel and its requirements."""
     home = tmp_path_factory.mktemp("installed")
     done(UV, "venv", "--quiet", "--seed", home / "venv", "--python", sys.executable, cwd=home)
     done(UV, "pip", "install", "--quiet", "--python", home / "venv/bin/python", wheel(built), cwd=home)
@@ -137,15 +137,13 @@ def scores(folder: Path, names: Iterable[str], *command: str | Path, **environme
 
 @pytest.mark.long
 def test_the_wheel_scores_in_three_languages(installed: Path, tmp_path: Path) -> None:
-    """The wheel is made from the sdist; tests below install it with pip and uvx, with the commands in docs/install.md."""
+    """The wheel is made from the sdist. Tests below install it with pip and uvx, using the commands in docs/install.md."""
     scores(tmp_path, PROGRAMS, installed / "evaluator-host")
 
 
 @pytest.mark.long
 def test_pip_installs_a_checkout(checkout: Path, installed: Path, tmp_path: Path) -> None:
-    """The requirements come from the existing environment, since pip would install the same requirements as for the
-    wheel.
-    """
+    """The requirements come from the existing environment, because they are the same as those of the wheel."""
     target = tmp_path / "target"
     quiet = ("install", "--quiet", "--no-compile", "--no-deps")
     done(installed / "python", "-m", "pip", *quiet, "--target", target, checkout, cwd=tmp_path)
@@ -154,8 +152,8 @@ def test_pip_installs_a_checkout(checkout: Path, installed: Path, tmp_path: Path
 
 @pytest.mark.long
 def test_pipx_installs_the_wheel(built: Path, tmp_path: Path) -> None:
-    """The scores of an installed wheel are tested with the fixture `installed`; here it is enough that the command
-    starts.
+    """Other tests check the scores of an installed wheel, with the fixture `installed`. Here the command must only
+    start.
     """
     homes = {"PIPX_HOME": str(tmp_path / "pipx"), "PIPX_BIN_DIR": str(tmp_path / "bin"), "PIPX_DEFAULT_BACKEND": "uv"}
     done(UV, "tool", "run", "--from", "pipx[uv]", "pipx", "install", wheel(built), cwd=tmp_path, **homes)
@@ -164,8 +162,8 @@ def test_pipx_installs_the_wheel(built: Path, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_commands_of_the_page_for_pip_score(built: Path, installed: Path, tmp_path: Path) -> None:
-    """The commands are run as in docs/install.md; the requirements are already installed, because installing them would
-    take 10 s.
+    """The commands are those in docs/install.md. The requirements are already installed, because installing them takes
+    10 s.
     """
     done(UV, "pip", "uninstall", "--quiet", "--python", installed / "python", "evaluator-host", cwd=tmp_path)
     assert not (installed / "evaluator-host").exists()
@@ -193,7 +191,7 @@ def page_commands(number: int, built: Path, programs: Path, folder: Path) -> str
 
 @pytest.mark.long
 def test_make_run_serves_what_the_page_asks(tmp_path: Path) -> None:
-    """The files from `make setup` are reused, because the tests themselves run with them."""
+    """The files that `make setup` made are used again, because the tests themselves run with them."""
     serve, ask = commands_of("From a checkout")
     port = str(free_port())
     made = {

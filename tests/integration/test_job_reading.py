@@ -1,4 +1,6 @@
-"""Pages and commands read a job: single rows, a search, groups of failures, the evaluators that ran, pairs of two jobs."""
+"""Reads a job as pages and commands do: single rows, a search, groups of failures, its evaluators, and rows paired with
+those of another job.
+"""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Keys of a real host, on both databases: which keys are accepted, which are no longer accepted, and which messages
+"""Keys of a real host, with both databases: which keys the host accepts, which it no longer accepts, and which messages
 callers get.
 """
 

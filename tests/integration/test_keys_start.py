@@ -1,6 +1,4 @@
-"""When a host requires keys, and at which addresses it may listen: before there is a key, afterwards, and on other
-addresses.
-"""
+"""When a host requires keys, and at which addresses it may listen: before the first key is made, and afterwards."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""If a run of the tests is killed, it leaves processes, an engine and folders; the next run removes them when it starts."""
+"""A test run that is killed leaves processes, an engine and folders behind; the next run removes them when it starts."""
 
 import os
 import shutil

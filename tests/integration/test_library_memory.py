@@ -1,4 +1,4 @@
-"""If a library does not fit into a sandbox's memory, the error is `memory_limit`, with the size that it needs."""
+"""If a library needs more memory than a sandbox has, the error is `memory_limit` and names the memory that it needs."""
 
 import re
 

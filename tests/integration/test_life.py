@@ -1,4 +1,4 @@
-"""The life of a host: clean stop, kill -9 and restart, a machine without a backend. Nothing is left behind."""
+"""A host is stopped, killed and started again, or started on a machine without a backend. It leaves nothing behind."""
 
 import contextlib
 import json
@@ -55,7 +55,7 @@ def slow_row(server: Server) -> Iterator[None]:
 
 
 def has_begun(mark: str) -> bool:
-    """Whether a row has made this file in a sandbox of any host."""
+    """Whether a row in a sandbox of any host has created this file."""
     roots = Path("/proc").glob("[0-9]*/root")
     return any(os.path.exists(root / "tmp" / mark) for root in roots)  # noqa: PTH110 - `Path.exists` raises for a process that ends
 

@@ -1,4 +1,4 @@
-"""Locks made with the tests' own indexes, for things that real indexes do not have: faults, hostile answers, credentials."""
+"""Makes locks with the tests' own indexes, to test what real indexes do not have: faults, hostile answers, credentials."""
 
 import asyncio
 import threading
@@ -151,7 +151,7 @@ async def test_a_version_without_a_hash_is_refused(tmp_path: Path) -> None:
 
 
 def processes_with(text: str) -> list[str]:
-    """Return the programs that have `text` in their environment, according to the kernel."""
+    """Return the programs whose environment, as the kernel shows it, contains `text`."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:

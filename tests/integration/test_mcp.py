@@ -1,4 +1,4 @@
-"""The tools for coding agents, called with the official client over standard input and output, with and without a host."""
+"""The official client calls the tools for coding agents over standard input and output, with and without a host."""
 
 import json
 import os

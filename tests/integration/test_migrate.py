@@ -1,4 +1,4 @@
-"""Migration as users do it: a folder on the command line, the API, the client."""
+"""Migrates evaluators as users do: a folder on the command line, over the API, and with the client."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""For each natural mistake in `mistakes.py`, the host says what happened, what was meant and what to do. It does so in the
-words of the place: fields of the API over HTTP, options on the command line, labels on the pages.
+"""For each mistake in `mistakes.py`, the host says what happened, what was probably meant and what to do. Over HTTP the
+message names fields of the API, on the command line options, and on the pages labels.
 """
 
 import json
@@ -38,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def said(server: Server, code: str, language: str) -> str:
-    """Return all parts of the result that explain the code: its error code, message and hint, and the warnings."""
+    """Return all parts of a result that explain what is wrong: its error code, message, hint and warnings."""
     body = {"evaluator": {"code": code, "language": language, "limits": LIMITS}, **ROW}
     answer = server.client.post("/v1/evaluate", json=body)
     found: dict[str, Any] = answer.json()
@@ -52,7 +52,7 @@ def said(server: Server, code: str, language: str) -> str:
 
 
 def look_up(server: Server, code: str, language: str) -> None:
-    """Let the host find the versions of packages that a hint will name; a check waits for a slow index, a call does not."""
+    """Make the host look up the versions of packages that hints will name, by a check, which waits for a slow index."""
     body = {"evaluator": {"code": code, "language": language, "limits": LIMITS}}
     server.client.post("/v1/check", json=body).raise_for_status()
 
@@ -85,7 +85,7 @@ def test_mistakes_in_code_are_answered_with_what_to_do(
 
 
 def in_page_words(answers: list[str]) -> list[str]:
-    """Return answers in the words that the pages use."""
+    """Return answers with the words that the pages use in them."""
     ended = subprocess.run(
         [
             executable.ROOT_DIR + "/bin/node",

@@ -1,6 +1,7 @@
-"""npm packages that contain other packages (`bundledDependencies`, a shrinkwrap) or a broken source map: they load and score.
+"""npm packages that contain other packages (`bundledDependencies`, a shrinkwrap) or a broken source map can be loaded
+and used.
 
-Addresses outside the registry that such packages name are never requested.
+The host never requests the addresses outside the registry that such packages name.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""npm packages that evaluators pin, many in one set: each package can be loaded and used in a sandbox in the same way
-as outside of it.
+"""One set contains many npm packages that evaluators pin: each can be loaded and used in a sandbox as outside a
+sandbox.
 """
 
 from typing import Final

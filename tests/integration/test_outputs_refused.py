@@ -1,5 +1,5 @@
-"""An evaluator reads outputs, but 500 rows have no column called outputs: the host reports that, and never shows a mean
-of 0.
+"""An evaluator reads outputs, but 500 rows have no column `outputs`: the host reports this, and does not show a mean of
+0.
 """
 
 import json

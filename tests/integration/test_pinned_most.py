@@ -1,4 +1,6 @@
-"""The packages that evaluators pin most often, each installed from the real index and used once; and data files that packages need."""
+"""Installs each package that evaluators often pin from the real index, and uses it once; also tests data files that
+packages need.
+"""
 
 import base64
 import hashlib
@@ -199,7 +201,7 @@ async def test_a_package_that_does_not_work_alone_is_refused_with_the_way_out(se
 
 
 async def _stored(service: Service, files: dict[str, bytes]) -> dict[str, str]:
-    """Store files as data, and return their digests by path."""
+    """Store files as data files, and return their digests by path."""
 
     async def once(content: bytes) -> AsyncIterator[bytes]:
         yield content

@@ -1,4 +1,4 @@
-"""The pytest plugin in separate runs, as its users have it: the example on its page, failures, xdist, a host."""
+"""Separate pytest runs use the pytest plugin as its users do: the example on its page, failures, xdist, and a host."""
 
 import json
 import os

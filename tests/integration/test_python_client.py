@@ -1,4 +1,4 @@
-"""The Python client alone, built and installed as users do it, with a real host."""
+"""The Python client is built and installed alone, as users do it, and calls a real host."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.engine
 
 
 def done(*command: str | Path, folder: str | Path = "/") -> str:
-    """Run a command outside the checkout, and return its output."""
+    """Run a command outside the checkout and return its output."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     ended = subprocess.run(
         [str(part) for part in command], cwd=folder, env=environment, capture_output=True, text=True, timeout=240
@@ -39,7 +39,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment that has the client and its requirements."""
+    """The interpreter of an environment that contains the client and its requirements."""
     home = tmp_path_factory.mktemp("bare") / "venv"
     done(UV, "venv", "--quiet", "--python", sys.executable, home)
     done(UV, "pip", "install", "--quiet", "--python", home / "bin" / "python", wheel)

@@ -1,5 +1,5 @@
-"""Evaluators run on the minor version of Python that they ask for, with packages for that version; the error names a
-version that is missing.
+"""Evaluators run on the minor version of Python that they request, with packages for that version. If the version is
+missing, the error names it.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Packages that evaluators are known to use, installed from the real indexes and used for real work on each backend."""
+"""Packages that evaluators use are installed from the real indexes, and do real work on each backend."""
 
 import re
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.
 
 @dataclass(frozen=True)
 class Case:
-    """An evaluator that gets the score `score` only with its packages."""
+    """An evaluator that returns `score` only if its packages work."""
 
     packages: tuple[str, ...]
     code: str

@@ -1,4 +1,4 @@
-"""Evaluators share an installed set: no second install, no network, no other version."""
+"""Evaluators share an installed set: it is not installed again, needs no network, and has the same versions."""
 
 import asyncio
 import json

@@ -1,4 +1,6 @@
-"""A newcomer's path with commands and the client, on a real host: evaluators, a data set, jobs, a comparison."""
+"""A newcomer's first steps with the commands and the client, on a real host: evaluators, a data set, jobs, a
+comparison.
+"""
 
 import csv
 import json

@@ -1,5 +1,5 @@
-"""Package sets through a real registry: they are moved completely, and refused if the registry sends wrong data or does
-not answer.
+"""Hosts exchange package sets through a real registry: sets arrive complete, and are refused if the registry sends
+wrong data or does not answer.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ def tiny_set(tmp_path: Path) -> Set:
 
 @pytest.fixture
 def target(tmp_path: Path) -> Path:
-    """Return the path at which a set would be stored, in an empty folder."""
+    """Return the path in an empty folder at which a set would be stored."""
     (tmp_path / "here").mkdir()
     return tmp_path / "here" / "set"
 

@@ -1,5 +1,5 @@
-"""A set that one host pushed runs on another host that cannot reach an index; sets that do not fit the other host are
-refused.
+"""One host pushes a set, and another host, which cannot reach an index, runs it. The other host refuses sets that do
+not fit it.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ def host(tmp_path: Path) -> Host:
 
 @pytest.fixture
 async def service(host: Host) -> AsyncIterator[Service]:
-    """A service without package sets that cannot reach an index."""
+    """A service that has no package sets and cannot reach an index."""
     async with open_engine(host.settings()) as opened:
         yield opened
 
@@ -103,7 +103,7 @@ async def pushed(made: Set, reference: str) -> str:
 
 
 def module_set(folder: Path, code: str, target: Any = OWN, *, resolved: str = "") -> Set:
-    """Return a set with one module, which a host imports to try the set."""
+    """Return a package set with one module; a host imports the module to try the set."""
     (folder / "one-1.0.0.dist-info").mkdir(parents=True)
     (folder / "one-1.0.0.dist-info" / "RECORD").write_text("one.py,,\n")
     (folder / "one.py").write_text(code)
@@ -113,7 +113,7 @@ def module_set(folder: Path, code: str, target: Any = OWN, *, resolved: str = ""
 
 
 def nothing_of(host: Host) -> bool:
-    """Whether nothing at all was installed on a host, not even a part."""
+    """Whether a host has installed nothing, not even a part of a set."""
     staged = list((host.shelf / "build" / "staging").iterdir())
     return not staged and not list(host.shelf.glob("*/env.json")) and not list((host.shelf / "sets").iterdir())
 

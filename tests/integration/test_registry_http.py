@@ -1,4 +1,4 @@
-"""Package sets through a registry over HTTP: pushed, pulled, found by their lock; also if the registry needs tokens."""
+"""Package sets are pushed to a registry over HTTP, pulled, and found by their lock, also if the registry needs tokens."""
 
 import asyncio
 import base64
@@ -27,7 +27,7 @@ NOWHERE = "tcp://127.0.0.1:1"  # address of a Docker engine that does not exist
 
 @pytest.fixture
 def registry(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
-    """The registry that all tests share, or a registry that needs tokens, as for a user who has used `docker login`."""
+    """The registry that all tests share, and a registry that needs tokens, for a user who has used `docker login`."""
     if request.param == "open":
         yield request.getfixturevalue("registry_server")
         return
@@ -45,7 +45,7 @@ def registry(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
     ("backend", "registry"), [("bubblewrap", "open"), ("docker", "with tokens")], indirect=["registry"]
 )
 async def test_a_set_reaches_another_machine_by_http(backend: str, registry: Registry, tmp_path: Path) -> None:
-    """With the bubblewrap backend, no Docker engine takes part."""
+    """On the bubblewrap backend, this needs no Docker engine."""
     repository = f"{registry.name}/over/http"
     with package_index.serving() as index:
         pin = index.add("posted", "said = 'far'\n")
@@ -79,7 +79,7 @@ async def test_a_set_reaches_another_machine_by_http(backend: str, registry: Reg
 
 
 async def _unknown(repository: str, tmp_path: Path) -> None:
-    """Check the messages for a wrong password and for a missing one."""
+    """Check the messages for a wrong password and for a missing password."""
     host = Host(tmp_path / "fourth", "docker", index=None)
     async with open_engine(_settings(host)) as service:
         for content in ((tmp_path / "config.json").read_text().replace('"auth": "', '"auth": "eDp5'), "{}"):
@@ -120,9 +120,7 @@ async def _damaged(registry: Registry, repository: str, tmp_path: Path) -> None:
 
 @contextmanager
 def _ending_early(registry: str, layer: str) -> Iterator[str]:
-    """Yield the address of a proxy that promises a whole layer of a registry, and closes the connection after half of
-    it.
-    """
+    """Yield the address of a proxy that announces a whole layer, but closes the connection after half of the bytes."""
 
     class Half(BaseHTTPRequestHandler):
         def do_HEAD(self) -> None:
@@ -160,8 +158,8 @@ async def test_of_an_answer_without_an_end_little_is_read(what: str, tmp_path: P
 
 @contextmanager
 def _endless(what: str) -> Iterator[tuple[str, list[int]]]:
-    """Yield the address of a registry that sends 400 MB in one kind of answer, and the sizes of the answers that it
-    could send.
+    """Yield the address of a registry that sends 400 MB in one kind of answer, and a list of how many bytes it could
+    send in each answer.
     """
     written: list[int] = []
 

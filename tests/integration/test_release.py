@@ -1,5 +1,6 @@
-"""The files that `make release` makes: they are complete, have correct checksums, are the same bytes each time, and can be used on a bare
-machine."""
+"""The files that `make release` makes are complete, have correct checksums, have the same bytes each time, and work on
+a new machine.
+"""
 
 import hashlib
 import json
@@ -56,7 +57,9 @@ def make_release(target: Path, *, tree: Path = ROOT, image: str = "", **environm
 
 
 def copy_tree(target: Path) -> dict[str, str]:
-    """Copy the files that git lists, as they are now, with a link to this .venv; return variables that make git use the copy."""
+    """Copy the present content of the files that git lists, with a link to this .venv; return variables that make git
+    use the copy.
+    """
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):
         (target / name).parent.mkdir(parents=True, exist_ok=True)

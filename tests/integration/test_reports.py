@@ -1,4 +1,6 @@
-"""Reports of `run` for CI systems; the GitHub action, the GitLab template and the pre-commit hook, run as these systems do."""
+"""Reports of `run` for CI systems; the GitHub action, the GitLab template and the pre-commit hook run as in these
+systems.
+"""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Each evaluator of `right_values.py` gives the number that its author means, or the result says why not."""
+"""Each evaluator in `right_values.py` gets the score that its author meant, or the result says why not."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def wrong(case: Case, server: Server) -> list[str]:
-    """Return the differences between the host's answer and the right answer."""
+    """Return the differences between the host's result and the right result."""
     evaluator = {"code": case.code, "language": case.language, **case.evaluator}
     if case.batch:
         body: dict[str, Any] = {"evaluator": evaluator, "rows": [{"outputs": "a"}] * 3}

@@ -1,4 +1,6 @@
-"""The service of docs/install.md on a new machine: a Debian made by debootstrap, with systemd as its first process."""
+"""The service in docs/install.md runs on a new machine: a Debian that debootstrap made, with systemd as its first
+process.
+"""
 
 import shutil
 import signal

@@ -1,4 +1,4 @@
-"""A host that exports its own spans and metrics with OpenTelemetry's real SDK, to a receiver on loopback."""
+"""A host exports its own spans and metrics with OpenTelemetry's real SDK, to a receiver on loopback."""
 
 import gzip
 import subprocess
@@ -24,7 +24,9 @@ TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
 class Collector:
-    """An OTLP receiver over HTTP; `spans` and `points` are the received data, as dicts with the resource's attributes."""
+    """An OTLP receiver over HTTP. `spans` and `points` are the received data: dicts that also have the resource's
+    attributes.
+    """
 
     def __init__(self) -> None:
         self.raw: list[bytes] = []

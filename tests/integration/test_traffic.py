@@ -1,4 +1,4 @@
-"""Live traffic from the real OpenTelemetry SDK and its exporter, scored by a latency evaluator on a real host."""
+"""The real OpenTelemetry SDK and its exporter send live traffic, and a latency evaluator on a real host scores it."""
 
 import gzip
 import json

@@ -1,4 +1,6 @@
-"""The TypeScript client, packed and installed as users do it, with a real host: the examples on its page, and its errors."""
+"""The TypeScript client is packed and installed as users do it, and calls a real host: examples on its page, and
+errors.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

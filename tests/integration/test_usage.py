@@ -1,4 +1,4 @@
-"""A real host with a small quota: which requests are refused, which messages users get, and which users are not
+"""A real host with a small quota: which requests it refuses, which messages users get, and which users are not
 affected.
 """
 

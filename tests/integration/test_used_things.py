@@ -1,4 +1,6 @@
-"""Objects in use by a schedule, alert, label queue, model or evaluator are deleted only with force, on a running host."""
+"""If a schedule, alert, label queue, model or evaluator uses an object, a running host deletes the object only with
+`force`.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -51,7 +53,7 @@ def schedule(client: Client, name: str = "weekly", **job: Any) -> None:
 
 
 def refused(verbs: Any, name: str, *users: str) -> None:
-    """Check that an object in use is not deleted and its users are named, and that it is deleted with force."""
+    """Check that the host refuses to delete an object in use and names its users, and that `force` deletes the object."""
     with pytest.raises(InUse) as error:
         verbs.delete(name)
     those = "that" if len(users) == 1 else "those"

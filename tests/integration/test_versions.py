@@ -1,4 +1,4 @@
-"""Versions of packages that can be chosen, from the real indexes and from the tests' own index."""
+"""The versions of packages that a user can choose, from the real indexes and from the tests' own index."""
 
 import os
 from pathlib import Path

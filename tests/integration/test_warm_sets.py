@@ -1,4 +1,6 @@
-"""If a package set was requested in advance, a sandbox that has imported its packages waits for the first call."""
+"""After a request for a package set in advance, a sandbox that has imported the set's packages waits for the first
+call.
+"""
 
 import asyncio
 from pathlib import Path

@@ -122,8 +122,8 @@ def test_what_is_no_call_reaches_the_first_process(host: Server) -> None:
 
 
 def test_connections_are_spread_over_the_processes(host: Server) -> None:
-    """Each process has its own socket at the port, because with one shared socket the kernel would give most
-    connections to one process.
+    """Each process has its own socket at the port. With one shared socket, the kernel would give most connections to
+    one process.
     """
     with ExitStack() as stack:
         made = [stack.enter_context(socket.create_connection(("127.0.0.1", host.port), timeout=60)) for _ in range(40)]
@@ -180,8 +180,8 @@ def test_it_stops_as_one(host: Server) -> None:
 
 
 def test_calls_that_wait_are_limited_over_all_processes(tmp_path: Path) -> None:
-    """In both processes together, two rows run and twenty wait (or one fewer in each process, because a place is kept
-    for other workspaces). Without a common limit, each process would let twenty wait.
+    """In both processes together, two rows run and twenty wait, or one fewer in each process, because a place is kept
+    for other workspaces. Without a common limit, twenty rows would wait in each process.
     """
     environment = {
         "EVALUATOR_HOST_WORKERS": "2",

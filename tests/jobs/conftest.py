@@ -1,6 +1,6 @@
-"""Fixtures for tests of jobs: each test has a SQLite database, and PostgreSQL too if its transactions differ.
+"""Fixtures for tests of jobs: each test runs with SQLite, and also with PostgreSQL if transactions differ there.
 
-Queries about jobs are tested on both databases in tests/store, and a whole job in `test_same_on_both.py`.
+The tests in tests/store run queries about jobs on both databases, and `test_same_on_both.py` a whole job.
 """
 
 import pytest
@@ -10,5 +10,7 @@ from tests.databases import Databases
 
 @pytest.fixture
 def database_url(request: pytest.FixtureRequest, databases: Databases) -> str:
-    """A new database with all tables; tests marked `ON_EACH_DATABASE` (tests.jobs.desk) run with each kind of database."""
+    """A new database with all tables. Tests marked `ON_EACH_DATABASE` (tests.jobs.desk) run once for each kind of
+    database.
+    """
     return databases.make(getattr(request, "param", "sqlite"))

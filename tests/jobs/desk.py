@@ -1,4 +1,4 @@
-"""Runs jobs with a runner in memory and a real database: everything is real except the sandboxes."""
+"""Runs jobs with a real database and a runner in memory: only the sandboxes are not real."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -39,7 +39,9 @@ _HANGS_S = 120.0  # seconds; on a busy machine, one second of work may take a mi
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """One host's jobs. `backend` is in memory: the output of a row is a word that decides how the row ends."""
+    """One host's jobs. `backend` is a backend in memory, for which a row's output is a word that decides how the row
+    ends.
+    """
 
     store: Store
     backend: FakeBackend
@@ -79,7 +81,7 @@ class Desk:
 
 @asynccontextmanager
 async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> AsyncIterator[Desk]:
-    """A host that works on jobs; at the end of the block it shuts down gracefully."""
+    """During the block, run a host that works on jobs; afterwards, shut it down gracefully."""
     backend = FakeBackend()
     settings = Settings(data_dir=folder, max_sandboxes_per_evaluator=2)
     pool = Pool(backend, PoolLimits(idle_sandboxes=0, grace_s=0.05, max_per_evaluator=2))

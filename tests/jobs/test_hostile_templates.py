@@ -1,4 +1,6 @@
-"""Templates that would block the host or fill its memory: their job fails with a reason, and the host goes on, also after a restart."""
+"""Templates try to block the host or to fill its memory: their job fails with a reason, and the host goes on, also
+after a restart.
+"""
 
 import asyncio
 import resource

@@ -1,5 +1,5 @@
-"""Files of rows that would block the host or fill its memory: they are read in limited processes that have read no
-other data before.
+"""Files of rows try to block the host or to fill its memory: the host reads each file in a limited process, which has
+read no other data before.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
 
 
 def same_text(column: Callable[[pa.Array], pa.Array], mb: int, rows: int = 256) -> bytes:
-    """Return a small Parquet file with rows that share one string of some megabytes."""
+    """Return a small Parquet file whose rows all have the same string of some megabytes."""
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["x" * (mb * _MB)]))
     file = io.BytesIO()
     parquet.write_table(pa.table({"a": column(texts)}), file, compression="zstd", store_schema=False)

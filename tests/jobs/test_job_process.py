@@ -1,5 +1,5 @@
-"""A host's jobs run in a separate process: if this process is killed, it is started again and no row is lost; it ends
-with the host.
+"""A host's jobs run in a separate process. If the process is killed, the host starts another, and no row is lost. The
+process ends with the host.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ ROWS = 300
 
 
 def job_process(host: int) -> int | None:
-    """Return the grandchild of a host with the highest nice value, which is the process of jobs."""
+    """Return the process of a host that runs jobs: the grandchild with the highest nice value."""
     for forker in child_pids(host):
         for pid in child_pids(forker):
             if os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, host):

@@ -1,4 +1,4 @@
-"""A host that is killed in the middle of 1,000 rows: the next host finishes the job, and each row is scored once."""
+"""A host is killed in the middle of 1,000 rows: the next host finishes the job, and each row is scored once."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def host(home: Path, database_url: str, log: str) -> Server:
 
 
 def kept(database_url: str) -> list[tuple[Any, ...]]:
-    """Return the content of the table of results, on either database."""
+    """Return the content of the table of results, from either kind of database."""
     return asked(database_url, "SELECT row, score, metrics, result FROM results ORDER BY row")
 
 

@@ -1,5 +1,5 @@
-"""Online jobs: the model gets each row's question once, apart from retries, and its answer is scored even if something
-fails.
+"""Online jobs: the model gets each row's question only once, except for retries, and its answer is scored even if
+something fails.
 """
 
 import json
@@ -55,7 +55,7 @@ async def rows_of(desk: Desk, job: JobReport) -> list[JobRow]:
 
 
 def bodies(desk: Desk) -> dict[int, dict[str, Any]]:
-    """Return the arguments of each call of the evaluator, by the expected answer of its row."""
+    """Return the arguments of each call of the evaluator, by the expected answer in its row."""
     calls = [call["args"] for link in desk.backend.links for call in link.calls]
     assert len(calls) == len({args[0]["gold"] for args in calls})
     return {args[0]["gold"]: {"outputs": args[1], "trace": args[2]} for args in calls}

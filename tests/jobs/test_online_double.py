@@ -1,4 +1,4 @@
-"""The `openai` client library accepts the model server of the tests."""
+"""The client library `openai` works with the model server of the tests."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

@@ -1,5 +1,5 @@
-"""Online jobs on a real host with real sandboxes: no row is lost, no question is sent twice, and the key never leaves
-the host.
+"""Online jobs on a real host with real sandboxes: no row is lost, no question is sent twice, and no answer of the host
+contains the key.
 """
 
 import contextlib
@@ -62,7 +62,7 @@ def command(server: Server, *arguments: str, text: str = "") -> str:
 
 
 def everything_said(client: Client, job: JobReport) -> Iterator[str]:
-    """Return the API's answers about a job and about secrets, as text."""
+    """Return all that the API says about a job and about secrets, as text."""
     for path in (
         f"/v1/jobs/{job.id}",
         f"/v1/jobs/{job.id}/results",
@@ -198,7 +198,7 @@ def test_the_bar_shows_how_many_rows_the_model_was_asked_about(server: Server) -
 
 
 def pieces(terminal: RawIOBase) -> Iterator[bytes]:
-    """Yield the text written to a terminal until its last writer has ended."""
+    """Yield the text that programs write to a terminal, until the last of them has ended."""
     with contextlib.suppress(OSError):
         while piece := terminal.read(1 << 16):
             yield piece

@@ -1,5 +1,5 @@
-"""The host removes files in a data directory if no record refers to them, unless records of another database may refer
-to them.
+"""The host removes files from a data directory if no record refers to them, unless another database may have a record
+that refers to them.
 """
 
 import asyncio
@@ -38,14 +38,14 @@ FILES = "/apis/files/v2/workspaces/default/filesets"
 
 
 class Home:
-    """A data directory, with functions that store files and sweep unused ones, as hosts of several databases do."""
+    """A data directory, with functions that store files and remove unused files, as hosts with several databases do."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder
         self.orphans = orphan_files(Settings(data_dir=folder))
 
     async def host(self, url: str) -> None:
-        """Start a host, which sweeps the directory."""
+        """Start a host, which removes unused files from the directory."""
         async with open_store(url, self.path) as store:
             await self.orphans.sweep(store)
 
@@ -60,13 +60,13 @@ class Home:
         return {dataset, blob}
 
     def rows_alone(self) -> str:
-        """Write rows that no database knows."""
+        """Write the rows of a data set of which no database has a record."""
         made = new_dataset_id()
         self.orphans.rows.write(made, enumerate(ROWS), format_="jsonl", max_bytes=1 << 20)
         return made
 
     async def file_alone(self) -> str:
-        """Write a file that no database knows."""
+        """Write a data file of which no database has a record."""
         return (await BlobFolder(self.orphans.blobs.path, max_bytes=1 << 20).receive(_chunks())).id
 
     def there(self) -> set[str]:
@@ -287,7 +287,9 @@ def _dead() -> str:
 async def test_an_upload_that_was_stored_though_its_caller_learns_nothing_keeps_its_rows(
     database_url: str, tmp_path: Path, ends: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The connection or the caller ends while the database commits, so that nobody learns whether the commit succeeded."""
+    """The connection or the caller ends while the database commits, so the host does not know whether the commit
+    succeeded.
+    """
     processes, most = LimitedProcesses(), 1 << 20
     async with open_store(database_url, tmp_path) as store:
         folder = orphan_files(Settings(data_dir=tmp_path)).rows

@@ -1,4 +1,4 @@
-"""A search for a string in a job's rows does not delay other requests: it neither decodes nor compares rows on the
+"""A search for a string in a job's rows does not delay other requests, because rows are not decoded or compared on the
 event loop.
 """
 
@@ -21,7 +21,7 @@ from tests.tables import tables
 
 
 class Gate:
-    """A gate at which a search waits until the test opens it; a search on the event loop would wait for ever."""
+    """A gate at which a search waits until the test opens the gate. A search on the event loop would wait for ever."""
 
     def __init__(self) -> None:
         self.reached = threading.Event()
@@ -36,7 +36,7 @@ class Gate:
 
 
 class GatedText(str):
-    """A stored result; decoding it waits at a gate."""
+    """A stored result. Decoding the result waits at a gate."""
 
     __slots__ = ("gate",)
     gate: Gate
@@ -47,7 +47,7 @@ class GatedText(str):
 
 
 class GatedRow(dict[str, Any]):
-    """A row of a data set; comparing it waits at a gate."""
+    """A row of a data set. Comparing the row waits at a gate."""
 
     gate: Gate
 
@@ -57,7 +57,7 @@ class GatedRow(dict[str, Any]):
 
 
 class GatedResults(Results):
-    """The results of a host; decoding each of them waits at a gate."""
+    """The results on a host. Decoding any of them waits at a gate."""
 
     gate: Gate
 
@@ -67,7 +67,7 @@ class GatedResults(Results):
 
 
 class GatedFolder(RowsFolder):
-    """The data sets of a host; comparing each row waits at a gate."""
+    """The data sets on a host. Comparing any of their rows waits at a gate."""
 
     gate: Gate
 
@@ -113,7 +113,7 @@ async def test_another_request_is_answered_in_the_middle_of_a_search(where: str,
 async def test_pages_end_at_a_number_of_bytes_and_together_have_every_row(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bytes of rows are limited as well as the bytes of results, since either alone could fill the host's memory."""
+    """Rows and results each have a limit of bytes, since rows alone or results alone could fill the host's memory."""
     job = await desk.ended(await desk.start(["ok" + str(number) * 3000 for number in range(6)]))
     read = RowReader(
         tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder, desk.processes

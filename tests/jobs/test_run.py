@@ -1,4 +1,6 @@
-"""The life of a job: every row is scored once, even if sandboxes, hosts or the database fail; pause, cancel, limits."""
+"""A job scores every row once, even if sandboxes, hosts or the database fail; it can be paused and cancelled, and has
+limits.
+"""
 
 import asyncio
 import errno
@@ -201,8 +203,9 @@ async def test_a_job_whose_rows_cannot_be_read_for_lack_of_descriptors_goes_on_w
 async def test_a_job_whose_rows_are_removed_while_it_is_made_is_made_all_the_same(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A data set is deleted at that moment, which also deletes all data sets with neither a name nor a job, including this
-    job's."""
+    """At that moment another data set is deleted. This also deletes all data sets that have neither a name nor a job,
+    and so the data set of this job.
+    """
     removed, add_job = [], Jobs.add_job
 
     async def late(jobs: Jobs, *args: Any, **options: Any) -> Any:

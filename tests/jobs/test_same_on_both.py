@@ -1,4 +1,4 @@
-"""The same job on SQLite and on PostgreSQL: figures, rows in every order, downloads and comparison are the same."""
+"""A job gives the same figures, rows in every order, downloads and comparisons on SQLite and on PostgreSQL."""
 
 import json
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ pytestmark = [
 
 
 def told(database_url: str, folder: Path) -> Iterator[tuple[str, Any]]:
-    """Run two jobs on a new host, and yield all its answers about these jobs, by request."""
+    """Run two jobs on a new host, and yield the host's answers about the jobs, by request."""
     folder.mkdir()
     environment = {"EVALUATOR_HOST_DATABASE_URL": database_url}
     host = Server(data_dir=new_home(folder), log=folder / "log", environment=environment)

@@ -1,5 +1,5 @@
-"""Schedules and alerts on a real database and a real receiver: each scheduled time makes one job, and each bad figure
-makes one message.
+"""Schedules and alerts, with a real database and a real receiver: each scheduled time starts one job, and each bad
+figure sends one message.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ MONDAYS = "0 7 * * 1"
 
 
 class Receiver:
-    """A webhook that records the messages that it receives; it answers first with the given statuses, then with 200."""
+    """A webhook that records its messages. It answers first with the given statuses, then always with 200."""
 
     def __init__(self) -> None:
         self.messages: list[tuple[dict[str, str], bytes]] = []
@@ -459,7 +459,7 @@ async def test_a_secret_that_cannot_sign_is_refused_and_stops_no_message(
 async def test_an_alert_that_is_deleted_while_it_sends_stops_no_other_alert(
     desk: Desk, receiver: Receiver, tmp_path: Path
 ) -> None:
-    """The receiver answers only after the alert is deleted; the alert's second message must then never be sent."""
+    """The receiver answers only after the alert is deleted. Then the alert's second message must never be sent."""
 
     class Deleted(Alerts):
         async def _send(self, workspace_id: str, rule: AlertRule, to: str, *message: Any) -> str | None:

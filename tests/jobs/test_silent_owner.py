@@ -1,4 +1,6 @@
-"""A job's owner counts as alive as long as it writes, independently of all clocks; no row is scored twice."""
+"""A host that owns a job counts as alive as long as it writes to the database, whatever its clock says; no row is
+scored twice.
+"""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -21,7 +23,7 @@ ELSEWHERE = f"host-0123456789ab-{this_instance().split('-')[2]}-4194305-1.1"
 
 
 async def owner_elsewhere(desk: Desk, job: JobReport, *, ahead: timedelta) -> asyncio.Task[None]:
-    """Act as a host on another machine with a clock that is ahead: score some rows, and claim to work on the rest."""
+    """Act as a host on another machine whose clock is fast: score some rows, and claim to work on the others."""
     assert await tables(desk.store).job_queue.claim_job(
         await tables(desk.store).jobs.get_job(WORKSPACE, job.id), ELSEWHERE
     )

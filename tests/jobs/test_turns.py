@@ -1,4 +1,4 @@
-"""Jobs of several workspaces share a host's places for rows, and a job during which two hosts died does not run a third
+"""Jobs of several workspaces share a host's places for rows. A job during which two hosts died does not run a third
 time.
 """
 
@@ -76,7 +76,7 @@ async def test_alone_a_workspace_has_every_place_and_keeps_it(desk: Desk) -> Non
 
 @pytest.fixture
 def dead_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make owners count as dead if their names begin with `dead`."""
+    """Make hosts count as dead if their names begin with `dead`."""
     monkeypatch.setattr("evaluator_host.platform.jobs.scheduler.is_dead", lambda owner: owner.startswith("dead"))
     monkeypatch.setattr("evaluator_host.platform.jobs.scheduler.LOOK_EVERY_S", 0.05)
 

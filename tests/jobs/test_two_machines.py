@@ -1,5 +1,5 @@
-"""Two hosts with one PostgreSQL server and names as if they were on two machines: neither takes a job from the other,
-and each row is scored once.
+"""Two hosts share one PostgreSQL server and have names as on two machines: neither takes a job from the other, and each
+row is scored once.
 """
 
 import json

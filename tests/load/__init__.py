@@ -1,1 +1,1 @@
-"""Load tests: many callers use a real host, and a third of their calls are hostile."""
+"""Load tests: many callers call a real host, and a third of their calls are hostile."""

@@ -1,7 +1,7 @@
 """`python -m tests.load --minutes 5`: runs the full load test, and prints a table of the outcome.
 
-With `--mode template` sandboxes are forked from a template, with `--mode workers` two processes answer, `--mode both` does
-both; with `--ordinary` the host runs as an ordinary user.
+With `--mode template` sandboxes are forked from a template, with `--mode workers` the host has two processes, and
+`--mode both` does both; with `--ordinary` the host runs as an ordinary user.
 """
 
 import argparse
@@ -39,8 +39,8 @@ def main() -> int:
 def load_environment(backend: str) -> dict[str, str]:
     """Return the settings of the host.
 
-    Idle sandboxes end soon, so that leftovers can be seen afterwards. The queue is short, so that at any time most
-    callers are refused, and the others are answered within the run.
+    Idle sandboxes end soon, so that afterwards a sandbox that is still there is a leftover. The queue is short, so that
+    most calls are refused at any time, and all others are answered during the run.
     """
     environment = {
         "EVALUATOR_HOST_IDLE_TTL_S": "3",

@@ -1,4 +1,4 @@
-"""Calls a host over many connections at once, judges each answer, and counts."""
+"""Calls a host over many connections at once, and judges and counts the answers."""
 
 import asyncio
 import itertools
@@ -38,7 +38,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Callers of one workspace; one in `hostile_every` calls is hostile, or none if that is 0."""
+    """Callers of one workspace. One in `hostile_every` calls is hostile; if that is 0, no call is hostile."""
 
     name: str
     key: str
@@ -47,9 +47,7 @@ class Group:
 
 
 async def call_for(port: int, groups: list[Group], *, seconds: float, seed: int = 1) -> dict[str, Tally]:
-    """Let every caller make calls until the time is over; return the outcomes by group. Calls that were already sent
-    still get their answers.
-    """
+    """Let every caller make calls until the time is over, wait for the last answers, and return the outcomes by group."""
     until = time.monotonic() + seconds
     numbers = itertools.count(1)
     tallies = {group.name: Tally() for group in groups}
@@ -64,7 +62,7 @@ async def call_for(port: int, groups: list[Group], *, seconds: float, seed: int 
 
 @dataclass(frozen=True, slots=True)
 class _Caller:
-    """A caller that sends one call after the other, and judges the answers."""
+    """A caller, which sends one call after another and judges the answers."""
 
     port: int
     group: Group

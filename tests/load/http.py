@@ -1,5 +1,6 @@
-"""Sends an HTTP request on a separate connection, because a thousand at once would cost a pooled client more than they
-cost the host."""
+"""Sends each HTTP request on a separate connection. A client with a pool would use more processor time for a thousand
+requests at once than the host.
+"""
 
 import asyncio
 import contextlib
@@ -12,7 +13,7 @@ _ANSWERED_S = 300
 
 
 class NoAnswer(Exception):
-    """The connection was refused, broken off or silent."""
+    """There was no answer: the connection was refused, broke off or stayed silent."""
 
 
 @dataclass(frozen=True, slots=True)

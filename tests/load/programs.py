@@ -1,6 +1,4 @@
-"""The programs that the callers of the load test send: programs that return the number that they get, and hostile
-programs.
-"""
+"""The programs that callers send in the load test: some return the number that they get, and the others are hostile."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,8 +10,8 @@ class Program:
     """One evaluator.
 
     Attributes:
-      errors: Codes of errors; one of them must be in the answer. Empty for a program that scores the row's number.
-      limits: Limits that the program asks for.
+      errors: Error codes, one of which the answer must have. Empty for a program that scores the row's number.
+      limits: Limits that the request sets for the program.
     """
 
     name: str

@@ -1,13 +1,15 @@
-"""`python -m tests.load.reproductions`: runs each attack on availability, one after the other, on one host, and restarts it.
+"""`python -m tests.load.reproductions`: runs one attack on availability after another on one host, then restarts the
+host.
 
     python -m tests.load.reproductions --backend docker
     python -m tests.load.reproductions --ordinary          # the host runs as a user without rights
 
-The attacks are those of the selftest on the API and on neighbours, and those below. During each, another workspace
-requests `/healthz` and makes warm and new evaluations. The program prints as JSON how long this workspace waited, and
-how much processor time the host used during a wait, which shows a blocked event loop even on a busy machine. It exits
-with 1 if a wait took over a quarter of a second of that time, if an answer to the neighbour was wrong, if the host took
-over 600 MB, did not end well or did not start again, or if the neighbour's package could not be built afterwards.
+The attacks are the selftest's attacks on the API and on neighbours, and the attacks below. During each attack, another
+workspace (the neighbour) requests `/healthz` and makes warm and new evaluations. The program prints as JSON how long
+the neighbour waited, and how much processor time the host used during a wait, which shows a blocked event loop even on
+a busy machine. It exits with 1 if the host used over a quarter of a second of processor time during a wait, if an
+answer to the neighbour was wrong, if the host took over 600 MB, did not end well or did not start again, or if the
+neighbour's package could not be built afterwards.
 """
 
 import argparse
@@ -136,7 +138,7 @@ def follow(client: httpx.Client, job: str) -> None:
 
 
 def large_batch(client: httpx.Client) -> None:
-    """Let forty rows return 15 MB each."""
+    """Send forty rows that return 15 MB each."""
     code = "def evaluate(i, o, t):\n    return {'score': 1, 'x': 'y' * 15_000_000}\n"
     evaluator = {"code": code, "limits": {"result_kb": 16384}}
     client.post("/v1/evaluate/batch", json={"evaluator": evaluator, "rows": [{"inputs": {}}] * 40})
@@ -175,7 +177,7 @@ def lines_for_the_log(client: httpx.Client) -> None:
 
 
 def odd_numbers(client: httpx.Client) -> None:
-    """Send requests with numbers and times at the ends of their ranges."""
+    """Send requests with the largest and smallest numbers and times."""
     client.post("/v1/datasets?name=odd", content="a\n1\n", headers={"Content-Type": "text/csv"})
     client.get(f"/v1/datasets/odd/rows?first={2**60}")
     client.get("/v1/jobs?before=9999-12-31T23:59:59-14:00")
@@ -225,7 +227,7 @@ def reproductions() -> dict[str, Callable[[httpx.Client], None]]:
 
 
 def publish(index: Index) -> None:
-    """Offer the hostile packages, and an honest one."""
+    """Offer the hostile packages, and an honest package."""
     index.add_python(wheel("selftest_nested", {"selftest_nested.py": "", "d/" * 1500 + "x.txt": ""}))
     index.add_python(wheel("many", {"many.py": "", **{f"m{number:06d}.py": "" for number in range(6_000)}}))
     index.add_python(wheel("lies", {"lies.py": LIES}))
@@ -237,7 +239,7 @@ def publish(index: Index) -> None:
 def reproduce(
     folder: Path, *, backend: str = "bubblewrap", ordinary: bool = False, only: list[str] | None = None
 ) -> dict[str, Any]:
-    """Run the attacks and return `attacks` (by name, the neighbour's waits and the host's memory) and `wrong`."""
+    """Run the attacks; return `attacks` (the neighbour's waits and the host's memory, by attack) and `wrong`."""
     attacks = {name: one for name, one in reproductions().items() if not only or name in only}
     found: dict[str, Waits] = {}
     with Index() as index:

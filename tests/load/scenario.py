@@ -1,4 +1,4 @@
-"""The load test as a whole: a host with keys, five workspaces, and what must be true at the end."""
+"""The whole load test: a host with keys, five workspaces, and the checks at the end."""
 
 import asyncio
 import os
@@ -39,13 +39,14 @@ class Outcome:
 def run_load(
     folder: Path, *, backend: str, callers: int, seconds: float, environment: dict[str, str], ordinary: bool = False
 ) -> Outcome:
-    """Start a host, put it under load, wait until it is at rest, and stop it.
+    """Start a host, load it with calls, wait until it is at rest, and stop it.
 
-    One workspace floods the host with half of the callers, three share the others (a third of all these calls are
-    hostile), and one has two callers with only good programs; their times show whether the host is fair.
+    One workspace floods the host with half of the callers, and three workspaces share the other half; a third of all
+    these calls are hostile. The fifth workspace has two callers with only good programs, whose times show whether the
+    host is fair.
 
     Raises:
-      AssertionError: something of the host is left behind.
+      AssertionError: the host left something behind.
     """
     data = folder / "data"
     if not data.is_dir():
@@ -96,7 +97,7 @@ async def _keys(data: Path, workspaces: Sequence[str]) -> dict[str, str]:
 
 
 def _until_at_rest(server: Server) -> None:
-    """Wait until no call waits and no sandboxes are left except idle ones that end soon."""
+    """Wait until no call waits, and no sandboxes are left except idle sandboxes, which end soon."""
     until = time.monotonic() + _SETTLES_S
     while time.monotonic() < until:
         lines = server.client.get("/metrics").text.splitlines()
@@ -108,7 +109,7 @@ def _until_at_rest(server: Server) -> None:
 
 
 def _descriptors_at_rest(server: Server, wanted: int) -> int:
-    """Return how many descriptors the host has open once the callers' connections are closed."""
+    """Wait until the callers' connections are closed, and return how many descriptors the host has open."""
     until = time.monotonic() + 15
     while (found := descriptors(server.process.pid)) > wanted and time.monotonic() < until:
         time.sleep(0.2)

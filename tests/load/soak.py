@@ -1,9 +1,10 @@
 """`python -m tests.load.soak --minutes 10`: one workspace attacks all the time while another evaluates.
 
-The attacks are those of the selftest on the API, on neighbours and on the processor, and traces that are never
-complete. The program prints as JSON the neighbour's answers and times, without and under attack, and the host's peak
-memory. It exits with 1 if an answer to the neighbour was wrong or refused, if its p95 under attack is over five times
-the p95 without attack, or if the host took over 600 MB or did not end well; the last line says which.
+The attacks are the selftest's attacks on the API, on neighbours and on the processor, and traces that are never
+complete. The program prints as JSON the answers and times of the other workspace (the neighbour), without and under
+attack, and the host's peak memory. It exits with 1 if an answer to the neighbour was wrong or refused, if the
+neighbour's p95 under attack is over five times its p95 without attack, or if the host took over 600 MB or did not end
+well; the last line gives the reason.
 """
 
 import argparse
@@ -86,7 +87,7 @@ class Calls:
 
 
 def neighbour(url: str, key: str, until: float) -> Calls:
-    """Evaluate and request `/healthz` in turn until a time; return the answers."""
+    """Evaluate and request `/healthz` in turn until the given time; return the answers."""
     calls = Calls()
     with httpx.Client(base_url=url, headers=bearer(key), timeout=60) as client:
         for number in itertools.count():
@@ -111,7 +112,7 @@ def neighbour(url: str, key: str, until: float) -> Calls:
 def attack_together(
     url: str, key: str, begun: Event, stop: Event, seed: int, told: "SimpleQueue[Counter[str]]"
 ) -> None:
-    """Attack from several threads until `stop` is set; then report how often each attack was sent.
+    """Attack from several threads until `stop` is set; then report how many times each attack was sent.
 
     This runs in a separate process, because making large bodies would delay the neighbour's measurements.
     """
@@ -169,7 +170,7 @@ def send(
     *,
     follow: Callable[[httpx.Client, str], None] = lambda *_: None,
 ) -> None:
-    """Send the requests of an attack; `follow` is called with each job that a request says to follow."""
+    """Send the requests of an attack; call `follow` with each job that a request tells us to follow."""
     job = ""
     for request in requests:
         content, headers = request.encoded()
@@ -195,7 +196,7 @@ def watch(client: httpx.Client, path: str, count: int) -> None:
 
 @contextmanager
 def attacked(url: str, key: str, seed: int) -> Iterator[Counter[str]]:
-    """Attack during the block; afterwards, the yielded counter has the number of times that each attack was sent."""
+    """Attack during the block; afterwards, the yielded counter says how many times each attack was sent."""
     context = multiprocessing.get_context("spawn")
     begun, stop, told, sent = context.Event(), context.Event(), context.SimpleQueue(), Counter[str]()
     attackers = context.Process(target=attack_together, args=(url, key, begun, stop, seed, told), daemon=True)
@@ -221,10 +222,10 @@ def serving(
     npm_registry: str | None = None,
     keys: tuple[str, str] | None = None,
 ) -> Iterator[tuple[Server, str, str]]:
-    """Run a host, perhaps as an ordinary user; yield it with the keys of an attacker and of its neighbour.
+    """Run a host, perhaps as an ordinary user; yield the host, and the keys of an attacker and its neighbour.
 
     Args:
-      folder: Folder for data directory and log; with `keys`, those of the earlier host are used.
+      folder: Folder for the data directory and the log; with `keys`, an earlier host's folder is used again.
       index: Index for Python packages.
       backend: Backend of its sandboxes.
       ordinary: Whether the host runs as an ordinary user.
@@ -260,7 +261,7 @@ def serving(
 def soak(
     folder: Path, *, minutes: float, backend: str = "bubblewrap", ordinary: bool = False, seed: int = 1
 ) -> dict[str, Any]:
-    """Return the measured values: `quiet`, `attacked`, `p95_ratio`, `peak_mb`, `attacks`, and the findings in `wrong`."""
+    """Return the measured values (`quiet`, `attacked`, `p95_ratio`, `peak_mb`, `attacks`) and the faults (`wrong`)."""
     with package_index() as index, serving(folder, index, backend=backend, ordinary=ordinary) as (server, *keys):
         attacker, own = keys
         neighbour(server.url, own, time.monotonic() + 5)  # these calls only make the evaluators warm

@@ -1,6 +1,7 @@
-"""Some seconds of the load test, for which `python -m tests.load` takes minutes: a thousand callers, a third of the calls hostile.
+"""Runs the load test for some seconds, with a thousand callers and a third of the calls hostile; `python -m tests.load`
+runs it for minutes.
 
-A short part of the soak also runs here, in which one workspace does nothing but attack.
+A short part of the soak also runs here. In the soak, one workspace does nothing but attack.
 """
 
 from pathlib import Path
@@ -41,9 +42,7 @@ def test_a_workspace_that_attacks_changes_no_answer_of_another() -> None:
 
 
 def test_reproduced_attacks_leave_the_neighbour_and_the_next_start_alone() -> None:
-    """A few of the attacks in `python -m tests.load.reproductions`; most of the attacks are tried by the selftest and
-    by other tests.
-    """
+    """This tries a few attacks of `python -m tests.load.reproductions`; the selftest and other tests try most of them."""
     with temporary_folder(None, "reproductions-") as folder:
         found = reproduce(folder, ordinary=True, only=["odd-numbers", "lines-for-the-log", "package-of-nested-folders"])
     assert found["wrong"] == []

@@ -1,4 +1,6 @@
-"""Compares the processor time of rows, calls and starts, relative to that of a floor, with the values that were measured last."""
+"""Measures the ratio between the processor time of a floor and that of rows, calls and starts, and compares it with the
+ratio measured last.
+"""
 
 import pytest
 

@@ -12,8 +12,9 @@ _EVERY_S = 0.5
 
 
 def descriptors(pid: int) -> int:
-    """Return how many descriptors a process has open, without those of its database, since a pool keeps a few connections
-    to it."""
+    """Return how many descriptors a process has open. Connections to the database are not counted, because a pool keeps
+    some of them open.
+    """
     found = 0
     for entry in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):
@@ -40,6 +41,8 @@ class Watch:
 
     @property
     def grown_mb(self) -> float:
-        """Return the growth in MB from the second fifth of the time, when everything is warm, to the last fifth."""
+        """Return by how many MB memory grew from the second fifth of the time, when everything is warm, to the last
+        fifth.
+        """
         fifth = max(1, len(self.memory_mb) // 5)
         return median(self.memory_mb[-fifth:]) - median(self.memory_mb[fifth : 2 * fifth] or self.memory_mb)

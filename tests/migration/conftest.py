@@ -12,8 +12,8 @@ from tests.conftest import settings
 
 @pytest.fixture(scope="session")
 async def host() -> AsyncIterator[Service]:
-    """A service on one backend, which is enough because other tests show that both backends give the same scores.
-    Python's sandboxes are forked, because that is cheaper.
+    """A service on one backend, because other tests show that both backends give the same scores. Its Python sandboxes
+    are forked, because that is cheaper.
     """
     chosen = settings("bubblewrap", sandbox_start=SandboxStart.TEMPLATE)
     async with open_engine(chosen) as opened:

@@ -1,4 +1,4 @@
-"""The corpus of legacy evaluators, with the new code for each and the messages about it."""
+"""The corpus of legacy evaluators; each has its new code, and the messages about the migration."""
 
 import json
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ SUFFIXES = {Language.PYTHON: "py", Language.JAVASCRIPT: "js", Language.TYPESCRIP
 class Case:
     """One legacy evaluator.
 
-    `outcome` is a verdict, or `refused` or `current`; `after` is the new code, if there is any; `unresolved` has lines and
+    `outcome` is a verdict, `refused` or `current`; `after` is the new code, or None; `unresolved` has lines and
     messages.
     """
 

@@ -1,7 +1,7 @@
-"""Generates random legacy JavaScript evaluators with names that collide on purpose.
+"""Generates random legacy JavaScript evaluators, in which names collide on purpose.
 
-No program compares the ground truth with the same column of the inputs, because in legacy code these are two equal
-objects, and in new code they are one object.
+No program compares the ground truth with the same column of the inputs, because the two are equal objects in legacy
+code, but the same object in new code.
 """
 
 from hypothesis import strategies as st
@@ -27,14 +27,14 @@ def programs(draw: st.DrawFn) -> str:
 
 
 class _Maker:
-    """Draws statements and expressions over a few names."""
+    """Draws random statements and expressions that use a few names."""
 
     def __init__(self, draw: st.DrawFn, parameters: list[str]) -> None:
         self._draw = draw
         self._parameters = parameters
 
     def name(self) -> str:
-        """Return a name, mostly that of a parameter, so that programs do something."""
+        """Return a name. Most are names of parameters, because other programs would do little."""
         return self._draw(st.sampled_from((*self._parameters, *self._parameters[2:], *self._parameters[2:])))
 
     def expression(self, depth: int) -> str:

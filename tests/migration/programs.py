@@ -1,4 +1,4 @@
-"""Generates random legacy Python evaluators with names that collide on purpose."""
+"""Generates random legacy Python evaluators, in which names collide on purpose."""
 
 from hypothesis import strategies as st
 
@@ -33,14 +33,14 @@ _globals = st.lists(st.sampled_from(NAMES), max_size=2, unique=True)
 
 
 class _Maker:
-    """Draws statements and expressions over a few names."""
+    """Draws random statements and expressions that use a few names."""
 
     def __init__(self, draw: st.DrawFn, parameters: list[str]) -> None:
         self._draw = draw
         self._parameters = parameters
 
     def name(self) -> str:
-        """Return a name, mostly that of a parameter, so that programs do something."""
+        """Return a name. Most are names of parameters, because other programs would do little."""
         return self._draw(st.sampled_from((*self._parameters, *self._parameters[2:], *self._parameters[3:], *NAMES)))
 
     def any_name(self) -> str:

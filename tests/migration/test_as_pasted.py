@@ -1,4 +1,4 @@
-"""Code for another contract is not rewritten: it runs as it is, and the answer names its contract."""
+"""Code that another contract already accepts is not rewritten: it runs unchanged, and the answer names the contract."""
 
 from textwrap import dedent
 

@@ -1,4 +1,4 @@
-"""Every legacy evaluator of the corpus migrates with a proof or with a named reason, in real sandboxes."""
+"""Every legacy evaluator of the corpus migrates with a proof, or with a reason why there is none; in real sandboxes."""
 
 import asyncio
 import difflib
@@ -44,7 +44,7 @@ async def migrate_all(host: Service, chosen: list[Case]) -> dict[tuple[Language,
 
 @pytest.fixture(scope="module")
 async def migrated(host: Service) -> dict[tuple[Language, str], Migration]:
-    """The migrations of those programs that every run proves."""
+    """The migrations of the programs that every test run proves."""
     return await migrate_all(host, IN_SANDBOXES)
 
 
@@ -72,7 +72,7 @@ async def test_every_other_one_is_proven_too(host: Service) -> None:
 
 
 def judge(case: Case, migration: Migration) -> None:
-    """Check that the migrated program is what a person would write, and that it has the proof that its case expects."""
+    """Check that a migrated program is as a person would write it, and that its proof is the expected one."""
     assert tuple((one.line, one.message) for one in migration.unresolved) == case.unresolved
     if case.after is None:
         assert (migration.status.value, migration.code, migration.proof) == (case.outcome, case.before, None)

@@ -1,4 +1,4 @@
-"""Two hundred legacy evaluators of other kinds than in the corpus: each is rewritten or adapted, with a proof."""
+"""Two hundred legacy evaluators, of kinds that the corpus does not have: each is rewritten or adapted, with a proof."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""`main` becomes `evaluate` and the other way round, with a proof, or is refused with a reason."""
+"""Code with `main` is rewritten to `evaluate`, and the other way round, with a proof; or it is refused with a reason."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""No rewrite changes a score silently: random programs return the same as before, or are refused."""
+"""No rewrite changes a score silently: a random program returns the same value after the rewrite, or is refused."""
 
 import ast
 import copy
@@ -39,9 +39,10 @@ def test_what_is_rewritten_returns_the_same(code: str, output: Any, truth: Any, 
 
 
 def outcome(code: str, arguments: tuple[Any, ...]) -> Any:
-    """Return the value that a generated program returns, in a form that can be compared; None if the program raises an error.
+    """Return the value that a generated program returns, in a form that can be compared; None if the program raises an
+    error.
 
-    A string counts as the number in it, as in the legacy contract.
+    A string that contains a number counts as that number, as in the legacy contract.
     """
     namespace: dict[str, Any] = {}
     try:

@@ -1,4 +1,4 @@
-"""No JavaScript rewrite changes a score silently: random programs return the same as before, or are refused."""
+"""No JavaScript rewrite changes a score silently: a random program returns the same after the rewrite, or is refused."""
 
 import json
 import subprocess
@@ -71,7 +71,7 @@ def test_the_comparison_sees_a_difference() -> None:
 
 
 def outcomes(cases: list[tuple[Any, ...]]) -> list[list[str | None]]:
-    """Return the values that the old and the new program of each case return, as JSON; None for a program that throws."""
+    """Return, for each case, what the old and the new program return, as JSON; None for a program that throws."""
     ran = subprocess.run(
         [node_path(), "-e", RUN], input=json.dumps(cases), capture_output=True, text=True, timeout=60, check=True
     )

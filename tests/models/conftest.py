@@ -1,4 +1,4 @@
-"""Fixtures: a service on each backend; a server on loopback plays its models."""
+"""Fixtures: a service on each backend, and a server on loopback that plays the service's models."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ PRICES = {"model": "real-name", "key": KEY, "input_price": 1000, "output_price":
 
 @dataclass(frozen=True)
 class Granting:
-    """A service that grants the models `judge` and `claude`, together with its server of models and its database."""
+    """A service that grants the models `judge` and `claude`, with its model server and its database."""
 
     service: Service
     models: Judges
@@ -39,7 +39,7 @@ class Granting:
         replay: Replay = Replay.OFF,
         meter: Meter | None = None,
     ) -> EvaluationResult:
-        """Score one row and return the result; an evaluator given as code alone is granted `judge`."""
+        """Score one row and return the result. Code given without an evaluator is granted the model `judge`."""
         given = Evaluator(evaluator, models=("judge",)) if isinstance(evaluator, str) else evaluator
         return await self.service.evaluate(given, Row({}, outputs), caller=Caller(terms=ModelTerms(replay, meter)))
 
@@ -60,7 +60,9 @@ async def granting(
 
 @pytest.fixture(scope="session")
 async def granted(provider: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Granting]:
-    """A service that grants models, on bubblewrap only, for things that the host does in the same way on both backends."""
+    """A service that grants models, only on bubblewrap, for tests of what the host does in the same way on both
+    backends.
+    """
     async with granting_on("bubblewrap", provider, tmp_path_factory.mktemp("granted")) as made:
         yield made
 

@@ -1,4 +1,4 @@
-"""Judges as people write them, with the real clients: each scores 1.0 if the model gave the expected answer."""
+"""Judges as people write them, with real client libraries: each scores 1.0 if the model gave the expected answer."""
 
 from evaluator_host.types.evaluator import Evaluator, Language, Limits
 
@@ -75,7 +75,7 @@ def evaluate(inputs, outputs, trace):
 
 
 def python_judge(name: str) -> Evaluator:
-    """Return the judge of this name in `PYTHON` (all judges for the name `every`), granted both models."""
+    """Return the judge with this name in `PYTHON`, or all judges for the name `every`; it is granted both models."""
     return Evaluator(
         EVERY if name == "every" else PYTHON[name], packages=PACKAGES, limits=_LIMITS, models=("judge", "claude")
     )
@@ -112,6 +112,6 @@ export async function evaluate(inputs: any, outputs: string, trace: any) {
 
 
 def node_judge(name: str) -> Evaluator:
-    """Return the judge of this name in `NODE`, granted the model `judge`."""
+    """Return the judge with this name in `NODE`; it is granted the model `judge`."""
     packages = NODE_PACKAGES if name == "openai" else ()
     return Evaluator(NODE[name], language=Language.TYPESCRIPT, packages=packages, limits=_LIMITS, models=("judge",))

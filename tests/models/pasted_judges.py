@@ -1,4 +1,4 @@
-"""Thirty judges as people write them, with the clients that they use. The provider's answers give `4 of 5` to each
+"""Thirty judges as people write them, with the client libraries that people use. The provider answers `4 of 5` to each
 judge.
 """
 

@@ -1,4 +1,4 @@
-"""A workspace's daily budget for models, which all processes on one database share; on both kinds of database."""
+"""A workspace's daily budget for models, which all processes with one database share; on both kinds of database."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(120)
 
 @pytest.fixture
 async def stores(database_url: str, tmp_path: Path) -> AsyncIterator[list[Store]]:
-    """Open the database as three processes would."""
+    """Open three stores on one database, as three processes would."""
     async with AsyncExitStack() as opened:
         yield [await opened.enter_async_context(open_store(database_url, tmp_path)) for _ in range(3)]
 
@@ -53,7 +53,7 @@ async def made(store: Store) -> int:
 
 
 async def taken(store: Store, most: int) -> int:
-    """Return how many requests of the day's budget are used or reserved by a process."""
+    """Return how many requests of today's budget are used or reserved by a process."""
     left: list[int] = []
 
     def note(found: int) -> int:

@@ -1,4 +1,6 @@
-"""Which hosts evaluators may ask for models: those in the operator's setting, and those that the machine's user allowed."""
+"""At which hosts evaluators may call models: the hosts in the operator's setting, and those that the machine's user
+allowed.
+"""
 
 from collections.abc import Awaitable
 from pathlib import Path
@@ -23,7 +25,7 @@ URL = "https://api.example.com/v1"
 
 
 async def hint_of(asked: Awaitable[None]) -> str:
-    """Await a request that must be refused, and return the hint."""
+    """Await a request that must be refused, and return the hint in the error."""
     with pytest.raises(InvalidRequest, match=r"may not ask api\.example\.com") as raised:
         await asked
     return str(raised.value.problems[0].hint)

@@ -1,4 +1,6 @@
-"""Judges without code: stored, versioned, scored and counted like every evaluator; agreement with people; estimates."""
+"""Judges without code are stored, versioned, run and counted like other evaluators; agreement with people; cost
+estimates.
+"""
 
 import json
 from collections import Counter

@@ -118,7 +118,7 @@ def evaluate(inputs, outputs, trace):
 
 @dataclass(frozen=True)
 class Reaching:
-    """A service that grants hosts, together with the servers that stand for these hosts."""
+    """A service that grants hosts, and the servers that stand in for these hosts."""
 
     service: Service
     models: Judges
@@ -126,7 +126,9 @@ class Reaching:
     web: WebServers
 
     async def score(self, evaluator: Evaluator | str, outputs: object = "", **inputs: object) -> EvaluationResult:
-        """Score one row and return the result; an evaluator given as code alone may reach both servers, without and with TLS."""
+        """Score one row and return the result. Code given without an evaluator may connect to both servers, with and
+        without TLS.
+        """
         given = Evaluator(evaluator) if isinstance(evaluator, str) else evaluator
         hosts = given.network or tuple(f"api.test:{port}" for port in (self.web.http, self.web.https, self.web.silent))
         told = {"http": self.web.http, "https": self.web.https, "ca": self.web.ca, **inputs}
@@ -149,7 +151,9 @@ async def reaching(
 
 @pytest.fixture(scope="module")
 async def reached(web: WebServers, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Reaching]:
-    """A service that grants hosts, on bubblewrap only, for things that the host does in the same way on both backends."""
+    """A service that grants hosts, only on bubblewrap, for tests of what the host does in the same way on both
+    backends.
+    """
     async with reaching_on("bubblewrap", web, tmp_path_factory.mktemp("reached")) as made:
         yield made
 
@@ -197,7 +201,7 @@ class TestRealClients:
 
 
 def hello(name: str) -> str:
-    """Return a ClientHello that names a host, in hex."""
+    """Return a TLS ClientHello with a host name, as hex digits."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname=name)
     with pytest.raises(ssl.SSLWantReadError):
@@ -287,7 +291,9 @@ class TestWhatMustNotBePossible:
 
     @pytest.mark.parametrize("name", FLOODS)
     async def test_what_nobody_reads_is_not_kept(self, reached: Reaching, name: str) -> None:
-        """If a row sends bytes that the host does not need, the connection ends, and the bytes do not stay in memory."""
+        """If a row sends bytes that the host does not need, the host ends the connection and does not keep the bytes in
+        memory.
+        """
         web = reached.web
         outputs = [part.format(http=web.http, silent=web.silent) for part in FLOODS[name]]
         calm = Evaluator("def evaluate(inputs, outputs, trace):\n    return 1.0\n")
@@ -468,8 +474,8 @@ class TestSecrets:
 
 
 async def test_clients_connect_to_the_addresses_that_they_are_given(web: WebServers, tmp_path: Path) -> None:
-    """The client connects to the given address, but TLS and the Host header still use the name. An upgrade of httpx
-    could break this, since there is no public interface for it.
+    """The client connects to the given address, but TLS and the Host header still use the name. httpx has no public
+    interface for this, so an upgrade could break it.
     """
     (tmp_path / "ca.pem").write_text(web.ca)
     looked_up: list[str] = []

@@ -1,5 +1,5 @@
-"""Each way to an operator's models, secrets and hosts, tried by a workspace that may use them and by a workspace that
-may not.
+"""A workspace that may use the operator's models, secrets and hosts, and a workspace that may not, both try each way to
+reach them.
 """
 
 import ast
@@ -39,7 +39,7 @@ def provider() -> Iterator[ModelServer]:
 
 
 class Doors:
-    """A database with the workspaces alpha and beta, and each way to one of the operator's models."""
+    """A database with the workspaces alpha and beta, and each way to reach one of the operator's models."""
 
     def __init__(self, store: Store, judges: Judges, ids: dict[str, str]) -> None:
         self.judges, self.ids = judges, ids
@@ -49,7 +49,7 @@ class Doors:
         self.nemo = Models(entities, Namespaces(entities), self.directory.operator)
 
     async def ask(self, workspace: str, name: str = NAME, **changes: Any) -> Any:
-        """Return the answer to a judge that names a model by reference."""
+        """Return the host's answer to a judge that refers to a model by name."""
         request = {"messages": [{"role": "user", "content": f"asked by {workspace}"}]}
         fields = {"url": f"ref://{name}", "secret": None, "retries": 0, "timeout_s": 5.0, **changes}
         return await self.judges.answer(Ask("1", model=name, request=request, **fields), self.ids[workspace])
@@ -238,7 +238,9 @@ async def test_secrets_and_hosts_are_for_the_workspaces_that_the_operator_names(
 
 
 def test_one_module_reads_what_the_operator_grants() -> None:
-    """If another module read a setting with grants, it would not check which workspace may use them."""
+    """A setting with grants is read by only one module, because other code would not check which workspace may use
+    them.
+    """
     granting, doors = {"models", "code_secrets", "network_hosts"}, set()
     for file in SOURCES.rglob("*.py"):
         text = file.read_text()

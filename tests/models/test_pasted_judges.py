@@ -1,4 +1,4 @@
-"""Judges as people write them run unchanged, each with its own client and its own names of models."""
+"""Judges run unchanged as people write them, each with its own client library and its own names for models."""
 
 import asyncio
 import json

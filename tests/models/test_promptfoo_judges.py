@@ -1,4 +1,4 @@
-"""promptfoo's asserts that call a model: they are imported, granted a model, and scored by promptfoo's rules."""
+"""promptfoo's asserts that call a model are imported, get a granted model, and score by promptfoo's rules."""
 
 import json
 from dataclasses import replace
@@ -84,7 +84,7 @@ def read(type_: str, config: dict[str, Any]) -> FoundEvaluator:
 
 
 def granted_to(found: FoundEvaluator) -> Evaluator:
-    """Return the evaluator, granted a model for each name that it calls."""
+    """Return the evaluator with a granted model for each name that it calls."""
     made = Evaluator(found.code, contract=Contract("promptfoo"), settings=EvaluatorSettings(config=found.config))
     return replace(made, models=tuple(f"{one}=judge" if one != "judge" else one for one in found.asks))
 

@@ -1,4 +1,6 @@
-"""A RAGAS metric that asks a judge: NVIDIA's own, with its real packages, through the host's gateway of models."""
+"""A RAGAS metric that calls a judge: NVIDIA's own metric, with its real packages, through the host's gateway for
+models.
+"""
 
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +33,7 @@ metric = AnswerAccuracyMetric(
 
 
 class Rates(ModelServer):
-    """A judge that gives 4 of 4 points to answers with Paris, and 2 to others."""
+    """A model server that plays a judge: answers with Paris get 4 of 4 points, and other answers get 2."""
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
         made = super().completion(body)

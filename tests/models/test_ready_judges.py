@@ -1,4 +1,4 @@
-"""Ready judges: each gets a model and scores its own rows by the model's answers, and again by recorded answers."""
+"""Ready-made judges: each scores its own rows with a model's answers, and then again with the recorded answers."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def test_there_are_ten_and_the_page_of_models_lists_them() -> None:
 
 @pytest.fixture(scope="module")
 def player() -> Iterator[ModelServer]:
-    """A model that gives each row the answer in its case; it finds the case by the output in the prompt."""
+    """A model server that gives each row the answer in the row's case; the output in the prompt shows which case it is."""
     said = {}
     for one in READY:
         for case in one.cases:

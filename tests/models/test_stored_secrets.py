@@ -1,4 +1,6 @@
-"""A secret that code was granted must not be stored: not in recorded answers, their export, results, or the database's file."""
+"""A secret that was granted to code must not be stored in recorded answers, their export, results, or the database's
+file.
+"""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Rows that wait for a model run at the same time, each in its own sandbox."""
+"""Rows that wait for a model can all run at the same time, each in its own sandbox."""
 
 import asyncio
 import threading
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(200)]
 
 @pytest.mark.parametrize(("backend", "at_once"), [("bubblewrap", 10), ("docker", 6)])
 async def test_waiting_rows_hold_neither_places_nor_memory(backend: str, at_once: int, tmp_path: Path) -> None:
-    """The provider answers only once all rows wait for it. The memory limits of two rows already add up to all the memory."""
+    """The provider answers only when all rows wait for it. The memory limits of two rows already add up to all memory."""
     together = threading.Barrier(at_once)
 
     def when_all_ask(question: str, attempt: int) -> None:

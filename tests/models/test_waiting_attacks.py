@@ -1,4 +1,4 @@
-"""Rows that wait for a model give way to other rows, even if they compute or fork meanwhile."""
+"""Rows that wait for a model give way to running rows, even if the waiting rows compute or fork."""
 
 import asyncio
 import os
@@ -54,7 +54,7 @@ def evaluate(inputs, outputs, trace):
 
 
 class Held:
-    """A provider that holds its answers back until the test releases them, except for the question `quick`."""
+    """A provider that answers only when the test releases its answers, except to the question `quick`."""
 
     def __init__(self) -> None:
         self.asked = threading.Semaphore(0)
@@ -65,7 +65,7 @@ class Held:
         assert question == "quick" or self.answer.wait(150)
 
     async def wait_for(self, requests: int) -> None:
-        """Wait until this many further requests have arrived."""
+        """Wait until this many more requests have arrived."""
         for _ in range(requests):
             assert await asyncio.to_thread(self.asked.acquire, timeout=100)
 
@@ -88,7 +88,7 @@ async def scored(granting: Granting, code: str, *, models: tuple[str, ...] = ())
 
 
 def seconds_of_those_that_wait(granting: Granting) -> list[float]:
-    """Return for each sandbox with a waiting row the processor time of all its processes so far."""
+    """Return the processor time so far of all processes in each sandbox with a waiting row."""
     links = [slot.sandbox.link for owner in granting.service.pool._evaluator_pools for slot in owner.paused]
     return [sum(seconds for _, seconds in seconds_below(link.first_pid)) for link in links]
 
@@ -102,10 +102,10 @@ def rows_of(count: int, **inputs: object) -> list[Row]:
 async def test_rows_that_compute_while_they_wait_give_way_to_those_that_run(
     backend: str, at_once: int, tmp_path: Path
 ) -> None:
-    """The waiting rows also fork. Without their lower weight they would take fifteen times the processor time of the
-    running row.
+    """The waiting rows also fork. Without their lower weight, they would take fifteen times as much processor time as
+    the running row.
 
-    The sandbox of the running row is started before, because this test is not about the time that a start takes.
+    The sandbox of the running row starts first, because this test does not measure starts.
     """
     more = {"waiting_rows": at_once, "max_running_sandboxes": 2, "max_timeout_s": 100}
     async with held_on(backend, tmp_path, **more) as (granting, held):

@@ -1,4 +1,4 @@
-"""Servers that stand for other hosts: plain HTTP and TLS on loopback, and names that lead to them."""
+"""Servers on loopback that stand in for other hosts, with HTTP and HTTPS, and host names that lead to them."""
 
 import contextlib
 import datetime as dt
@@ -21,8 +21,8 @@ NAMES = ("api.test", "other.test")
 
 @dataclass
 class WebServers:
-    """An HTTP server, an HTTPS server, and a port that never answers. `asked` are `METHOD Host path`, `lookups` the
-    names looked up.
+    """An HTTP server, an HTTPS server, and a port that never answers. `asked` has each request as `METHOD Host path`,
+    `lookups` has the names that were looked up.
     """
 
     http: int

@@ -1,4 +1,4 @@
-"""Makes copies of the tree without some folders of resources or vendors."""
+"""Makes copies of the source tree without the folders of some resources or vendors."""
 
 import shutil
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ _LEFT_OUT = ("node_modules", "__pycache__", "attacks", "src")
 
 
 def copy_without(folders: Iterable[str], made: Path) -> Path:
-    """Copy the tree to a new folder, and remove folders such as `platform/labels` from the package there."""
+    """Copy the source tree to a new folder, and remove folders such as `platform/labels` from the copy."""
     made.mkdir()
     for one in _COPIED:
         if (ROOT / one).is_dir():

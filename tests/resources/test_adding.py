@@ -1,4 +1,4 @@
-"""Uses the example of docs/resources/adding.md: somebody else's package adds a resource, and later changes its table."""
+"""Follows the example in docs/resources/adding.md: another package adds a resource, and later changes its table."""
 
 import os
 import re
@@ -25,7 +25,7 @@ LATER = "acme_notes/migrations/r0002_colour.py"
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A folder in which the example's package is installed as pip would install it."""
+    """A folder that contains the example's package, installed as pip would install it."""
     made = tmp_path / "packages"
     for name, text in {**FILES, "acme_notes/__init__.py": ""}.items():
         if name not in ("pyproject.toml", LATER):

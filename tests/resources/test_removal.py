@@ -1,5 +1,5 @@
-"""A host works without a resource if the folder of the resource is deleted: it starts, scores rows and jobs, and has
-fewer routes.
+"""A host works after the folder of a resource is deleted: it starts, scores rows and jobs, and lacks only the
+resource's routes.
 """
 
 import subprocess
@@ -37,7 +37,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def tree(name: str, tmp_path: Path) -> Path:
-    """A copy of the tree without the folder of a resource."""
+    """A copy of the source tree without the folder of a resource."""
     return copy_without([f"platform/{name}"], tmp_path / "tree")
 
 

@@ -1,4 +1,4 @@
-"""Starts a runner as a plain process and exchanges frames with it over pipes, as a host would."""
+"""Starts a runner as a plain process, and exchanges frames with it over pipes, as a host would."""
 
 import json
 import os
@@ -23,7 +23,7 @@ LIMITS = {"memory_mb": 256, "processes": 32, "disk_mb": 64, "log_kb": 64, "resul
 
 
 class RunnerEnded(Exception):
-    """Raised if the runner closed its channel; the message is the runner's standard error."""
+    """The runner closed its channel; the message is the runner's standard error."""
 
 
 class RunnerProcess:
@@ -67,17 +67,17 @@ class RunnerProcess:
 
     @property
     def stderr(self) -> str:
-        """Return what the runner has written to its own standard error so far."""
+        """Return all that the runner has written to its standard error so far."""
         size = os.fstat(self._stderr).st_size
         return os.pread(self._stderr, size, 0).decode("utf-8", "replace")
 
     def send(self, header: dict[str, Any], body: Any = None) -> None:
-        """Send one frame; `body` is a JSON value, or bytes as they are."""
+        """Send one frame; `body` is a JSON value, or bytes that are sent unchanged."""
         raw = body if isinstance(body, bytes) else b"" if body is None else encode_json(body)
         self.send_bytes(protocol.encode(header, raw))
 
     def send_bytes(self, data: bytes) -> None:
-        """Write any bytes to the channel, whether they are a frame or not."""
+        """Write bytes to the channel, which need not be a frame."""
         assert self.process.stdin is not None
         view = memoryview(data)
         while view:
@@ -87,7 +87,7 @@ class RunnerProcess:
         """Return the next frame.
 
         Raises:
-          RunnerEnded: the channel ended instead.
+          RunnerEnded: the channel ended before a frame arrived.
           TimeoutError: no complete frame arrived in time.
         """
         assert self.process.stdout is not None
@@ -103,7 +103,7 @@ class RunnerProcess:
         return self._frames.popleft()
 
     def load(self, code: str, *, language: str = "python", **header: Any) -> protocol.Frame:
-        """Send `load` with default fields, which keywords override, and return the answer."""
+        """Send `load` and return the answer; keywords override the default fields."""
         limits = {**LIMITS, **header.pop("limits", {})}
         bundle = header.pop("bundle", None)
         more = header.pop("body", {})
@@ -115,7 +115,7 @@ class RunnerProcess:
         return self.receive()
 
     def post(self, body: Any, *, timeout_s: float = 10.0, share: str | None = None, id: str | None = None) -> str:  # noqa: A002
-        """Send `call` and return its id without waiting for the answer."""
+        """Send `call`, and return the call's id without waiting for the answer."""
         self._calls += 1
         name = id or f"call-{self._calls}"
         self.send({"type": "call", "id": name, "timeout_s": timeout_s, "share": share}, body)
@@ -132,13 +132,13 @@ class RunnerProcess:
         return self.receive(timeout_s=timeout_s + 20)
 
     def end(self, *, timeout_s: float = 10.0) -> int:
-        """Close the channel as at the end of a host, and return the runner's exit code."""
+        """Close the channel, as a host does at its end, and return the runner's exit code."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         return self.process.wait(timeout_s)
 
     def close(self) -> None:
-        """End the runner, by force if it does not end by itself."""
+        """Close the channel, and kill the runner if it does not end by itself."""
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None and not pipe.closed:
                 pipe.close()
@@ -158,7 +158,7 @@ def body(frame: protocol.Frame) -> Any:
 
 
 def golden(name: str) -> dict[str, Any]:
-    """Return one golden message, `{"direction", "header", "body"}`, by file name without suffix."""
+    """Return the golden message `{"direction", "header", "body"}` in the file with this name, given without its suffix."""
     message: dict[str, Any] = json.loads((FRAMES / f"{name}.json").read_text("utf-8"))
     return message
 

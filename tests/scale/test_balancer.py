@@ -1,5 +1,5 @@
-"""The HAProxy recipe, with the real program: all calls of an evaluator go to one host, until a host is gone or
-overloaded.
+"""The recipe for HAProxy, with the real program: all calls of an evaluator go to the same host, until that host is gone
+or overloaded.
 """
 
 import json
@@ -32,7 +32,7 @@ FIRST = EVALUATORS[0]
 
 
 class Host(ThreadingHTTPServer):
-    """A host as a load balancer sees it: it reports that it is ready, and answers calls with its number."""
+    """A stand-in for a host behind a load balancer: it reports that it is ready, and answers calls with its number."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -62,7 +62,7 @@ class Host(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     def handle_error(self, *_: object) -> None:
-        """Ignore the errors of health checks that were cut off."""
+        """Ignore the errors of health checks that ended early."""
 
     def end(self) -> None:
         self.gone = True
@@ -72,7 +72,7 @@ class Host(ThreadingHTTPServer):
 
 @contextmanager
 def balanced(folder: Path, hosts: list[Host]) -> Iterator[httpx.Client]:
-    """Run HAProxy with the document's recipe for these hosts; yield a client."""
+    """Run HAProxy for these hosts, with the recipe in the documentation; yield a client."""
     port = free_port()
     text = read("docs/recipes/haproxy.cfg").replace("bind :8700", f"bind 127.0.0.1:{port}")
     text = text.replace("inter 2s", "inter 200ms")

@@ -1,5 +1,5 @@
-"""Chunks on a real Dask engine with a worker that is killed in the middle: each row is stored once, with the same
-result as in a local run.
+"""Chunks of rows run on a real Dask engine, and a worker is killed in the middle: each row is stored once, with the
+same result as in a local run.
 """
 
 import json

@@ -1,4 +1,6 @@
-"""Rows in S3-compatible storage, with a real HTTP server: ranges by index, copies, two hosts without a shared folder."""
+"""Rows in S3-compatible storage, with a real HTTP server: ranges of rows, copies, and two hosts without a shared
+folder.
+"""
 
 import json
 import socket
@@ -27,7 +29,7 @@ pytestmark = pytest.mark.engine
 
 @pytest.fixture(scope="module")
 def environment() -> Iterator[dict[str, str]]:
-    """Run an S3 server with an empty bucket; yield the variables with which programs find it."""
+    """Run an S3 server with an empty bucket; yield the environment variables with which programs find the bucket."""
     from moto.server import ThreadedMotoServer  # noqa: PLC0415 - a second, for these tests alone
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)

@@ -1,4 +1,4 @@
-"""Ray Data and reward actors on real nodes: raylets on one machine; one of them is killed in the middle.
+"""Ray Data and reward actors on real nodes, which are raylets on one machine; a node is killed in the middle.
 
 These tests run if Ray is installed (`pip install 'evaluator-host[ray]'`), and in CI.
 """
@@ -54,7 +54,7 @@ _STORE = 150 << 20
 
 
 class Cluster:
-    """A head without processors, and nodes with sandboxes; each is a separate raylet."""
+    """A head node without processors, and nodes with sandboxes. Each node is a separate raylet."""
 
     def __init__(self, nodes: int) -> None:
         from ray.cluster_utils import Cluster as Raylets  # noqa: PLC0415 - as above
@@ -82,7 +82,7 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def storage() -> Iterator[str]:
-    """Run an S3 server with a bucket, and yield its address; the nodes get the address from their environment."""
+    """Run an S3 server with a bucket, and yield the server's address, which the nodes' environment contains."""
     from moto.server import ThreadedMotoServer  # noqa: PLC0415 - a second, for one test
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -160,8 +160,8 @@ def test_the_example_of_the_document_runs(storage: str, cluster: Cluster) -> Non
 
 
 def test_a_job_on_the_nodes_loses_no_row_with_a_node_or_its_host(cluster: Cluster, tmp_path: Path) -> None:
-    """One node cannot start sandboxes and is left out; another node is killed in the middle of the job, and then the
-    host. A second host finishes the job.
+    """One node cannot start sandboxes, so the job does not use it. In the middle of the job another node is killed, and
+    then the host; a second host finishes the job.
     """
     cluster.add(EVALUATOR_HOST_SANDBOX="docker", EVALUATOR_HOST_DOCKER_HOST="tcp://127.0.0.1:1")
     variables = {

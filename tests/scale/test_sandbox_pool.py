@@ -1,4 +1,6 @@
-"""`SandboxPool` and `AsyncSandboxPool` with real sandboxes: several threads, endless streams, no import of the server's code."""
+"""`SandboxPool` and `AsyncSandboxPool` with real sandboxes: several threads use them, streams can be endless, and the
+server's code is not imported.
+"""
 
 import asyncio
 import itertools

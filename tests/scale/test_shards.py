@@ -1,4 +1,4 @@
-"""`run --shard` and `merge`: the shards' figures together equal those of one run, and missing shards are named."""
+"""`run --shard` and `merge`: the merged figures of all shards equal those of one run, and a missing shard is named."""
 
 import json
 import os
@@ -98,8 +98,8 @@ def test_a_shard_that_does_not_exist_is_refused(text: str) -> None:
 
 @pytest.fixture
 def program(folder: Path) -> tuple[int, str]:
-    """A program `evaluator-host` that forks (`tests.forked`): the descriptor that the program must inherit, and a PATH
-    with the program.
+    """A forked program `evaluator-host` (`tests.forked`): the descriptor that the program must inherit, and a PATH on
+    which it is found.
     """
     (folder / "bin").mkdir()
     return forked.make_program(folder / "bin"), f"{folder / 'bin'}:{os.environ['PATH']}"

@@ -1,7 +1,7 @@
 """Makes backups of a host's stored data, one for each kind of database: `python -m tests.stability.kept`.
 
-Each release adds its own backups and keeps those of earlier releases; `test_upgrades.py` restores each with the present
-version.
+Each release adds its own backups and keeps the backups of earlier releases; `test_upgrades.py` restores all of them
+with the present version.
 """
 
 import contextlib
@@ -33,14 +33,14 @@ SETTINGS: Final = {"EVALUATOR_HOST_CODE_SECRETS": '["*"]'}
 
 
 def command(*arguments: str, **environment: str) -> str:
-    """Run a command of the host, and return what it printed."""
+    """Run a command of the host, and return its output."""
     ran = forked.run(arguments, cwd=Path("/"), env={**os.environ, **environment}, timeout=100)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
 
 
 def place(folder: Path, url: str) -> dict[str, str]:
-    """Return the environment of a host that keeps its data below a new folder."""
+    """Return environment variables for a host whose data is below a new folder."""
     folder.mkdir()
     return {
         "EVALUATOR_HOST_DATA_DIR": str(new_home(folder)),
@@ -50,12 +50,12 @@ def place(folder: Path, url: str) -> dict[str, str]:
 
 
 def serve(where: dict[str, str], folder: Path) -> Server:
-    """Return a host for such an environment; `with` starts it."""
+    """Return a host with these environment variables; a `with` statement starts it."""
     return Server(log=folder / "log", environment=where, data_dir=Path(where["EVALUATOR_HOST_DATA_DIR"]))
 
 
 def furnish(server: Server, key: str) -> dict[str, Any]:
-    """Store an object of each kind, and return the answers that should be found later."""
+    """Store an object of each kind, and return answers that later versions must give too."""
     with httpx.Client(base_url=server.url, headers=bearer(key), timeout=60) as client:
         return _furnish(client, key)
 
@@ -91,7 +91,7 @@ def _furnish(client: httpx.Client, key: str) -> dict[str, Any]:
 
 
 def read_all(client: Client, job: str) -> list[object]:
-    """Read objects of each kind; the answers are stored too, for the clients of later releases."""
+    """Read objects of each kind; the answers are stored too, to test the clients of later releases with them."""
     names = (client.evaluators, client.datasets, client.jobs, client.schedules, client.alerts, client.labels)
     return [
         *(client.info(), client.usage(), *(one.all() for one in (*names, client.secrets, client.models))),
@@ -125,7 +125,7 @@ def ended(client: httpx.Client, job: str, status: str = "completed") -> None:
 
 
 def make(engine: str, databases: Databases, folder: Path) -> None:
-    """Write the backup of a host with one kind of database, and a file that describes its content."""
+    """Write the backup of a host with one kind of database, and a file that describes the backup's content."""
     where = place(folder / engine, databases.make_empty(engine))
     key = command("keys", "create", "kept", "--json", **where)
     with serve(where, folder) as server:

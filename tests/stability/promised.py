@@ -1,7 +1,7 @@
-"""The promises of a version to programs that call it: requests, answers and commands, as flat lists.
+"""What a version promises to programs that call it: requests, answers and commands, as flat lists.
 
-`python -m tests.stability.promised` writes the promises of this tree, as part of a release. Between releases the files
-do not change, and `test_promised.py` reports changes that would break a program.
+As part of a release, `python -m tests.stability.promised` writes the promises of this source tree to files. Between
+releases the files do not change, and `test_promised.py` reports changes of the code that would break a program.
 """
 
 import json
@@ -24,7 +24,7 @@ Route = dict[str, Facts]
 
 
 def routes() -> dict[str, Route]:
-    """Return facts about each of the host's own routes: parameters, and the fields of body and answers."""
+    """Return for each of the host's own routes its parameters, and the fields of its body and answers."""
     document = described_app().openapi()
     found = {}
     for path, methods in document["paths"].items():
@@ -59,7 +59,7 @@ def commands() -> dict[str, list[str]]:
 
 
 def facts(schema: Mapping[str, Any], document: Mapping[str, Any]) -> Facts:
-    """Return the types of each field in a schema, by path; `MARK` ends the path of a required field."""
+    """Return the types of each field in a schema, by the field's path. The path of a required field ends with `MARK`."""
     found: Facts = {}
     for place, type_ in _walk(schema, document, "", ()):
         found.setdefault(place, [])
@@ -95,7 +95,7 @@ def _walk(
 
 
 def broken(before: Mapping[str, Route], after: Mapping[str, Route]) -> Iterator[str]:
-    """Yield everything that a program written for the routes of `before` would miss in the routes of `after`."""
+    """Yield each thing in the routes of `before` that a program may rely on and that is missing in `after`."""
     for route, old in before.items():
         new = after.get(route)
         if new is None:
@@ -107,7 +107,7 @@ def broken(before: Mapping[str, Route], after: Mapping[str, Route]) -> Iterator[
 
 
 def _refused(before: Facts, after: Facts) -> Iterator[str]:
-    """Yield everything that may be sent according to `before`, but not according to `after`."""
+    """Yield each thing that a program may send according to `before`, but not according to `after`."""
     old, new = _unmarked(before), _unmarked(after)
     for place, types in old.items():
         if place not in new:
@@ -122,8 +122,9 @@ def _refused(before: Facts, after: Facts) -> Iterator[str]:
 
 
 def _missed(before: Facts, after: Facts) -> Iterator[str]:
-    """Yield fields that every answer has in `before`, but that may be missing in `after`; new values of enumerations are
-    allowed."""
+    """Yield fields that every answer has according to `before`, but that may be missing according to `after`. New
+    values of enumerations are allowed.
+    """
     old, new = _unmarked(before), _unmarked(after)
     for place, types in old.items():
         if place not in new:
@@ -142,13 +143,13 @@ def _unmarked(marked: Facts) -> Facts:
 
 
 def _is_inside_new(place: str, old: Facts) -> bool:
-    """Whether a field is inside an object that no old program sends."""
+    """Whether a field is inside a new object, which no old program sends."""
     above = place.removesuffix(MARK).rpartition(".")[0].removesuffix("[]").removesuffix("{}")
     return bool(above) and above not in old
 
 
 def lost_options(before: Mapping[str, list[str]], after: Mapping[str, list[str]]) -> Iterator[str]:
-    """Yield the commands and options of `before` that `after` lacks."""
+    """Yield the commands and options that are in `before` but not in `after`."""
     for command, options in before.items():
         if command not in after:
             yield f"{command} is gone"

@@ -1,4 +1,4 @@
-"""This version accepts the stored data of each release since 1.0.0, on both databases, and the backup can be restored."""
+"""This version restores the backups of each release since 1.0.0, with both databases, and can use the stored data."""
 
 import json
 import lzma
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
 
 def restored(backup: Path, folder: Path, databases: Databases) -> dict[str, str]:
-    """Restore a backup, and return the environment of a host with its content."""
+    """Restore a backup, and return environment variables for a host with the backup's content."""
     file = folder.with_suffix(".tar")
     file.write_bytes(lzma.decompress(backup.read_bytes()))
     engine = backup.name.split("-")[1].partition(".")[0]
@@ -30,7 +30,7 @@ def restored(backup: Path, folder: Path, databases: Databases) -> dict[str, str]
 
 
 def known(answer: Any, earlier: Any) -> Any:
-    """Return an answer without the fields that an earlier version did not have."""
+    """Return an answer without fields that the earlier version did not have."""
     if isinstance(answer, dict) and isinstance(earlier, dict):
         return {key: known(value, earlier[key]) for key, value in answer.items() if key in earlier}
     if isinstance(answer, list) and isinstance(earlier, list):
@@ -68,7 +68,7 @@ def _check(server: Server, kept: dict[str, Any], client: httpx.Client) -> None:
 
 
 def lacks(answer: Any, earlier: Any, where: str) -> list[str]:
-    """Return the fields that are in the answer of an earlier version and missing in this answer."""
+    """Return the fields of an earlier version's answer that are missing in this answer."""
     if isinstance(earlier, list) and isinstance(answer, list):
         pairs = zip(answer[:1], earlier[:1], strict=False)
         return [name for pair in pairs for name in lacks(*pair, f"{where}[]")]

@@ -1,5 +1,5 @@
-"""Recorded answers of models stay within a workspace's limit: the oldest answers are deleted, although the sizes are
-not added up again for each new answer.
+"""Recorded answers of models stay within a workspace's limit: the oldest answers are deleted. The sizes are not added
+up again for each new answer.
 """
 
 from collections.abc import AsyncIterator

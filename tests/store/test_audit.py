@@ -1,4 +1,4 @@
-"""The audit log and the requests for package sets in the store, on both databases."""
+"""The store's audit log, and its list of requests for package sets, on both databases."""
 
 import asyncio
 from collections.abc import AsyncIterator

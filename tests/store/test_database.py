@@ -1,4 +1,4 @@
-"""Transactions and snapshots, addresses, and the errors that callers see if the database fails."""
+"""The database: transactions, snapshots, addresses, and the errors that callers get if the database fails."""
 
 import asyncio
 import os
@@ -52,8 +52,8 @@ async def test_a_transaction_is_kept_as_a_whole_or_not_at_all(store: Store) -> N
 
 
 async def test_a_connection_from_when_the_file_was_read_only_is_replaced(tmp_path: Path) -> None:
-    """SQLite opens a file without write permission for reading, and that connection stays read-only, even if the file
-    can be written again.
+    """If a file has no write permission, SQLite opens it only for reading. That connection stays read-only, even when
+    the file can be written again.
     """
     async with open_store(f"sqlite:///{tmp_path / 'host.db'}", tmp_path) as store:
         with not_writable(tmp_path / "host.db"):
@@ -68,7 +68,7 @@ async def test_a_connection_from_when_the_file_was_read_only_is_replaced(tmp_pat
 
 @contextmanager
 def not_writable(file: Path) -> Iterator[None]:
-    """Prevent everybody from writing to a file, even root, who may ignore the file's mode."""
+    """During the block, nobody can write to a file, not even root, who may ignore the file's mode."""
     file.chmod(0o444)
     if os.geteuid() == 0:
         subprocess.run(["chattr", "+i", file], check=True)

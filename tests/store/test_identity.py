@@ -1,4 +1,4 @@
-"""A database has a random name that never changes and that its copies share; looking at a database changes nothing."""
+"""A database has a random name, which never changes and which its copies share. Reading a database does not change it."""
 
 import asyncio
 import shutil

@@ -1,4 +1,6 @@
-"""Jobs and data sets in the store, on both databases: who owns a job, which results are kept, what may be removed."""
+"""Jobs and data sets in the store, on both databases: which host owns a job, which results count, and what may be
+removed.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -24,7 +26,7 @@ from tests.tables import tables
 
 @contextmanager
 def counted_statements() -> Iterator[list[str]]:
-    """Yield a list of all statements that are sent to any database of this process."""
+    """Yield a list, to which each statement is added that this process sends to a database."""
     seen: list[str] = []
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
@@ -89,7 +91,7 @@ async def finished(
     failures: Failures = Failures.EXCLUDE,
     request: str | None = None,
 ) -> Job:
-    """Return a completed job with one row for each score; None stands for a failed row."""
+    """Return a completed job with one row for each of these scores; None stands for a failed row."""
     request = request or spec_to_json(StoredSpec(config=JobConfig(failures=failures)))
     data = await tables(store).datasets.add_dataset(new_dataset_id(), WORKSPACE, None, FACTS)
     job = await tables(store).jobs.add_job(

@@ -132,7 +132,9 @@ async def test_a_keyring_sees_every_change_and_asks_no_file_that_nobody_wrote(
     keyring = Keyring(store.keys)
 
     async def asks() -> list[str]:
-        """Wait until the last write is old enough for its time to be trusted, then refresh once and return the queries."""
+        """Wait until the last write is old enough that its time can be trusted; then refresh once, and return the
+        queries.
+        """
         await asyncio.sleep(0.1)
         asked.clear()
         await keyring.refresh()
@@ -158,7 +160,7 @@ async def test_a_keyring_sees_every_change_and_asks_no_file_that_nobody_wrote(
 
 
 def noted(asked: list[str], method: Any) -> Any:
-    """Return a method that adds its name to `asked` when it is called."""
+    """Return a method that adds its name to `asked` whenever it is called."""
 
     async def call(*args: Any) -> Any:
         asked.append(method.__name__)

@@ -1,4 +1,6 @@
-"""Rows of a label queue are handed out one by one: first the row that a person holds, then the first row that nobody holds."""
+"""A label queue hands out its rows one by one: a person gets the row that they already hold, or else the first row that
+nobody holds.
+"""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta

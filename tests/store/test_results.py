@@ -1,4 +1,4 @@
-"""Results in the store, on both databases: pages in every order, filters, figures."""
+"""Results in the store, on both databases: pages in every order, filters, and figures."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -20,8 +20,8 @@ SCORES = (0.5, None, 1.0, 0.0, 0.5, None, -3.0, 0.5)
 async def store(
     request: pytest.FixtureRequest, databases: Databases, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Store]:
-    """A store on each kind of database in turn, which the tests only read; a test that changes a job creates its
-    own job.
+    """A store on each kind of database in turn. The tests share its jobs and only read them; a test that changes a job
+    creates a new job.
     """
     async with open_store(databases.make(request.param), tmp_path_factory.mktemp("store")) as opened:
         yield opened

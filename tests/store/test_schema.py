@@ -1,5 +1,5 @@
-"""A database is migrated to this version once, and a copy of the old database is kept; a newer database, or another
-program's, is left unchanged.
+"""A database is migrated to this version once, and a copy of the old database is kept. A newer database, or the
+database of another program, is not changed.
 """
 
 import sqlite3
@@ -42,7 +42,7 @@ def where(empty_database_url: str, tmp_path: Path) -> Address:
 
 
 def later_version(folder: Path, more: str = "") -> Callable[[str], tuple[Path, ...]]:
-    """Return a function that finds a migration of a later version."""
+    """Return a stand-in for the function that lists migrations; it lists a migration of a later version."""
     folder.mkdir()
     later = folder / "r9999_later.py"
     later.write_text(LATER.format(more=more))
@@ -121,7 +121,7 @@ def test_tables_of_another_package_come_later_and_change_by_themselves(where: Ad
 
 
 def migrated_with(where: Address, folder: Path) -> None:
-    """Migrate in a process that has imported another package's tables."""
+    """Migrate a database in a process that has imported the tables of another package."""
     script = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[2]); import notes_of_others.table\n"
         "from evaluator_host.platform.store.database import address\n"
@@ -221,7 +221,7 @@ def test_a_migration_that_leaves_broken_references_is_undone(
 @pytest.mark.slow
 @pytest.mark.sampled(2)
 def test_hosts_that_start_at_once_migrate_once(where: Address, tmp_path: Path) -> None:
-    """If two hosts ran the later migration, the second run would fail or leave a second row."""
+    """If both hosts ran the later migration, the second run would fail or add a second row."""
     migrate(where)
     (later,) = later_version(tmp_path / "later", more="import time; time.sleep(0.5)")(STORE)
     url = where.url.render_as_string(hide_password=False)

@@ -1,4 +1,4 @@
-"""Secrets are stored encrypted and bound to workspace and name, and the host knows which key encrypted each secret."""
+"""Stored secrets are encrypted and bound to their workspace and name, and the store records which key encrypted each."""
 
 import base64
 import os

@@ -1,4 +1,6 @@
-"""The storage of workspaces, on both databases: sums by kind, quotas, free disk, space that is given back."""
+"""How much storage workspaces use, on both databases: sums by kind, quotas, free disk space, and space freed by
+deletion.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""A runner's report about a value, and the result that follows from it, for tests of normalisation."""
+"""Makes a runner's report about a returned value, and the result that follows from it, for tests of normalisation."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ KINDS = {bool: Kind.BOOL, int: Kind.NUMBER, float: Kind.NUMBER, str: Kind.STRING
 
 
 def returned(value: Any, **changes: Any) -> Returned:
-    """Return an honest runner's report about a value."""
+    """Return the report that an honest runner sends about a value."""
     return Returned(**({"kind": KINDS.get(type(value), Kind.NULL), "value": value} | changes))
 
 

@@ -1,4 +1,4 @@
-"""A pool with runners in memory, and functions that its tests share."""
+"""A sandbox pool with runners in memory, and functions that the tests of the pool share."""
 
 import asyncio
 import json

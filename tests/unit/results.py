@@ -10,5 +10,5 @@ from tests.unit.normalising import info, returned
 
 
 def result_of(**changes: Any) -> EvaluationResult:
-    """Return the result of a row that scored 0, with changes."""
+    """Return the result of a row that scored 0; keywords change its fields."""
     return dataclasses.replace(normalise(returned(0.0), Evaluator("x"), info=info()), **changes)

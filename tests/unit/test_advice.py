@@ -1,4 +1,4 @@
-"""Advice names the arguments and the fields of the row that belong to the evaluator's contract."""
+"""Advice in errors names the arguments and the row's fields that the evaluator's contract has."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Reading the answers of agents: JSONPaths, streams, and requests that are refused before they are sent."""
+"""How agents' answers are read: JSONPaths, streams, and requests that are refused before they are sent."""
 
 from typing import Any
 

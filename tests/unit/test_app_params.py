@@ -1,4 +1,4 @@
-"""The `app_params` that legacy evaluators get, and the warning about a key that they were not given."""
+"""The `app_params` that legacy evaluators get, and the warning about a key that code reads but was not given."""
 
 from typing import Any
 

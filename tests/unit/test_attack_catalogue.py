@@ -1,4 +1,4 @@
-"""The attack catalogue: every file in it is used and can be parsed, and mistakes in a file are reported with its name."""
+"""The attack catalogue: every file in it is used and can be parsed, and an error about a mistake names the file."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ TABLE: Final = '[reads]\nwhy = "a guard"\n'
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """The folder of a group in a valid catalogue with one attack."""
+    """The folder of a group of attacks, in a valid catalogue that has one attack."""
     group = tmp_path / "python" / "files"
     group.mkdir(parents=True)
     (tmp_path / "javascript").mkdir()

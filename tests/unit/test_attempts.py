@@ -1,4 +1,4 @@
-"""The rule for retries after lost sandboxes is the same for single rows, batches and rows scored together."""
+"""After a sandbox is lost, single rows, batches and rows that are scored together are tried again by the same rule."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -94,7 +94,7 @@ async def test_a_load_that_gets_no_time_refuses_rows_that_have_not_begun_and_fai
 
 
 class _Loads:
-    """Loads that fail with the given errors before one succeeds."""
+    """Fails one load after another with the given errors; then a load succeeds."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *errors: SandboxLost | HostBusy) -> None:
         self.count, self._errors, self._load = 0, list(errors), Sandbox.load
@@ -140,7 +140,7 @@ async def test_a_runner_that_gives_up_twice_as_it_loads_is_the_evaluators_own_fa
 async def test_a_runner_that_is_killed_as_it_loads_is_replaced_three_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the three replacements, two kills could fail all rows of an evaluator in a job."""
+    """Without the three replacements, two killed runners could fail all rows of an evaluator in a job."""
     for kills, status in ((3, "scored"), (4, "failed")):
         loads = _Loads(monkeypatch, *(RunnerGaveUp(CRASHED, killed=True) for _ in range(kills)))
         async with host(tmp_path) as (service, _):
@@ -154,7 +154,7 @@ async def test_a_runner_that_is_killed_as_it_loads_is_replaced_three_times(
 async def test_a_load_that_crashes_is_tried_once_more(
     verb: str, crashes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Something else may have killed the runner, and one kill must not fail a thousand rows."""
+    """Another cause than the code may have killed the runner, and one killed runner must not fail a thousand rows."""
     load, loads = Sandbox.load, []
 
     async def crashing(sandbox: Sandbox, request: object, **_: object) -> Loaded | Failed:
@@ -200,7 +200,7 @@ async def test_rows_together_are_drawn_once_and_called_once_more(
 
 
 class _BrokenModels:
-    """Access to models that always fails by a fault of the host."""
+    """Access to models that always fails because of a fault in the host."""
 
     async def answer(self, _ask: Ask, _workspace: str) -> None:
         raise ZeroDivisionError

@@ -1,4 +1,4 @@
-"""How a row becomes the body of a call."""
+"""How the host makes the body of a call from a row."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The bubblewrap policy line by line: things that a sandbox may see, and things that it never gets."""
+"""The arguments for bubblewrap, line by line: what a sandbox may see, and what it never gets."""
 
 import py_compile
 from dataclasses import replace
@@ -61,7 +61,7 @@ def has(arguments: list[str], *sequence: str) -> bool:
 
 
 def binds(arguments: list[str]) -> dict[str, str]:
-    """Return the target and the source of each file of the host that is mounted in the sandbox."""
+    """Return the target and the source of each mount of a host's file in the sandbox."""
     kinds = {"--bind", "--bind-try", "--ro-bind", "--ro-bind-try", "--dev-bind", "--dev-bind-try"}
     return {arguments[at + 2]: arguments[at + 1] for at, value in enumerate(arguments) if value in kinds}
 

@@ -1,4 +1,6 @@
-"""Places where bytes from sandboxes, callers and other machines wait in the host's memory: each has a limit that a test tries."""
+"""Bytes from sandboxes, callers and other machines wait in buffers in the host's memory: each buffer has a limit, which
+a test tries.
+"""
 
 import ast
 from collections.abc import AsyncIterator
@@ -35,7 +37,7 @@ HERE: Final = "unit/test_buffers.py"
 
 @dataclass(frozen=True)
 class Bound:
-    """A limit (module and constant, or a field of the settings), and the test that tries it."""
+    """A limit (a constant in a module, or a field of the settings), and the test that tries the limit."""
 
     limit: str
     tried: str
@@ -103,7 +105,7 @@ CHUNK: Final = bytes(64 << 10)
 
 
 def made() -> set[str]:
-    """Return the file and the name of each function or class that makes a buffer."""
+    """Return the file and the name of each function or class that creates a buffer."""
     found = set()
     for file in (file for part in QUARTERS for file in (HOST / part).rglob("*.py")):
         for top in ast.parse(file.read_text()).body:
@@ -126,7 +128,7 @@ def test_its_limit_and_its_test_exist(bound: Bound) -> None:
 
 
 class Endless(Provider):
-    """The body of an answer that never ends."""
+    """An endless answer's body."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while True:

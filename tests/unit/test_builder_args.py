@@ -1,4 +1,4 @@
-"""A builder's sandbox sees the network, its tools and its own folders, but no other files of this host."""
+"""A builder's sandbox can use the network and sees its tools and its own folders, but no other file of the host."""
 
 import sys
 from pathlib import Path

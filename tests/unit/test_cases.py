@@ -1,4 +1,4 @@
-"""Two data sets have the same test cases if, row by row, everything except the answers is equal."""
+"""Two data sets have the same test cases if all their rows are equal except for the answers."""
 
 from datetime import UTC, datetime
 from pathlib import Path

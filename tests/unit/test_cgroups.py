@@ -1,4 +1,6 @@
-"""The places and contents of control groups, tested with copies of /proc and of the kernel's two interfaces."""
+"""Where the host makes control groups and what it writes to them, tested with copies of /proc and of the kernel's two
+interfaces.
+"""
 
 import os
 import re
@@ -19,7 +21,7 @@ DAY_S = 86_400.0
 
 
 class Machine:
-    """A simulated machine, with files instead of kernel interfaces."""
+    """A simulated machine, in which files stand in for the kernel's interfaces."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -1,4 +1,4 @@
-"""A child process that does not answer is named in a message, and killed if it hangs; a process that is only slow is
+"""A child process that does not answer is named in a message, and killed if it hangs. A process that is only slow is
 not killed.
 """
 
@@ -30,7 +30,7 @@ def forker() -> Iterator[Forker]:
 
 
 def worker(end: socket.socket) -> None:
-    """The worker's program: answers until the test ends."""
+    """The program of the child process, which answers until the test ends."""
 
     async def run() -> None:
         await (await Channel(nothing).over(end)).ended.wait()
@@ -43,7 +43,7 @@ async def nothing(_: str, __: tuple[object, ...]) -> None:
 
 
 async def silence(supervisor: Supervisor) -> str:
-    """Wait until a child is silent; return the message of `/readyz`."""
+    """Wait until a child process does not answer; return the message of `/readyz`."""
     async with asyncio.timeout(30):
         while not supervisor.silent:
             await asyncio.sleep(0.01)

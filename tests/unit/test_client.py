@@ -76,7 +76,7 @@ def test_the_environment_names_the_host_and_its_key_where_no_url_is_given(monkey
 
 
 class Pieces(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """A body that arrives in pieces; with `broken`, the connection then breaks."""
+    """A body that arrives in pieces; with `broken`, the connection breaks after the last piece."""
 
     def __init__(self, *pieces: bytes, broken: bool = False) -> None:
         self.pieces = pieces
@@ -203,7 +203,7 @@ ROUTED = {"format", "resume"}  # arguments that are not sent, since they decide 
 
 
 def falsy_arguments() -> Iterator[tuple[str, str, Any]]:
-    """Yield the optional arguments of methods that accept a false value, with that value."""
+    """Yield the optional arguments of methods that may have a falsy value, each with such a value."""
     for name, verb in verbs_of(Client()).items():
         for argument in inspect.signature(verb).parameters.values():
             kinds = re.split(r"\W+", str(argument.annotation))
@@ -213,11 +213,11 @@ def falsy_arguments() -> Iterator[tuple[str, str, Any]]:
 
 
 class Sent(Exception):
-    """Raised to end a call once its request is known."""
+    """Ends a call as soon as its request is known."""
 
 
 def request_of(flavour: str, monkeypatch: pytest.MonkeyPatch, verb: str, *first: Any, **given: Any) -> httpx.Request:
-    """Return the request that a method sends for these arguments, with any values for the other required arguments."""
+    """Return the request that a method sends for these arguments; other required arguments get any value."""
     found: list[httpx.Request] = []
 
     def handle(asked: httpx.Request) -> httpx.Response:

@@ -1,4 +1,6 @@
-"""Clients from packages that are not pinned: code can create them while it loads; using them gives an error that names the pin."""
+"""Clients from packages that are not pinned: code can create a client while it loads; using the client gives an error
+that names the pin.
+"""
 
 import json
 import subprocess

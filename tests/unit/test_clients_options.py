@@ -1,4 +1,4 @@
-"""Both clients take every field of `POST /v1/jobs`."""
+"""Both clients accept every field of `POST /v1/jobs`."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""Which Python files of an installed package set are compiled."""
+"""Which Python files of an installed package set the host compiles."""
 
 from pathlib import Path
 

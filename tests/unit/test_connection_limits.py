@@ -1,4 +1,4 @@
-"""The parts of uvicorn on which `connection_limits` depends: they are not public, so an upgrade may change them."""
+"""`connection_limits` depends on parts of uvicorn that are not public, so an upgrade may change them."""
 
 import ast
 import asyncio
@@ -36,7 +36,7 @@ CHANGED = f"uvicorn {uvicorn.__version__} has changed `{{}}`: adapt platform/htt
 
 @pytest_asyncio.fixture
 async def protocol() -> AsyncIterator[Any]:
-    """An object of Uvicorn's own protocol class, in the middle of a request with a body."""
+    """An object of uvicorn's own protocol class that has read only the beginning of a request with a body."""
 
     async def app(_scope: Any, receive: Any, _send: Any) -> None:
         while (await receive())["type"] != "http.disconnect":

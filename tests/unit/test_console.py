@@ -1,4 +1,4 @@
-"""The output of the command line arrives completely, and contains nothing that a terminal would obey."""
+"""The command line's output arrives completely, and contains no control codes for a terminal."""
 
 import json
 import os

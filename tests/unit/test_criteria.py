@@ -1,4 +1,6 @@
-"""Rows with criteria for several evaluators: each evaluator gets its own, and skips rows without criteria for it."""
+"""Rows with criteria for several evaluators: each evaluator gets its own criteria, and skips rows that have none for
+it.
+"""
 
 from typing import Any
 

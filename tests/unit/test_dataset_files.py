@@ -1,4 +1,6 @@
-"""Rows on disk can be found by number, are written completely or not at all, and are removed if no record refers to them."""
+"""Files of rows on disk: a row can be found by its number, a file is written completely or not at all, and a file is
+removed if no record refers to it.
+"""
 
 import os
 import resource

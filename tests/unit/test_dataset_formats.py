@@ -1,5 +1,5 @@
-"""Formats of files with rows: JSON arrays are cut into items however they are cut into chunks, Parquet values become
-JSON, media types.
+"""Formats of files with rows: JSON arrays are split into items even if they arrive in any pieces, Parquet values become
+JSON, and media types are recognised.
 """
 
 import csv
@@ -231,7 +231,7 @@ def test_nesting_costs_nothing_and_an_item_has_a_limit() -> None:
 
 
 def noted(content: bytes, format_: Format) -> tuple[list[Any], list[str]]:
-    """Return the records of a file, and the notes about the file."""
+    """Return a file's records, and the notes about the file."""
     notes: list[str] = []
     found = [
         str(one) if isinstance(one, BadRow) else one

@@ -1,4 +1,6 @@
-"""Rows of data files: which lines become rows, which are bad and where, and which faults end the command."""
+"""How rows are read from data files: which lines become rows, which lines are reported as bad, and which faults end the
+command.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The processes of a run get the longest groups of tests first."""
+"""The processes of a test run get the longest groups of tests first."""
 
 from unittest.mock import Mock
 

@@ -1,4 +1,4 @@
-"""The security policy of the Docker backend, line by line."""
+"""The Docker backend's options for containers, line by line."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The meaning of an engine's messages, errors and addresses, with texts from real engines."""
+"""How the host understands an engine's messages, errors and addresses, with texts that real engines sent."""
 
 import errno
 import socket
@@ -30,7 +30,7 @@ def api_error(words: str) -> docker.errors.APIError:
 
 
 def wrapped(error: OSError) -> BaseException:
-    """Return a system error in the form in which docker-py raises it: as text, with the original error as its cause."""
+    """Return a system error as docker-py raises it: its text as the message, and the original error as the cause."""
     try:
         try:
             raise requests.ConnectionError(("Connection aborted.", error)) from error

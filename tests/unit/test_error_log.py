@@ -1,4 +1,4 @@
-"""Lines of the host's log: data in a line cannot forge another line or control a terminal."""
+"""Data in a line of the host's log cannot forge another line or control a terminal."""
 
 import asyncio
 import logging

@@ -1,5 +1,5 @@
-"""Streams of server-sent events end without errors when their readers close the connection, even while the next event
-is awaited.
+"""A stream of server-sent events ends without an error when its reader closes the connection, even while the stream
+waits for its next event.
 """
 
 import asyncio
@@ -13,13 +13,13 @@ from evaluator_host.types.errors import StoreUnavailable
 
 
 async def outage() -> AsyncGenerator[tuple[str, object], None]:
-    """Yield one event, then fail like a database that does not answer."""
+    """Yield one event, then raise the error of a database that does not answer."""
     yield "progress", 1
     raise StoreUnavailable("the database does not serve")
 
 
 async def slowly_closed(log: list[str]) -> AsyncGenerator[tuple[str, object], None]:
-    """Yield one event, then nothing; closing this generator takes a few turns of the loop, like a database query."""
+    """Yield one event, then nothing. Like a database query, this generator needs a few turns of the loop to close."""
     try:
         yield "progress", 1
         await asyncio.Event().wait()

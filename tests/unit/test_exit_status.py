@@ -1,4 +1,4 @@
-"""Exit statuses of sandboxes become error codes; the texts of standard error were recorded from real engines."""
+"""Which error codes the exit statuses of sandboxes become. The texts of standard error were recorded from real engines."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""The forms of `expect` that people write, and the ways in which results can differ from them."""
+"""The forms of `expect` that people write, and how the host reports results that differ."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Worker processes and the calls between them. As in a host, the forker is made before the event loop."""
+"""Worker processes, and the calls between them. As in a host, the forker starts before the event loop."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ def forker() -> Iterator[Forker]:
 
 
 def worker(end: socket.socket, word: str) -> None:
-    """The worker's program: answers calls until the test ends."""
+    """The program of a worker process, which answers calls until the test ends."""
 
     async def answer(name: str, args: tuple[int, ...]) -> object:
         match name:

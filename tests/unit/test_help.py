@@ -1,4 +1,4 @@
-"""The help of the command line: sections, and examples that each command takes."""
+"""The help of the command line has sections, and examples that each command accepts."""
 
 import shlex
 from typing import Any

@@ -1,5 +1,5 @@
-"""Each command imports only the modules that it needs, because imports take most of the time of a short command and of
-completing a command in the shell.
+"""Each command imports only the modules that it needs, because imports take most of the time of a short command, and of
+the shell's completion.
 """
 
 import json
@@ -44,7 +44,7 @@ COMPLETION = {
 
 
 def imported(program: str, env: Mapping[str, str] | None = None) -> tuple[set[str], str]:
-    """Return the modules that a program has imported when it ends, and its output."""
+    """Run a program, and return the modules that it has imported at its end, and its output."""
     program = (
         "import atexit, json, sys; atexit.register(lambda: print(json.dumps([*sys.modules]), file=sys.stderr))\n"
         + program

@@ -1,4 +1,6 @@
-"""Folders for temporary files: their names say which host made them, so that a later host removes those of killed hosts."""
+"""The name of a folder for temporary files says which host made it, so that a later host can remove the folders of
+killed hosts.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The rows of two jobs become points, and the failures of a job become groups, however many there are."""
+"""The rows of two jobs become points of a plot, and the failures of a job become groups, however many there are."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""An interrupted download of rows continues at the row where it broke off, whichever row that is."""
+"""An interrupted download of rows continues at the row where it broke off, at whichever row that was."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The next version of an evaluator keeps the settings of the previous version, if only its code is given."""
+"""If a caller stores only new code for an evaluator, the new version keeps the previous version's settings."""
 
 from dataclasses import replace
 

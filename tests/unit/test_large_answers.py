@@ -1,5 +1,5 @@
-"""Large answers of models: few are in memory at a time, no workspace can take all the memory, and a row gets its
-answers as fast as it reads.
+"""Large answers of models: only a few are in memory at a time, no workspace can take all memory, and a row gets answers
+as fast as it reads them.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ PLACES, MOST_OF_ONE = 4, 3
 
 
 class Reader(asyncio.Event):
-    """The connection to a sandbox, which accepts bytes once the event is set."""
+    """A stand-in for the connection to a sandbox; it accepts bytes when the event is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Reader(asyncio.Event):
 
 
 class Provider(httpx.AsyncByteStream):
-    """The body of an answer, which counts how many bytes of it were read."""
+    """The body of a provider's answer, which counts how many of its bytes were read."""
 
     def __init__(self) -> None:
         self.read = 0

@@ -1,4 +1,4 @@
-"""Large rows: values that the host does not decode arrive unchanged, and long numbers are found wherever they are."""
+"""Large rows: values that the host does not decode arrive unchanged, and long numbers are found anywhere in a row."""
 
 import json
 import pickle
@@ -73,7 +73,7 @@ def test_a_row_whose_large_field_is_read_is_left_to_a_child() -> None:
 
 
 def read(model: str, body: bytes) -> list[Row | EncodedRow]:
-    """Return the rows of a body that is read in a thread of the host."""
+    """Read a body in a thread, as the host does, and return its rows."""
     given = cut_rows(model, body, 10).given()
     return given if isinstance(given, list) else [given]
 

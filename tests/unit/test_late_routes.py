@@ -1,4 +1,4 @@
-"""Routes are built at their first call, but the OpenAPI document describes them completely."""
+"""A route is built only when it is first called, but the OpenAPI document describes all routes completely."""
 
 import asyncio
 from typing import Any

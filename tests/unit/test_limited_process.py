@@ -1,6 +1,4 @@
-"""Limited processes: a function may do anything with a caller's data, and still the host and the other workspaces can
-go on.
-"""
+"""Limited processes: whatever a function does there with a caller's data, the host and other workspaces go on."""
 
 import asyncio
 import os

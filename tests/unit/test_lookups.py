@@ -1,4 +1,6 @@
-"""Look-ups of callers' names: each has a time limit, workspaces share the threads, and a thread counts until it returns."""
+"""Look-ups of host names for callers: each has a time limit, workspaces share the threads, and a thread counts as busy
+until its look-up returns.
+"""
 
 import asyncio
 import socket
@@ -11,7 +13,7 @@ from evaluator_host.engine.system.lookups import LookupFailed, Lookups, written_
 
 
 class Servers:
-    """A resolver that answers names beginning with `slow` only when `release` is set."""
+    """A resolver that answers look-ups of names that begin with `slow` only when `release` is set."""
 
     def __init__(self) -> None:
         self.release = threading.Event()

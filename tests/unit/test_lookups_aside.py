@@ -1,4 +1,4 @@
-"""Look-ups of many packages at once: certificates and similar names are not read on the event loop."""
+"""Many packages are looked up at once: certificates are not read, and names are not compared, on the event loop."""
 
 import builtins
 import difflib
@@ -39,8 +39,8 @@ def index(tmp_path: Path) -> IndexSettings:
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch, index: IndexSettings) -> Counter[tuple[str, bool]]:
-    """Every time that certificates are read, files are opened or names are compared, and whether the event loop's
-    thread did it.
+    """Counts how often certificates are read, files are opened or names are compared, on the event loop's thread and on
+    other threads.
 
     Files of other hosts on the same loop are not counted.
     """

@@ -1,6 +1,4 @@
-"""If a machine has run out of something, such as memory or descriptors, the error says so, and the host works again
-afterwards.
-"""
+"""If a machine has run out of memory, descriptors or the like, the error says so, and the host works again afterwards."""
 
 import asyncio
 import errno
@@ -125,7 +123,7 @@ async def test_what_the_system_refuses_an_installation_is_not_the_packages_fault
 
 @contextmanager
 def no_descriptors() -> Iterator[None]:
-    """During the block, this process cannot open any more files."""
+    """During the block, prevent this process from opening more files."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, limit[1]))
     try:
@@ -280,7 +278,7 @@ async def test_a_body_that_the_machine_does_not_let_be_read_is_not_the_callers_f
 
     @app.post("/")
     async def take(body: dict[str, int]) -> None:
-        """Accept a body."""
+        """Accept a body, as a route for the test."""
 
     async def send(message: Any) -> None:
         sent.append(message)

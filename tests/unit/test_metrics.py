@@ -1,4 +1,4 @@
-"""The metrics of a host's processes are combined into one answer."""
+"""The host combines the metrics of all its processes into one answer."""
 
 from evaluator_host.engine.service.metrics import Metrics, summed
 

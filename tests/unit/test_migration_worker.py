@@ -1,4 +1,4 @@
-"""The process that parses code for migration: for any code, it answers with a rewrite or with a refusal and a reason."""
+"""The process that parses code for migration answers any code with a rewrite, or with a refusal and a reason."""
 
 from collections.abc import AsyncIterator, Sequence
 

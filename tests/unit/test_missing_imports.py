@@ -1,4 +1,4 @@
-"""Which package provides a missing import, and a check that the host looks it up only once for many rows."""
+"""Which package provides a missing import, and that the host looks this up only once for many rows."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How the server-sent events of a model's answer are passed on to a row."""
+"""How the host passes the server-sent events of a model's answer on to a row."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Suggestions for misspelt names, addresses of hosts, and words that are not commands."""
+"""Suggestions for misspelt names, for misspelt addresses of hosts, and for words that are not commands."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""Rows for other platforms: the platform's own row and the fields of the object in it are both accepted, and never
-confused.
+"""Rows for other platforms: a row may be the platform's own row, or only the fields of the object in that row. The host
+accepts both and never confuses them.
 """
 
 from typing import Any

@@ -1,5 +1,5 @@
-"""Network access for a sandbox: which access the sandbox gets; no other call gets it, and only one command can ask for
-it.
+"""Network access for a sandbox: what the sandbox can then reach, that no other call gets this access, and that only one
+command can request it.
 """
 
 import ast
@@ -76,7 +76,7 @@ COMMANDS = {f"vendors/uipath/cli/{name}.py" for name in ("eval", "run")}
 
 @pytest.mark.slow
 def test_only_the_command_asks_for_it() -> None:
-    """The test checks in the source which modules have a field or parameter for network access, pass it on, or use it."""
+    """This checks in the source which modules have a field or parameter for network access, pass it on, or use it."""
     having, asking, calling = set(), set(), set()
     for file in PACKAGE.rglob("*.py"):
         if "node_modules" in file.parts or "network" not in (text := file.read_text("utf-8")):

@@ -1,5 +1,5 @@
-"""Syntax and modules of a newer Python: the error names the version of Python that has them, instead of reporting a
-mistake.
+"""Code uses syntax or modules of a newer Python: the error names the Python version that has them, instead of reporting
+a mistake in the code.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The result for each returned value under each contract, made from the runner's report; no code runs here."""
+"""Which result the host makes from the runner's report, for each returned value and contract; no evaluator runs here."""
 
 import json
 import time
@@ -313,8 +313,8 @@ def test_a_result_has_a_thousand_metrics_and_the_rest_in_its_value() -> None:
 
 
 def test_names_of_metrics_cannot_outgrow_the_result() -> None:
-    """A metric's name contains the keys of all objects around it, so one long key would be repeated in each name below
-    it.
+    """A metric's name contains the keys of all objects around the value, so one long key would be repeated in each
+    name.
     """
     long = result({"score": 1, "k" * 1000: {str(k): 1 for k in range(5)}, "a": {"b" * 400: 1, "c": 1}}, EVALUATE)
     assert (set(long.metrics), codes(long)) == ({"score", "a.c"}, ["too_many_metrics"])

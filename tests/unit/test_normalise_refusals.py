@@ -1,4 +1,4 @@
-"""Values that have no meaning under a contract, strings as values, and runners that send false reports."""
+"""Returned values that have no meaning under a contract, values that are strings, and runners that send false reports."""
 
 from typing import Any
 

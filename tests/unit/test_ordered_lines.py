@@ -1,5 +1,5 @@
-"""`run --out` writes results in the order of the rows, and waits for a slow row as long as the later results fit into a
-limit of memory.
+"""`run --out` writes results in the order of the rows. It waits for a slow row as long as the results of later rows fit
+into a limit of memory.
 """
 
 from io import BytesIO

@@ -1,4 +1,4 @@
-"""Requests other than HTTP do not get past the middleware that checks host names, origins and keys."""
+"""The middleware that checks host names, origins and keys does not let other requests than HTTP through."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The files of a project that an evaluator imports: which are sent with it, and which are refused."""
+"""An evaluator imports files of its project: which files are sent with the evaluator, and which are refused."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.dialects.uipath.projects import write
 
 
 def sent(root: Path, code: str, *, beside: str = "evals/evaluators/custom") -> Evaluator:
-    """Return the evaluator with the files that are sent with it."""
+    """Return an evaluator together with the files that are sent with it."""
     file = root / beside / "mine.py"
     write(file, code)
     evaluator = with_files(Evaluator(code), file, project_of(Layout(root, "evals")))
@@ -25,7 +25,7 @@ def sent(root: Path, code: str, *, beside: str = "evals/evaluators/custom") -> E
 
 
 def modules(root: Path, code: str, **changes: Any) -> list[str]:
-    """Return the path of each module that is sent."""
+    """Return the path of each module that is sent with an evaluator."""
     return list(sent(root, code, **changes).files)
 
 
@@ -257,7 +257,7 @@ def test_a_module_that_is_missing_is_explained(root: Path) -> None:
 
 @pytest.fixture
 def checkout(root: Path) -> Path:
-    """A checkout around the project, with modules above the project and in between."""
+    """A checkout around the project, with modules above the project and between the two folders."""
     above = root.parent
     (above / ".git").mkdir()
     (root / "pyproject.toml").touch()
@@ -294,7 +294,7 @@ def test_modules_that_the_project_lacks_come_from_its_checkout(checkout: Path) -
 
 
 def test_a_folder_of_the_checkout_is_no_well_known_package(checkout: Path) -> None:
-    """`import ragas` means the well-known package, not a folder `evals/ragas` between the evaluator and the root."""
+    """`import ragas` means the well-known package, and not a folder `evals/ragas` between the evaluator and the root."""
     write(checkout / "evals" / "ragas" / "__init__.py", "x = 1\n")
     assert modules_of(checkout / HERE / "mine.py", "import chess, ragas\nimport json, evaluator\n") == []
 

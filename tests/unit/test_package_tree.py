@@ -1,4 +1,4 @@
-"""A package set as a tree of files: which properties of files its digest covers, and what its tar file contains."""
+"""A package set is a tree of files: which properties of the files its digest covers, and what its tar file contains."""
 
 import os
 import tarfile

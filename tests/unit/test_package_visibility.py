@@ -1,4 +1,6 @@
-"""A workspace learns nothing about package sets that others requested, not even from the amount of work for its request."""
+"""A workspace learns nothing about package sets that others requested, not even from the amount of work that its own
+request causes.
+"""
 
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +18,7 @@ ALPHA, BETA, OPERATOR = KeyHolder("alpha", "k1"), KeyHolder("beta", "k2"), KeyHo
 
 
 class Sets:
-    """The package sets of a host, which records the names that are looked up."""
+    """A stand-in for the package sets of a host; it records the names that are looked up."""
 
     def __init__(self, **keys: str) -> None:
         self.asked: list[str] = []
@@ -35,7 +37,7 @@ class Sets:
 
 
 class Uses:
-    """The names that workspaces requested, as stored."""
+    """A stand-in for the stored names that workspaces have requested."""
 
     def __init__(self, **names: set[str]) -> None:
         self._names = names
@@ -53,7 +55,7 @@ FACTS: dict[str, Any] = {
 
 
 async def looked_up(caller: KeyHolder, name: str) -> tuple[str | None, list[str]]:
-    """Let a caller look up a name; return the key of the set that the caller sees, and the names that were looked up."""
+    """Look up a name for a caller; return the key of the set that the caller sees, and the names that were looked up."""
     sets = Sets(of_alpha="a1", of_beta="b1")
     visibility = PackageVisibility(Uses(alpha={"of_alpha"}, beta={"of_beta", "b1"}))  # type: ignore[arg-type]
     access = SimpleNamespace(package_visibility=visibility)

@@ -1,4 +1,4 @@
-"""The columns of a Parquet download."""
+"""Which columns a Parquet download has."""
 
 import io
 import math

@@ -1,5 +1,5 @@
-"""Parquet as pandas, Spark and databases write it: values that Python's types cannot hold become strings, or their row
-is reported as bad.
+"""Parquet files that pandas, Spark and databases write: a value that Python's types cannot hold becomes a string, or
+its row is reported as bad.
 """
 
 import io

@@ -1,4 +1,4 @@
-"""Python pins are exact or refused by name, and have one canonical form."""
+"""Pins of Python packages must be exact and have one canonical form; others are refused by name."""
 
 import re
 from typing import Any

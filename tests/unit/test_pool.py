@@ -1,4 +1,4 @@
-"""The pool: which sandbox a caller gets, which callers wait, and which sandboxes are ended."""
+"""The sandbox pool: which sandbox a caller gets, which callers wait, and which sandboxes are ended."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Fairness of the pool: no workspace can take every sandbox or every place, and workspaces take turns."""
+"""The sandbox pool is fair: no workspace can take every sandbox or every place, and workspaces take turns."""
 
 import asyncio
 from dataclasses import replace
@@ -19,7 +19,7 @@ async def called(pool: Pool, *workspaces: str) -> None:
 
 
 class Flood:
-    """A workspace that asks for a sandbox for each of `count` evaluators, and keeps each until the test gives it back."""
+    """A workspace that takes a sandbox for each of `count` evaluators, and keeps each until the test gives it back."""
 
     def __init__(self, pool: Pool, workspace: str, count: int, *, memory_mb: int = SPEC.memory_mb) -> None:
         spec = replace(SPEC, memory_mb=memory_mb)
@@ -46,7 +46,7 @@ class Flood:
 
 
 async def finish(*floods: Flood) -> None:
-    """Give sandboxes back until every caller has had one."""
+    """Give sandboxes back until every caller has had a sandbox."""
     while any(flood.held or flood.waiting for flood in floods):
         for flood in floods:
             if flood.held:

@@ -1,5 +1,5 @@
-"""Evaluators are prepared once per version: which prepared ones are kept, how many, and how the host distinguishes
-them.
+"""Each version of an evaluator is prepared once: which prepared evaluators the host keeps, how many, and how it tells
+them apart.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ CODE = "def evaluate(inputs, outputs, trace):\n    return 1\n"
 
 
 class Sets:
-    """The package sets of a host, with one in it."""
+    """The package sets of a host that has one set."""
 
     def __init__(self) -> None:
         self.queries = self

@@ -1,4 +1,4 @@
-"""A proof compares only results of rows that the host could run."""
+"""The proof of a migration compares results only for rows that the host could run."""
 
 from collections.abc import Sequence
 

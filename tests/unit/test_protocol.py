@@ -1,4 +1,4 @@
-"""Frames can be decoded however the stream is cut into pieces; everything else is a ProtocolError."""
+"""Frames can be decoded from a stream in pieces of any size; bytes that are not a frame raise a ProtocolError."""
 
 import json
 import re
@@ -131,7 +131,9 @@ def test_an_integer_too_large_for_a_float_is_exact() -> None:
 
 
 def test_a_lone_surrogate_is_replaced() -> None:
-    """In JavaScript, `text.slice(0, 5)` can cut an emoji in two; that is a mistake in the evaluator, not a crash."""
+    """In JavaScript, `text.slice(0, 5)` can cut an emoji in two. This is a mistake in the evaluator, and must not be a
+    crash.
+    """
     (text,) = decode_json(b'["ab\\ud83d"]')
     assert text.startswith("ab")
     text.encode()

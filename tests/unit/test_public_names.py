@@ -1,4 +1,4 @@
-"""The names that `import evaluator_host` offers."""
+"""Which names `import evaluator_host` offers."""
 
 import subprocess
 import sys

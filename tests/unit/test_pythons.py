@@ -1,4 +1,4 @@
-"""Other interpreters are found at configured paths, on the PATH and in home folders; other files are ignored."""
+"""Python interpreters are found at configured paths, on the PATH and in home folders; other files are ignored."""
 
 import platform
 import subprocess
@@ -18,7 +18,7 @@ OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 @pytest.fixture(scope="module")
 def another() -> PythonFacts:
-    """An interpreter with another minor version, which machines with uv or pyenv have."""
+    """An interpreter with another minor version, such as machines with uv or pyenv have."""
     pythons = Pythons(search_path=search_path(), homes=python_homes())
     minor = next(minor for minor in pythons.minors() if minor != OWN)
     found = pythons.find_version(minor)

@@ -1,4 +1,4 @@
-"""The rate at which a key may call."""
+"""The rate at which a key may make requests."""
 
 import pytest
 
@@ -14,7 +14,7 @@ class Clock:
 
 
 def taken(rates: RateLimiter, key: str | None, times: int) -> int:
-    """Make requests, and return how many were accepted."""
+    """Make requests, and return how many of them were accepted."""
     count = 0
     for _ in range(times):
         try:

@@ -1,4 +1,4 @@
-"""The comparison of ratios that `make bench ARGS=--quick` makes."""
+"""How `make bench ARGS=--quick` compares ratios with the stored ratios."""
 
 import json
 from pathlib import Path
@@ -11,8 +11,8 @@ from tests.benchmarks import ratios
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[dict[str, float]]:
-    """Return a list to which the test adds the ratios that the next runs measure; the stored ratios are 2 for a row and
-    1 for a call.
+    """Return a list; the next runs measure the ratios that the test adds to it. The stored ratios are 2 for a row and 1
+    for a call.
     """
     runs: list[dict[str, float]] = []
 

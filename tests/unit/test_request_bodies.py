@@ -1,4 +1,4 @@
-"""Numbers in requests must be within the bounds of their fields, and within the bounds for all integers."""
+"""Numbers in requests must be within the bounds of their field, and within those for all integers."""
 
 import pytest
 from pydantic import TypeAdapter, ValidationError

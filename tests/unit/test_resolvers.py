@@ -1,4 +1,4 @@
-"""The tools that resolve pins: their arguments, messages about their errors, and the locks that they make."""
+"""The tools that resolve pins: their arguments, the host's messages about their errors, and the locks that they make."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""If the queue becomes full while rows are evaluated, rows that have a place are finished, and others are refused at once."""
+"""The queue becomes full while rows are evaluated: rows that have a place are finished, and the others are refused at
+once.
+"""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The summary of a run: the figures of the score and of each metric do not depend on the order in which rows end."""
+"""The summary of a run: its figures for the score and each metric do not depend on the order in which rows end."""
 
 import io
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""OCI runtimes: their additional needs, how well they isolate, and which runtimes are refused."""
+"""OCI runtimes: what each needs in addition, how well it isolates, and which runtimes are refused."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A PEP 723 block in a file gives the pins and the Python version that the file requires."""
+"""A PEP 723 block in a file tells the host the file's pins and Python version."""
 
 import pytest
 

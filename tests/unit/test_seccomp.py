@@ -1,4 +1,6 @@
-"""The declared policy compiles to a filter that decides as the policy says; a small BPF interpreter here runs the filter."""
+"""The declared policy is compiled to a filter that decides as the policy says; a BPF interpreter in this file runs the
+filter.
+"""
 
 import json
 import struct
@@ -24,7 +26,7 @@ ALLOW, KILL, EPERM, ENOSYS, EAFNOSUPPORT, EPROTONOSUPPORT = "allow", "kill", 1, 
 
 
 def decide(program: bytes, number: int, args: tuple[int, ...] = (), *, arch: int) -> str | int:
-    """Run the filter on one system call, in the way that the kernel's documentation of classic BPF describes."""
+    """Run the filter on one system call, as the kernel's documentation of classic BPF describes."""
     data = struct.pack("<IIQ6Q", number, arch, 0, *(*args, *[0] * (6 - len(args))))
     code = [struct.unpack_from("<HBBI", program, at) for at in range(0, len(program), 8)]
     at = accumulator = 0

@@ -1,4 +1,4 @@
-"""How many rows the host sends to a sandbox in advance, and when it reads several answers together."""
+"""How many rows the host sends to a sandbox in advance, and when it waits to read several answers together."""
 
 import pytest
 
@@ -8,14 +8,14 @@ from evaluator_host.engine.sandbox.session import SendWindow
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Return a list with the present time, which the window reads."""
+    """Return a list with the time that the window reads as the present time."""
     now = [0.0]
     monkeypatch.setattr(session.time, "monotonic", lambda: now[0])
     return now
 
 
 def _under_way(clock: list[float], *, rows_per_s: float, count: int) -> SendWindow:
-    """Return the window of a sandbox that has answered 16 rows, while more rows are under way."""
+    """Return the window for a sandbox that has answered 16 rows and is working on more rows."""
     window = SendWindow()
     for _ in range(16):
         window.sent(100)

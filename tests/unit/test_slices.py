@@ -1,4 +1,4 @@
-"""Slices of a file: each function that can be called, with everything that it uses."""
+"""Slices of a file: each slice contains a function that can be called, and everything that the function uses."""
 
 import pytest
 

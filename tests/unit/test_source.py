@@ -1,5 +1,5 @@
-"""Cleaning pasted text removes the text around the code, does not change the code, and keeps the user's line numbers
-and columns.
+"""Pasted text is cleaned: text around the code is removed, the code is not changed, and errors have the user's line
+numbers and columns.
 """
 
 import time

@@ -1,5 +1,5 @@
-"""Which column has the outputs: the host decides by the column's name, then by its values; never a column with inputs
-or expected answers.
+"""Which column the host suggests for outputs: it compares the columns' names, then their values. It never suggests a
+column with inputs or expected answers.
 """
 
 from typing import Any

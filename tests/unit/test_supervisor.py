@@ -1,4 +1,4 @@
-"""A task that ends with an exception is started again, and until then the host reports it."""
+"""A task that ends with an exception is started again; until then, the host reports the exception."""
 
 import asyncio
 import logging

@@ -1,4 +1,6 @@
-"""Templates with a record: values, missing columns, and templates that would cost more than their record."""
+"""Templates are filled in from a record: values, missing columns, and templates that take too much time or memory for
+it.
+"""
 
 import pytest
 

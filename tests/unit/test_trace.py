@@ -1,4 +1,6 @@
-"""Traces in every format become the documented form; no JSON, however odd, causes an error or changes the caller's object."""
+"""Traces in every format are converted to the documented form; no JSON, however odd, raises an error or changes the
+caller's object.
+"""
 
 import copy
 import json
@@ -20,7 +22,7 @@ def load(name: str) -> dict[str, Any]:
 
 
 def root_of(trace: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the root of a trace, found in the same way as in documented evaluators."""
+    """Return the root span of a trace, found as documented evaluators find it."""
     assert trace is not None
     root = list(trace["spans"].values())[0]  # noqa: RUF015
     assert isinstance(root, dict)

@@ -1,4 +1,4 @@
-"""A trace given as a flat list of spans becomes an object with these spans, in every place that accepts traces."""
+"""Every place that accepts traces also accepts a flat list of spans, and converts it to an object with these spans."""
 
 import pytest
 

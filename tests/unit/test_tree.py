@@ -1,5 +1,5 @@
-"""Trees of files from strangers: nested too deeply for recursion and for PATH_MAX, unreadable for their owner, with
-names that are not text, or changing.
+"""Trees of files from strangers: some are nested too deeply for recursion or for PATH_MAX, some are unreadable for
+their owner, have names that are not text, or change meanwhile.
 """
 
 import ast
@@ -35,7 +35,7 @@ OWN += ("engine/sandbox/docker/image/build.py",)
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A folder in memory, because a disk takes seconds for thousands of nested folders."""
+    """A folder in memory, because thousands of nested folders take seconds on a disk."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", ignore_cleanup_errors=True) as name:
         yield Path(name)
 
@@ -45,7 +45,9 @@ def names(folder: Path) -> list[str]:
 
 
 def nest(root: Path, levels: int, *, name: str = "d", mode: int = 0o755) -> None:
-    """Make nested folders, each with a file of ten bytes; descriptors are used, since the path is too long for a call."""
+    """Make nested folders, each with a file of ten bytes. This uses descriptors, since the path is too long for one
+    call.
+    """
     root.mkdir()
     folder = os.open(root, os.O_RDONLY)
     for _ in range(levels):

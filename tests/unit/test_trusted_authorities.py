@@ -1,4 +1,6 @@
-"""Certificates that connections to models and webhooks trust are read only once, since the event loop waits meanwhile."""
+"""The certificates that connections to models and webhooks trust are read only once, since reading blocks the event
+loop.
+"""
 
 import os
 import ssl
@@ -24,7 +26,7 @@ def make_clients(settings: Settings, count: int) -> None:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The list of the authorities' files that were read, with repetitions."""
+    """A list, to which the path of each file of certificates is added every time that it is read."""
     read, real = [], ssl.create_default_context
 
     def noted(*args: Any, cafile: str) -> ssl.SSLContext:

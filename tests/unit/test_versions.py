@@ -1,4 +1,4 @@
-"""The versions of a package that a user may choose from."""
+"""From which versions of a package a user can choose."""
 
 import threading
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ async def test_what_is_no_name_is_never_asked_for(name: str, tmp_path: Path) -> 
 
 @contextmanager
 def answering(to: str | None, asked_with: list[str | None]) -> Iterator[str]:
-    """Yield the address of a server that answers, or that redirects to another address."""
+    """Yield the address of a server that answers requests or redirects them to another address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -1,4 +1,4 @@
-"""How many evaluators stay warm: idle sandboxes count with the memory that they use, and the least used sandboxes end
+"""How many evaluators stay warm: an idle sandbox counts with the memory that it uses, and the least used sandboxes end
 first.
 """
 

@@ -1,5 +1,5 @@
-"""The watchdog reads files in /proc in its own thread, because with many sandboxes, reading takes longer than callers
-should have to wait.
+"""The watchdog reads files in /proc in its own thread, because that takes too long for waiting callers if there are
+many sandboxes.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ NO_LIMIT = 1 << 50
 
 @pytest.fixture
 def process() -> "Iterator[subprocess.Popen[bytes]]":
-    """A shell and its child."""
+    """A shell process with a child process."""
     with subprocess.Popen(["sh", "-c", "sleep 600; true"]) as made:
         while not (children := module.child_pids(made.pid)):
             pass

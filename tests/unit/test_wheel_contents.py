@@ -1,4 +1,4 @@
-"""The modules of a wheel are found from the list of its files alone."""
+"""The modules of a wheel are found by only reading the list of its files."""
 
 import io
 import zipfile

@@ -1,4 +1,4 @@
-"""The corpus of whole files is valid, and each of its scores is judged as either right or wrong."""
+"""The corpus of whole files is valid, and every score is judged as right or wrong."""
 
 import pytest
 

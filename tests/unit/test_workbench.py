@@ -1,5 +1,5 @@
-"""The workbench's files: how they are served, how little is loaded before the first paint, what their sources may not
-do.
+"""The workbench's files: how the host serves them, how little a browser loads before the first paint, and what the
+sources must not contain.
 """
 
 import base64

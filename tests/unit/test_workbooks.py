@@ -1,4 +1,6 @@
-"""Workbooks as programs write them, and damaged ones: values of cells by their formats, and notes about the files."""
+"""Workbooks that programs write, and damaged workbooks: the values of cells by their formats, and notes about the
+files.
+"""
 
 import io
 import zipfile
@@ -33,7 +35,7 @@ def relations(*given: tuple[str, str, str]) -> str:
 def parts(
     cells: str = "", *, strings: str = "", styles: str = "", settings: str = "", namespace: str = MAIN
 ) -> dict[str, str]:
-    """Return the parts of a workbook: row 1 names the columns a and b, and `cells` are the cells of row 2."""
+    """Return the parts of a workbook: row 1 has the column names a and b, and row 2 has the given cells."""
     return {
         "_rels/.rels": relations(("rId1", "officeDocument", "xl/workbook.xml")),
         "xl/workbook.xml": f'<workbook xmlns="{namespace}" xmlns:r="{RELATIONS}">{settings}'
@@ -58,7 +60,7 @@ def packed(content: dict[str, str]) -> bytes:
 
 
 def read(content: bytes) -> tuple[list[Any], list[str]]:
-    """Return the records of a workbook (for bad records their text), and the notes about the workbook."""
+    """Return a workbook's records (for a bad record its text), and the notes about the workbook."""
     notes: list[str] = []
     found = read_records(io.BytesIO(content), Format.XLSX, max_row_bytes=1 << 20, note=notes.append)
     return [str(one) if isinstance(one, BadRow) else one for _, one in found], notes

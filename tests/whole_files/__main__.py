@@ -1,10 +1,11 @@
-"""Pastes whole evaluator files from public repositories, and counts how many score correctly as they are.
+"""Pastes whole evaluator files from public repositories, and counts how many score correctly without changes.
 
-The files are not stored here: `corpus.json` has their addresses and digests, a row, and the right value, or, for files
-that need something else, the error with which they end. `python -m tests.whole_files run CHECKOUTS` reads them from git
-repositories below a folder (`owner+name`, or `owner+name/repo`), and others from the network. With `--in-checkout` each
-file is run inside its checkout, as for the command line, which also sends the modules that the file imports. `python -m
-tests.whole_files draw CHECKOUTS` lists files that have the signature of an evaluator and are missing in the corpus.
+The files themselves are not stored here. `corpus.json` has the address and digest of each file, a row, and the right
+value, or the expected error for a file that cannot score alone. `python -m tests.whole_files run CHECKOUTS` reads the
+files from git repositories below a folder (`owner+name`, or `owner+name/repo`), and other files from the network. With
+`--in-checkout`, each file runs inside its checkout, as with the command line, which also sends the modules that the
+file imports. `python -m tests.whole_files draw CHECKOUTS` lists files that look like evaluators and are not in the
+corpus.
 """
 
 import argparse
@@ -74,10 +75,9 @@ class WholeFile:
       sha256: Digest of the file, in hexadecimal.
       row: Fields of the row.
       score: The score that its platform gives; None if there is only a label.
-      passed: The verdict, if there is nothing else.
-      stops: For a file that cannot score as pasted: the code of the error, and text in its message or hint.
-      in_checkout: `score`, `passed` or `stops` of the file in its checkout, and its `row`, if these differ from those
-        of the pasted file.
+      passed: The verdict, for a file that gives only a verdict.
+      stops: For a pasted file that cannot score: the code of the error, and text in the error's message or hint.
+      in_checkout: Those of `score`, `passed`, `stops` and `row` that are different if the file runs in its checkout.
     """
 
     address: str
@@ -96,7 +96,7 @@ class WholeFile:
         return found.groupdict()
 
     def lying(self) -> "WholeFile":
-        """Return a copy of this record with the outcome that is expected if the file is in its checkout."""
+        """Return a copy of this record with the outcome that is expected if the file runs in its checkout."""
         alone: dict[str, Any] = {"score": None, "passed": None, "stops": None, "in_checkout": None}
         return self if self.in_checkout is None else replace(self, **(alone | self.in_checkout))
 
@@ -142,7 +142,7 @@ def _object(one: WholeFile) -> str:
 
 
 def checked_out(one: WholeFile, checkouts: Path, into: Path) -> Path:
-    """Check the sources of a file's repository out into a new folder, and return the file's path there.
+    """Check out the sources of a file's repository into a new folder, and return the file's path in that folder.
 
     Raises:
       ValueError: no repository below `checkouts` has the file.
@@ -230,7 +230,7 @@ def _read(file: Path, packages: tuple[str, ...]) -> Evaluator:
 
 
 def drawn(checkouts: Path) -> Iterator[dict[str, str]]:
-    """Yield address and digest of files that have the signature of an evaluator and are not in the corpus."""
+    """Yield the address and digest of each file that looks like an evaluator and is not in the corpus."""
     known = {one.sha256 for one in corpus()}
     for folder in sorted(checkouts.iterdir()):
         git = next((one for one in (folder / "repo", folder / ".git", folder) if one.is_dir()), folder)

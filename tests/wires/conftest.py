@@ -1,4 +1,4 @@
-"""Fixtures: hosts that serve every wire, one without keys, and one with a key, secrets and tenants."""
+"""Fixtures: hosts that serve every wire, one without keys, and one with keys, secrets and tenants."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
-    """A host with keys, secrets and tenants; its limits are 64 KB for a body and one second for a row."""
+    """A host with keys, secrets and tenants. It limits a body to 64 KB and a row to one second."""
     folder = tmp_path_factory.mktemp("keyed")
     database = f"sqlite:///{folder / 'host.db'}"
     key = make_key("team", "team", url=database)
@@ -46,7 +46,7 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
 
 @pytest.fixture(scope="session")
 def saturated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A host with one sandbox and a queue for one call."""
+    """A host with one sandbox, and a queue that holds one call."""
     sizes = {
         "EVALUATOR_HOST_MAX_SANDBOXES": "1",
         "EVALUATOR_HOST_QUEUE_LIMIT": "1",

@@ -1,4 +1,4 @@
-"""Runs the platforms' own clients, from PyPI and npm, which are installed once per machine outside the checkout."""
+"""Runs the platforms' own clients from PyPI and npm. They are installed once per machine, outside the checkout."""
 
 import hashlib
 import json
@@ -17,12 +17,12 @@ _HOMES = DATA_DIR.parent / "real-packages"
 
 
 def run_python(pins: str, program: str, *arguments: str, **variables: str) -> Any:
-    """Run a program with the packages in `clients/<pins>.txt`, and return the JSON that it printed."""
+    """Run a program with the packages in `clients/<pins>.txt`, and return the JSON that it prints."""
     return _printed([str(real_python(CLIENTS / f"{pins}.txt")), "-c", program, *arguments], variables, CLIENTS)
 
 
 def run_node(pins: str, program: str, *arguments: str, **variables: str) -> Any:
-    """Run a module with the packages in `clients/<pins>.json`, and return the JSON that it printed."""
+    """Run a module with the packages in `clients/<pins>.json`, and return the JSON that it prints."""
     home = npm_home(pins)
     file = home / f"{hashlib.sha256(program.encode()).hexdigest()[:16]}.mjs"
     file.write_text(program)

@@ -1,8 +1,8 @@
-"""Sends every case of a dialect through its platform's wire: the response must be the same as that of the platform's
-own executor.
+"""Sends every case of a dialect through the wire of its platform: the response must be that of the platform's own
+executor.
 
-The cases for Langfuse, Opik and OpenAI are with the other tests of their wires. Laminar's executor is not public, so there
-are no cases for it except in its own file.
+The cases for Langfuse, Opik and OpenAI are sent in the test files of their wires. Laminar's executor is not public, so
+it has no cases except in the test file of its wire.
 """
 
 import json
@@ -105,8 +105,8 @@ def test_coze_loop(client: httpx.Client) -> None:
 
 
 def test_promptfoo(host: Server) -> None:
-    """This sends all Python cases, but only one JavaScript case for each outcome, since the wire is the same and
-    `tests/dialects` has every case.
+    """This sends all Python cases, but only one JavaScript case for each outcome, since both languages use the same
+    wire and `tests/dialects` has every case.
     """
     fitting = [case for case in cases_of("promptfoo") if {"output", "context"} <= case.row.variables.keys()]
     # the request names the contract, so a file with several functions needs an entry
@@ -167,8 +167,8 @@ API = "/wires/daytona/api/sandbox"
 
 
 def test_phoenix(client: httpx.Client) -> None:
-    """Phoenix's scripts end in a sandbox in the same way as in a separate process, with the same exit code, output and
-    last line of the error.
+    """Phoenix's scripts end in a sandbox as they end in a separate process: with the same exit code, the same output,
+    and the same last line of the error.
     """
     python = [case for case in cases_of("phoenix") if "def evaluate(" in case.code]
     typescript = [case for case in cases_of("phoenix") if case.language is not Language.PYTHON]
@@ -205,7 +205,7 @@ class Script:
 
 
 def ends(exit_code: int, text: str) -> str:
-    """Return the output of a script, or only the last line if it failed, since tracebacks name files."""
+    """Return a script's output; if the script failed, only the last line, since tracebacks name files."""
     return text if exit_code == 0 else text.strip().rpartition("\n")[2]
 
 
@@ -240,7 +240,7 @@ asyncio.run(main())
 
 @pytest.mark.differential
 def test_agenta_s_own_runner(host: Server, tmp_path: Any) -> None:
-    """Agenta's runner for Daytona gets the same results from this host as from Agenta's runner in its own process."""
+    """Agenta's runner for Daytona, which calls this host, gets the same results as Agenta's runner in its own process."""
     found = tmp_path / "found.json"
     command = [str(real_python(PROGRAMS / "agenta.txt")), "-c", AGENTA, str(PROGRAMS), str(found)]
     daytona = {"DAYTONA_API_URL": f"{host.url}/wires/daytona/api", "DAYTONA_API_KEY": "any"}
@@ -281,8 +281,8 @@ def test_vellum(client: httpx.Client) -> None:
 
 
 def fits_vellum(case: Case) -> bool:
-    """Whether a case must have the same result in Vellum as with contract `main`: Vellum accepts any JSON as a value,
-    with or without a score.
+    """Whether a case must have the same result in Vellum as with contract `main`. Some do not, because Vellum accepts
+    any JSON as a value, even without a score.
     """
     has_values = case.variables is not None or "completion" in case.code
     return case.entry is None and has_values and (case.expected.error is None or case.expected.error in ERRORS)

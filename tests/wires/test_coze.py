@@ -1,4 +1,4 @@
-"""The wire `coze`: scripts as Coze Loop's templates make them, which contain the users' code and the row."""
+"""The wire `coze`: scripts like those that Coze Loop's templates make, which contain the users' code and the row."""
 
 import json
 from typing import Any

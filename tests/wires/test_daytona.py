@@ -1,5 +1,5 @@
-"""The wire `daytona`: Daytona's own clients, at Agenta's version and the newest, and the calls that Agenta and Phoenix
-make with them.
+"""The wire `daytona`: Daytona's own clients, in Agenta's version and in the newest version, and the calls that Agenta
+and Phoenix make with them.
 """
 
 import json
@@ -91,8 +91,8 @@ def test_keys_loops_bodies_and_other_workspaces(keyed: Keyed) -> None:
 
 @pytest.mark.long
 def test_a_sandbox_of_one_host_is_found_on_another_of_its_database(keyed: Keyed, tmp_path: Path) -> None:
-    """The sandbox is also found by its name and its labels, with its environment, and after the host that made it has
-    ended.
+    """The other host finds the sandbox by its id, name and labels, with its environment, even after the host that made
+    it has ended.
     """
     with httpx.Client(base_url=keyed.url, headers=bearer(keyed.key)) as client:
         sandbox = made(client, name="shared", env={"A": "key-of-a-provider"}, labels={"k": "of both"})
@@ -115,7 +115,7 @@ def test_a_sandbox_of_one_host_is_found_on_another_of_its_database(keyed: Keyed,
 
 
 def _assert_none_runs_once_deleted(url: str, keyed: Keyed) -> None:
-    """Delete a sandbox through one host: from then on, no process of the other host may run a script in it."""
+    """Delete a sandbox on one host, and check that then no process of the other host runs a script in it."""
     authorized = bearer(keyed.key)
     sandbox = httpx.post(f"{keyed.url}{API}/sandbox", json={}, headers=authorized).json()
 

@@ -1,4 +1,6 @@
-"""Records of Daytona's sandboxes, which two hosts of one database read: neither runs a script in a sandbox that the other deleted."""
+"""Two hosts with one database read the records of Daytona's sandboxes: neither runs a script in a sandbox that the
+other has deleted.
+"""
 
 import asyncio
 import time
@@ -23,7 +25,7 @@ async def hosts(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[Record
 
 
 async def leased(records: Records, *, env: dict[str, str] | None = None) -> Record:
-    """Return a record of a sandbox in which several scripts have run."""
+    """Return the record of a sandbox in which several scripts have run, so that it is leased."""
     made = await records.create(WORKSPACE, {"env": env or {}, "name": "named"})
     for _ in range(3):
         await records.lease(WORKSPACE, made.id)
@@ -95,7 +97,7 @@ async def test_a_sandbox_of_one_script_is_deleted_at_once(
 async def test_a_record_that_is_deleted_while_it_is_leased_is_not_found(
     hosts: tuple[Records, Records], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The record is deleted between the moment when it is read and the moment when it is marked as leased."""
+    """The record is deleted after it is read and before it is marked as leased."""
     deleting, running = hosts
     made = await running.create(WORKSPACE, {})
     await running.lease(WORKSPACE, made.id)

@@ -1,4 +1,4 @@
-"""The wire `langfuse`: requests in the documented form, and AWS's own clients for Lambda."""
+"""The wire `langfuse`: requests in the documented form, and requests from AWS's own clients for Lambda."""
 
 import hmac
 import json
@@ -46,7 +46,7 @@ def of_case(case: NativeCase) -> dict[str, Any]:
 
 
 def error_of(response: httpx.Response, code: str, status: int = 200) -> str:
-    """Check that a response is an error in Langfuse's terms, and return its message."""
+    """Check that a response is an error in Langfuse's format, and return the message."""
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/json"
     assert set(response.json()) == {"error"}
@@ -127,7 +127,7 @@ def test_a_tenant_has_its_workspace_and_an_unknown_one_none(keyed: Keyed) -> Non
 
 @pytest.mark.long
 def test_an_endless_loop_ends_before_the_clock(keyed: Keyed) -> None:
-    """Each request is answered before ten seconds are over, because then Langfuse gives up."""
+    """The host must answer within ten seconds, because then Langfuse gives up."""
     error_of(httpx.post(f"{keyed.url}{PATH}", json=dispatch(LOOP), headers=bearer(SECRET), timeout=10), "TIMEOUT")
     asked = dispatch(f"{LOOP.strip()}\n", tenant="o1/p1")
     answer = httpx.post(f"{keyed.url}{INVOKE}", json=asked, headers=bearer(SECRET), timeout=10)

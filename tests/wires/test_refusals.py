@@ -1,8 +1,8 @@
-"""Each wire refuses wrong keys, large bodies, endless loops and calls for which there is no room, with answers in its
-platform's own form.
+"""Each wire refuses wrong keys, large bodies, endless loops and calls for which there is no room, with answers in the
+platform's own format.
 
-For a wrong key and a large body, the status makes callers give up; for a full host, the status makes them try again
-(docs/wires, *What comes back*).
+After a wrong key or a large body, the status makes callers give up; if the host is full, the status makes them try
+again (docs/wires, *What comes back*).
 """
 
 import json

@@ -1,4 +1,4 @@
-"""`POST /v1/run`: programs, their exit codes and what they print, over HTTP."""
+"""`POST /v1/run` runs programs over HTTP, and returns their exit codes and output."""
 
 from typing import Any
 

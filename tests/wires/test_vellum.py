@@ -1,4 +1,4 @@
-"""The wire `vellum`: `execute_code`, called by Vellum's own client and by plain requests."""
+"""The wire `vellum`: Vellum's own client, and plain requests, call `execute_code`."""
 
 from typing import Any
 

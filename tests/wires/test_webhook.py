@@ -1,4 +1,4 @@
-"""The wire `webhook`: stored evaluators as the endpoints of promptfoo, Agenta, Azure AI Foundry and Maxim."""
+"""The wire `webhook`: promptfoo, Agenta, Azure AI Foundry and Maxim call stored evaluators as endpoints."""
 
 import json
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def store(client: httpx.Client, **code: str) -> None:
 
 @pytest.fixture(scope="module")
 def hooks(host: Server) -> Iterator[httpx.Client]:
-    """An HTTP client for a host with the evaluators."""
+    """An HTTP client for a host on which the evaluators are stored."""
     store(host.client, **STORED)
     with httpx.Client(base_url=f"{host.url}/hooks", timeout=30) as client:
         yield client

@@ -1,4 +1,4 @@
-"""The parts that all wires share: names, the commands, `doctor`, keys in paths, a host without wires."""
+"""What all wires share: names, the commands, `doctor`, keys in paths; and a host without wires."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Runs a host with wires, for the tests of all wires, and sends the dialects' cases through wires."""
+"""Runs hosts with wires, for the tests of all wires, and sends the dialects' cases through wires."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ ENDLESS = "__import__('time').sleep(60)"
 def wired(
     folder: Path, *names: str, environment: dict[str, str] | None = None, **options: dict[str, Any]
 ) -> Iterator[Server]:
-    """Run a host that serves these wires, with options for wires, by the wire's name."""
+    """Run a host that serves these wires; each wire's options are given by the wire's name."""
     given = {
         **FORKED,
         "EVALUATOR_HOST_WIRES": ",".join(names),
@@ -33,7 +33,7 @@ def wired(
 
 
 def cases_of(dialect: str) -> list[NativeCase]:
-    """Return the cases of a dialect that have a row in the platform's own format, since the platform's executor gets
+    """Return the cases of a dialect whose row is in the platform's own format, since the platform's executor gets only
     such rows.
     """
     found: list[NativeCase] = import_module(f"tests.dialects.{dialect}.cases").CASES
@@ -41,18 +41,18 @@ def cases_of(dialect: str) -> list[NativeCase]:
 
 
 def sent(case: NativeCase) -> str:
-    """Return the code of a case in the form in which its platform sends it."""
+    """Return the code of a case as its platform sends it."""
     return dedent(case.code).lstrip("\n")
 
 
 def differing(
     cases: list[NativeCase], answers: list[tuple[Any, bool]], what: Callable[[NativeCase], bool] = lambda _: True
 ) -> list[str]:
-    """Return messages about answers that differ from those that the cases expect.
+    """Return a message about each answer that differs from the answer that its case expects.
 
     Args:
       cases: The cases that were sent.
-      answers: For each case, the objects that the platform would store, and whether it would show an error.
+      answers: For each case, the objects that the platform would store, and whether the platform would show an error.
       what: Function that returns whether a case is compared.
     """
     found = []

@@ -27,7 +27,7 @@ _TRACE: Final = "0" * 32
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the event of a Lambda call: the row's `variables`, or else one made from its other fields."""
+    """Return the event that the handler gets: the row's `variables`, or an event made from the row's other fields."""
     return bind_native(row, settings, _event, needs="evaluationInput")
 
 
@@ -54,7 +54,7 @@ def _event(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
 def interpret(
     returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
 ) -> Scored | EvaluationError:
-    """Read value, label and explanation of the response; a response with an error code fails the row."""
+    """Read the value, label and explanation in the response; a response with an error code fails the row."""
     if (error := unreadable(returned)) is not None:
         return error
     value = returned.value

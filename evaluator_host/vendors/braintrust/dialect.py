@@ -36,7 +36,7 @@ class _Refused(Exception):
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return arguments by name: the row's `variables`, or else input, output, expected, … from its other fields."""
+    """Return arguments by name: the row's `variables`, or input, output, expected, … from the row's other fields."""
     return bind_native(row, settings, _values, needs="output")
 
 
@@ -61,7 +61,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the returned score or scores; a row for which all are None is skipped."""
+    """Read the returned score or scores; the row is skipped if all scores are None."""
     if (error := unreadable(returned)) is not None:
         return error
     value: Json = None if returned.kind is Kind.MISSING else returned.value
@@ -86,7 +86,7 @@ def interpret(
 
 
 def _score(value: Json, name: str | None) -> dict[str, Json]:
-    """Return a score or a classification as Braintrust stores it; `name` is the default for its name.
+    """Return a score or a classification as Braintrust stores it; if it has no name, it gets `name`.
 
     Raises:
       _Refused: Braintrust does not accept the value.

@@ -1,4 +1,4 @@
-"""Reads Braintrust's exports: functions and the rows of data sets, experiments and logs, of its API or an SDK.
+"""Reads what Braintrust's API and SDKs export: functions, and rows of data sets, experiments and logs.
 
 Source of the fields: Braintrust's API reference, Function (`function_data`) and the events of `fetch`.
 """

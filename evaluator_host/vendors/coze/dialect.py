@@ -25,7 +25,7 @@ _SHAPE: Final = "return EvalOutput(score=…, reason=…)"
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the `turn` argument: the row's `variables`, or else one made from its other fields."""
+    """Return the `turn` argument: the row's `variables`, or an object made from the row's other fields."""
     return bind_native(row, settings, _turn, needs="evaluate_target_output_fields")
 
 

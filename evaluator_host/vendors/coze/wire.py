@@ -65,7 +65,7 @@ def _timeout_s(body: dict[str, Any]) -> float | None:
 
 
 def _told(found: ScriptResult, language: Language, began: float) -> dict[str, Json]:
-    """Return the body of a response; the status is always 200, because Coze Loop retries after any other."""
+    """Return the body of a response. The status is always 200, because Coze Loop retries after any other status."""
     value, stdout = _returned(found.stdout, language)
     told: dict[str, Json] = {
         "output": {"stdout": stdout, "stderr": found.stderr, "ret_val": value},

@@ -1,1 +1,1 @@
-"""Daytona: the part of its API by which other platforms run scripts."""
+"""The part of Daytona's API with which other platforms run scripts."""

@@ -2,8 +2,8 @@
 
 A record is only data: each script runs in a warm sandbox of the host that gets the request. All hosts that share a
 database therefore know the same sandboxes, and a restart loses none. A record is deleted a day after its last use, or
-when its workspace has too many. The environment, which may contain providers' keys, is encrypted in the same way as
-secrets.
+when its workspace has too many records. The environment, which may contain providers' keys, is encrypted in the same
+way as secrets.
 
 A process that runs a second script in a sandbox leases the sandbox's record: from then on the process reads the record
 at most every quarter of a second, not for each script, and the record says that it is leased. A request that changes or
@@ -110,7 +110,7 @@ class Records(Repository):
         self._leases: dict[tuple[str, str], tuple[float, Record]] = {}  # end of each lease; 0.0 before the first
 
     async def create(self, workspace: str, body: dict[str, Any]) -> Record:
-        """Create and return a sandbox; delete the workspace's least recently used ones if there are too many.
+        """Create and return a sandbox. If the workspace has too many, delete the least recently used sandboxes.
 
         Raises:
           ValueError: `env` or `labels` are too large, or are not objects with only strings as values.

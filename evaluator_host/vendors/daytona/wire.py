@@ -80,7 +80,7 @@ class _Verbs:
         return json_response(_snapshot(request.path_params["name"]))
 
     async def code_run(self, request: Request) -> Response:
-        """Run a script; if it only installs packages, add them to the sandbox instead."""
+        """Run a script. If the script only installs packages, add the packages to the sandbox instead."""
         body = await self._calls.read(request)
         record = await self._records.lease(self._workspace(request), request.path_params["id"])
         code = body.get("code")
@@ -196,7 +196,7 @@ def refuse(error: HostError, _path: str) -> Response:
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests for `wires check`, as Daytona's client sends them; without scripts, which need a sandbox's id."""
+    """Return requests for `wires check`, as Daytona's client sends them; scripts are missing, as they need an id."""
     labels = {LANGUAGE: "python"}
     return (
         Probe("snapshots", "GET", "/api/snapshots", None, lambda got: bool(got.json()["items"])),

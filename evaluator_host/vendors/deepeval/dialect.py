@@ -30,7 +30,7 @@ _PASSED_ON: Final = ("context", "retrieval_context", "tools_called", "expected_t
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the argument `{"test_case": …}`: the row's `variables`, or else one made from its other fields."""
+    """Return the argument `{"test_case": …}`: the row's `variables`, or a test case made from its other fields."""
     return bind_native(row, settings, _case, needs="test_case", inner="test_case")
 
 
@@ -85,7 +85,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the attributes `score`, `reason` and `success` that the metric set; an exception fails the row."""
+    """Read the attributes `score`, `reason` and `success` that the metric has set; an exception fails the row."""
     if (error := unreadable(returned)) is not None:
         return error
     found = returned.value if isinstance(returned.value, dict) else {}

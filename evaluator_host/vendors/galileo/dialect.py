@@ -28,12 +28,12 @@ _HINT: Final = "return a number, a bool, a string, or a pair of one of these and
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return keyword arguments for a scorer: the row's `variables`, or else `step_object`, made of its other fields."""
+    """Return a scorer's keyword arguments: the row's `variables`, or `step_object`, made from its other fields."""
     return bind_native(row, settings, _step, needs="step_object")
 
 
 def bind_one_of_many(row: Row, settings: EvaluatorSettings) -> Binding:
-    """Return the arguments of one row, for scoring all rows and then aggregating the scores."""
+    """Return the arguments for one row; all rows are scored first, then the scores are aggregated."""
     return Binding([row.variables or _step(row, settings)])
 
 
@@ -50,7 +50,7 @@ def _step(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
 def interpret(
     returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
 ) -> Scored | EvaluationError:
-    """Read a score with its metadata, or the aggregated values of all rows; a score of None skips the row."""
+    """Read a row's score and metadata, or the aggregated values of all rows; a score of None skips the row."""
     value = object_sent(returned)
     if isinstance(value, EvaluationError):
         return value

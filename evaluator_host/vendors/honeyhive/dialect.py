@@ -16,7 +16,7 @@ _EMPTY: Final[dict[str, Json]] = {"score": None, "explanation": None, "extras": 
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return HoneyHive's row: outputs, inputs, and the ground truth if there is one."""
+    """Return HoneyHive's row: outputs, inputs, and the ground truth if the row has a ground truth."""
     return bind_native(row, settings, _row, needs="outputs")
 
 

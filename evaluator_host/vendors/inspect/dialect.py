@@ -30,7 +30,7 @@ _WORDS: Final = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return Inspect's sample: the row's `variables`, or else one made from its other fields."""
+    """Return Inspect's sample: the row's `variables`, or a sample made from the row's other fields."""
     return bind_native(row, settings, _sample, needs="completion")
 
 
@@ -75,7 +75,7 @@ def interpret(
 
 
 def _number(value: Json) -> tuple[float | None, bool | None]:
-    """Return a value as a number, and whether it says that the sample passed."""
+    """Return a value as a number, and whether the value means that the sample passed."""
     if isinstance(value, bool):
         return float(value), value
     if isinstance(value, int | float):

@@ -36,7 +36,7 @@ class _Refused(Exception):
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the `ctx` argument: the row's `variables`, or else one made from its other fields."""
+    """Return the `ctx` argument: the row's `variables`, or an object made from the row's other fields."""
     return bind_native(row, settings, _context, needs="observation")
 
 

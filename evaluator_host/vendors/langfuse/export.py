@@ -1,4 +1,4 @@
-"""Reads Langfuse's exports: evaluators, dataset items, observations and traces, of its API or an SDK.
+"""Reads what Langfuse's API and SDKs export: evaluators, dataset items, observations and traces.
 
 Source of the fields: Langfuse's OpenAPI document, schemas CodeEvaluator, DatasetItem, Observation and Trace.
 """

@@ -62,7 +62,7 @@ class _Unsupported(Exception):
 
 
 def routes(calls: WireCalls) -> list[BaseRoute]:
-    """Return the two routes: of the external dispatcher, and of Lambda's `Invoke`."""
+    """Return two routes: one for the external dispatcher, and one for Lambda's `Invoke`."""
 
     async def external(request: Request) -> Response:
         found = await _answered(calls, request)
@@ -158,7 +158,7 @@ def _lambda_response(answer: dict[str, Json]) -> Response:
 
 
 def refuse(error: HostError, path: str) -> Response:
-    """Return the response for an error of the host, in Langfuse's format, or in AWS's below Lambda's path."""
+    """Return the response for an error of the host: below Lambda's path in AWS's format, elsewhere in Langfuse's."""
     if path.startswith("/2015-03-31"):
         status, name = next(((status, name) for kind, status, name in _AWS if isinstance(error, kind)), (500, ""))
         return _aws_error(status, name or "ServiceException", error.detail)

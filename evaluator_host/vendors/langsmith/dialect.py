@@ -1,7 +1,7 @@
 """Dialect `langsmith`: `perform_eval(run, example)` of LangSmith's pages, and functions of its SDKs.
 
-Python's runner sends `{"value": …}`, or `{"refused": type}` for a type that the SDK does not take. Source of the rules:
-langsmith 0.15.0 (PyPI) and 0.12.0 (npm), evaluation/evaluator, and the documentation of its pages.
+Python's runner sends `{"value": …}`, or `{"refused": type}` for a type that the SDK does not accept. Source of the
+rules: langsmith 0.15.0 (PyPI) and 0.12.0 (npm), evaluation/evaluator, and the documentation of its pages.
 """
 
 from dataclasses import replace
@@ -39,7 +39,7 @@ class _Refused(Exception):
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return `run` and `example`: the row's `variables`, or else made from its other fields."""
+    """Return `run` and `example`: the row's `variables`, or both made from the row's other fields."""
     return bind_native(_with_run(row), settings, _run_and_example, needs="run")
 
 
@@ -66,7 +66,7 @@ def bind_javascript(row: Row, settings: EvaluatorSettings) -> Binding | Evaluati
 
 
 def _with_run(row: Row) -> Row:
-    """Return a row whose variables are arguments of an evaluator (`inputs`, `outputs` …) with a run and an example."""
+    """Return the row with variables `run` and `example`, if its variables are `inputs`, `outputs` and a reference."""
     given = row.variables
     if given is None or "outputs" not in given or not given.keys() & {*_REFERENCES} or given.keys() - _ARGUMENTS:
         return row
@@ -100,7 +100,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the returned feedback; the first with a number or bool is the score."""
+    """Read the returned feedback; the first feedback with a number or bool is the score."""
     if (error := unreadable(returned)) is not None:
         return error
     value, name = returned.value, settings.entry or "evaluate"
@@ -122,7 +122,7 @@ def interpret(
 
 
 def _of_pages(value: dict[str, Json], native: list[dict[str, Json]]) -> Scored | EvaluationError:
-    """Return the result for feedback by name; it has no score if several are numbers and none is called `score`."""
+    """Return the result for an object of feedback; without a feedback called `score`, several numbers give no score."""
     comment = value.get("comment")
     found = scored(map(_named, native), native)
     if not isinstance(found, Scored):
@@ -178,7 +178,7 @@ def _by_name(value: dict[str, Json]) -> list[dict[str, Json]]:
 
 
 def _feedback(value: Json, name: str | None, language: Language) -> dict[str, Json]:
-    """Return one feedback as LangSmith stores it; `name` is the default for its key."""
+    """Return one feedback as LangSmith stores it; if it has no key, its key is `name`."""
     if not isinstance(value, dict) or not value:
         raise _Refused(f"LangSmith does not take {shown(value)} as a result")
     key = value.get("key") or name

@@ -1,4 +1,4 @@
-"""Reads LangSmith's exports: run rules with code evaluators, examples of data sets and runs, of its API or an SDK.
+"""Reads what LangSmith's API and SDKs export: run rules with code evaluators, examples of data sets, and runs.
 
 Source of the fields: langsmith 0.15.0, schemas Example and Run; LangSmith's API reference, RuleCodeEvaluator.
 """

@@ -65,7 +65,7 @@ def score(
 
 
 def _chosen(registered: list[RegisteredScorer], wanted: list[str]) -> list[RegisteredScorer]:
-    """Return the scorers to run: all registered ones with code, or those that are named.
+    """Return the scorers to run: the named scorers, or all registered scorers that have code.
 
     Raises:
       InvalidRequest: a named scorer is neither registered nor a file.

@@ -20,7 +20,7 @@ _YES: Final = {"yes": True, "no": False}
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return MLflow's row: the row's `variables`, or else one made from its other fields."""
+    """Return MLflow's row: the row's `variables`, or an object made from the row's other fields."""
     return bind_native(row, settings, _fields, needs="outputs")
 
 

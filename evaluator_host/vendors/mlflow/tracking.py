@@ -34,13 +34,13 @@ class RegisteredScorer:
 
     @property
     def source_id(self) -> str:
-        """The `source_id` in this scorer's feedback; a trace with this id already has such feedback."""
+        """The `source_id` in this scorer's feedback; a trace that has feedback with this id was already scored."""
         return SOURCE.format(name=self.name, version=self.version)
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A trace: a row made of its root span and people's expectations, and the source ids of its feedback."""
+    """A trace: a row made from the root span and from people's expectations, and the source ids of its feedback."""
 
     trace_id: str
     row: Row

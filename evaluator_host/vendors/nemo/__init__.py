@@ -1,1 +1,1 @@
-"""NeMo Evaluator: metrics, and the routes that NVIDIA's NeMo Platform client calls."""
+"""Runs metrics of NeMo Evaluator, and serves the routes that NVIDIA's NeMo Platform client calls."""

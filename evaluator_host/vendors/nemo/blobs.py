@@ -1,4 +1,4 @@
-"""Stores the uploaded files of filesets unchanged, by id; each appears whole or not at all."""
+"""Stores the uploaded files of filesets unchanged, by id; a file appears only when it is complete."""
 
 import asyncio
 import hashlib
@@ -66,7 +66,7 @@ class BlobFolder(FileFolder):
         return blob
 
     def copied(self, blob_id: str) -> Path:
-        """Return the path of a file on this host; copy it from the bucket first if it is not here. Blocking.
+        """Return the path of a file on this host; first copy the file from the bucket if it is not here. Blocking.
 
         Raises:
           StoreUnavailable: the bucket does not answer.

@@ -29,7 +29,7 @@ metric = {name}.model_validate(json.loads({config!r}))
 
 
 def built_in_code(metric: dict[str, Any], *, field: str) -> str:
-    """Return code that creates a built-in metric from its configuration; `field` names it in error messages.
+    """Return code that creates a built-in metric from its configuration; error messages call the configuration `field`.
 
     Raises:
       InvalidRequest: the type of the metric does not run here.
@@ -43,7 +43,7 @@ def built_in_code(metric: dict[str, Any], *, field: str) -> str:
 
 
 def bundle_of(metric: dict[str, Any], *, field: str) -> dict[str, Any]:
-    """Return a metric bundle for a built-in metric that was sent as its configuration alone.
+    """Return a metric bundle for a built-in metric that a client sent only as a configuration.
 
     Raises:
       InvalidRequest: the type of the metric does not run here.
@@ -64,7 +64,7 @@ def bundle_of(metric: dict[str, Any], *, field: str) -> dict[str, Any]:
 
 
 def levels_of(metric: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the rubric's levels for each score of a judge metric, by its name; `[]` for a score without one."""
+    """Return the rubric's levels for each score of a judge metric, by the score's name; `[]` without a rubric."""
     scores = metric.get("scores")
     known = [one for one in scores if isinstance(one, dict)] if isinstance(scores, list) else []
     return {str(one.get("name")): list(one.get("rubric") or ()) for one in known}

@@ -1,4 +1,4 @@
-"""Metric bundles: the checks before a bundle is stored, and the evaluator that opens it inside a sandbox.
+"""Metric bundles: checks a bundle before it is stored, and makes the evaluator that opens it inside a sandbox.
 
 The host reads a bundle's envelope, never its pickled content.
 """
@@ -155,7 +155,7 @@ def _blob(text: str, field: str) -> bytes:
 
 
 def _packages(labels: dict[str, str]) -> tuple[str, ...]:
-    """Return a metric's pins; add cloudpickle to NVIDIA's own package, which needs it but does not install it."""
+    """Return a metric's pins. With NVIDIA's own package, add cloudpickle, which it needs but does not install."""
     packages = tuple(labels.get(f"{_PREFIX}packages", "").split())
     names = {_NAME.split(package, maxsplit=1)[0].lower().replace("_", "-") for package in packages}
     if "nemo-platform" not in names or "cloudpickle" in names:

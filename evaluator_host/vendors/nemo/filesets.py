@@ -109,7 +109,7 @@ class Filesets:
         return _shown(gone)
 
     async def files(self, workspace_id: str, namespace: str, name: str, *, below: str = "") -> list[dict[str, Any]]:
-        """Return the files of a fileset, sorted by path; only those in the folder `below`, if it is given.
+        """Return the files of a fileset, sorted by path; with `below`, only the files in that folder.
 
         Raises:
           NotFound: there is no such fileset.
@@ -169,7 +169,7 @@ class Filesets:
         return _file(gone)
 
     async def row_files(self, workspace_id: str, namespace: str, reference: str) -> list[RowsIn]:
-        """Return the files of `workspace/fileset`; `#data.jsonl` or `#2026/*.csv` at the end selects some of them.
+        """Return the files of `workspace/fileset`; `#data.jsonl` or `#2026/*.csv` at the end selects some of the files.
 
         Raises:
           InvalidRequest: the reference is not valid, or a file has no format of rows.

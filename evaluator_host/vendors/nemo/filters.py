@@ -57,7 +57,7 @@ class Fetch(Protocol):
 
 
 def fields(*names: str, **elsewhere: str) -> Fields:
-    """Return the fields that can filter a list: `names`, `elsewhere` (each with its path), the name and the times."""
+    """Return the fields that a filter may use: name, times, `names`, and `elsewhere`, which gives each field's path."""
     return {**{name: name for name in ("name", *names, "created_at", "updated_at")}, **elsewhere}
 
 
@@ -80,7 +80,7 @@ def read_filter(query: Iterable[tuple[str, str]], known: Fields) -> Filter | Non
 
 
 async def filtered(fetch: Fetch, keep: Filter | None, *, number: int, size: int) -> dict[str, Any]:
-    """Return page `number`, from 1, of the objects that match a filter; reads the whole list."""
+    """Return page `number`, from 1, of the objects that match a filter. This reads the whole list."""
     if keep is None:
         return await fetch(number=number, size=size)
     kept, sort = await every(fetch, keep)
@@ -171,7 +171,7 @@ def _value(shown: Any, path: list[str]) -> Any:
 
 
 def _comparable(value: Any, where: str, *, as_moment: bool) -> str | datetime | None:
-    """Return a value in the form in which its field is compared, since a query string contains only strings."""
+    """Return a value as a string or a time, so that it can be compared with a query string's value."""
     if value is None:
         return None
     if isinstance(value, bool):

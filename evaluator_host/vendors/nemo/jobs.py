@@ -1,4 +1,4 @@
-"""NeMo's evaluation jobs: each one starts a job of this host, and has its own name."""
+"""NeMo's evaluation jobs: each NeMo job has a name, and starts a job of this host."""
 
 import asyncio
 import secrets
@@ -44,7 +44,7 @@ class NemoJobs:
       filesets: Uploaded rows, to which jobs refer.
       metrics: Stored metrics, to which jobs refer.
       models: Stored models, to which jobs refer.
-      board: The host's jobs, one behind each NeMo job.
+      board: The host's jobs; each NeMo job starts one of them.
       rows: Reads rows with their results.
       datasets: Stores the rows of each job.
       max_rows: Highest number of rows in a request for a job.
@@ -255,7 +255,7 @@ class NemoJobs:
 
 
 def keys_of(entity: Entity) -> list[str]:
-    """Return the names of a job's metrics in its results: a metric of type `m` is called `m`, a second one `m_2`."""
+    """Return the names of a job's metrics in its results: the first of type `m` is called `m`, the second `m_2`."""
     seen: Counter[str] = Counter()
     found = []
     for bundle in entity.content["spec"]["metrics"]:
@@ -282,7 +282,7 @@ def write_fileset(
 def _rows(
     records: Iterator[dict[str, Any]], mapping: FieldMappingIn | None, *, limit: int | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield rows in the form that the API takes; a metric sees the whole record, mapped fields included."""
+    """Yield rows in the form that the API accepts; a metric gets the whole record, including the mapped fields."""
     for number, record in enumerate(records):
         if limit is not None and number >= limit:
             return
@@ -311,7 +311,7 @@ def _renamed(problem: Problem) -> Problem:
 
 
 def _with_model(spec: dict[str, Any], target: Target | None) -> dict[str, Any]:
-    """Return a spec as it is shown, with the model in place of a reference to it."""
+    """Return a spec as clients see it, with the model in place of a reference to the model."""
     if target is None or not isinstance(spec.get("target"), str):
         return spec
     return {**spec, "target": {"url": target.base_url, "name": target.model, "format": "nim"}}

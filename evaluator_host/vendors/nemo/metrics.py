@@ -1,4 +1,4 @@
-"""NeMo metrics stored under a name, for jobs to refer to; they never change."""
+"""NeMo metrics that are stored under a name, to which jobs refer; a stored metric never changes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Resolves model references `workspace/name` to OpenAI-compatible endpoints that operator or callers configured."""
+"""Resolves model references `workspace/name` to OpenAI-compatible endpoints, configured by the operator or callers."""
 
 import re
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ class Models:
 
     Args:
       entities: Models and providers that callers stored.
-      namespaces: The namespaces that contain these.
+      namespaces: The namespaces that contain the models and providers.
       operator: The operator's models for each workspace, by `namespace/name`; they take precedence.
     """
 

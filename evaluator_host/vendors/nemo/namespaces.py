@@ -1,4 +1,4 @@
-"""NeMo's workspaces: namespaces inside the workspace of the caller's key, so that keys stay separated."""
+"""NeMo's workspaces: namespaces inside the workspace of the caller's key. Keys of different workspaces share none."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Older operations of NeMo Evaluator that its documentation still names: a few rows at once, jobs of one metric."""
+"""Older operations in NeMo Evaluator's documentation: score a few rows at once, and start a job with one metric."""
 
 import asyncio
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ class OlderVerbs:
         *,
         fields: Sequence[str],
     ) -> dict[str, Any]:
-        """Score a few rows at once with a metric or the name of a stored one; return NeMo's response.
+        """Score a few rows at once with a metric, or with a stored metric given by name; return NeMo's response.
 
         Raises:
           InvalidRequest: the metric is not valid or not supported, or its model cannot be called.
@@ -131,7 +131,7 @@ class OlderVerbs:
 
 
 def aggregate_fields(asked: Sequence[str]) -> tuple[str, ...]:
-    """Check the names of statistics in a request, and return them; without any, return the default ones.
+    """Check and return the names of statistics in a request; if there are none, return the default names.
 
     Raises:
       InvalidRequest: a name is unknown.

@@ -1,4 +1,4 @@
-"""Results of a job as NeMo's client reads them: figures by `metric.output`, rows, a tar file of both, logs."""
+"""Results of a job as NeMo's client reads them: figures by `metric.output`, rows, a tar file with both, and logs."""
 
 import io
 import tarfile
@@ -36,7 +36,7 @@ Levels = list[dict[str, Any]]
 def scores_of(
     key: str, bundle: dict[str, Any], figures: EvaluatorFigures, first: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
-    """Return the figures of a metric: for every declared output, and for its scores over all rows together.
+    """Return a metric's figures: for each declared output, and for the scores that it gives to all rows together.
 
     Args:
       key: The metric's name in the result.
@@ -69,8 +69,8 @@ def figures_of(one: Aggregate, *, name: str, missing: int = 0, levels: Levels | 
     Args:
       one: The host's figures of the output.
       name: Name of the figures in the result.
-      missing: Number of failed rows; they are counted like rows whose value is not finite.
-      levels: Configured levels of a rubric; None for a score without one.
+      missing: Number of failed rows; they count like rows whose value is not finite.
+      levels: Configured levels of the score's rubric; None for a score without a rubric.
     """
     made = {"name": name, "count": one.count, "nan_count": one.nan_count + missing}
     made |= {field: getattr(one, field) for field in _PLAIN}
@@ -133,7 +133,7 @@ class NemoResults:
         return {"scores": [score for key, bundle, one in parts for score in scores_of(key, bundle, one, first)]}
 
     async def _first_outputs(self, workspace_id: str, job_id: str) -> list[str]:
-        """Return the names of a metric's outputs in the order of the first row, which NeMo's figures follow too."""
+        """Return the names of a metric's outputs in the order of the first row; NeMo's figures have the same order."""
         found = (await self._rows.page(workspace_id, job_id, Filter(), limit=1)).rows
         value = found[0].result["value"] if found and found[0].result["status"] == Status.SCORED else None
         return [one["name"] for one in value["outputs"]] if value else []
@@ -243,7 +243,7 @@ class NemoResults:
         return entity
 
     async def _labels(self, workspace_id: str, entity: Entity) -> dict[str, str]:
-        """Return the keys of the metrics in NeMo's results, each by the label of its evaluator on this host."""
+        """Return each metric's key in NeMo's results, by the label of the metric's evaluator on this host."""
         figures = await self._figures.figures(workspace_id, entity.content["job_id"])
         return dict(zip((one.evaluator for one in figures.evaluators), keys_of(entity), strict=True))
 

@@ -1,4 +1,4 @@
-"""Converts a model from NeMo's client to the model that a job of this host calls: its address and prompts."""
+"""Converts a model from NeMo's client to the target that a job of this host calls: its address and prompts."""
 
 from typing import Any, Final
 
@@ -44,7 +44,7 @@ def make_target(endpoint: ModelPlace, params: ParamsIn, template: str | dict[str
       endpoint: URL, name and secret of the model.
       params: Parameters of the run.
       template: The prompt: a string, or an object with `messages`.
-      nim: Whether the model is an NVIDIA NIM, which takes a JSON schema in another field and gets a token limit.
+      nim: Whether the model is an NVIDIA NIM; for a NIM, a JSON schema is in another field, and tokens are limited.
 
     Raises:
       InvalidRequest: the prompt or a parameter is not valid or not supported.
@@ -123,13 +123,13 @@ async def _endpoint(models: Models, workspace_id: str, namespace: str, target: M
 
 
 def place_of(url: str, name: str, secret: str | None) -> ModelPlace:
-    """Return the endpoint of a model by its URL; a request path at its end, `/chat/completions`, is removed."""
+    """Return the endpoint of a model by its URL, without a request path such as `/chat/completions` at the end."""
     url = url.rstrip("/").removesuffix("/chat/completions").removesuffix("/completions")
     return ModelPlace(url, name, secret.rpartition("/")[2] if secret else None)
 
 
 def _template(spec: SpecIn) -> str | dict[str, Any] | None:
-    """Return the job's prompt template; without one, infer it from the first row in the request."""
+    """Return the job's prompt template; if there is none, infer a template from the first row in the request."""
     if spec.prompt_template is not None or isinstance(spec.dataset, str) or not spec.dataset:
         return spec.prompt_template
     first = spec.dataset[0] if spec.field_mapping is None else spec.field_mapping.applied_to(spec.dataset[0])
@@ -165,7 +165,7 @@ def _prompt(template: str | dict[str, Any] | None) -> tuple[str | None, tuple[di
 
 
 def _inference(params: ParamsIn, asked: dict[str, Any], *, nim: bool) -> dict[str, Any]:
-    """Return a request's fields other than the prompt; parameters of the run override those of the template."""
+    """Return a request's fields except the prompt; parameters of the run override the template's parameters."""
     own = {key: value for key, value in (params.inference or {}).items() if value is not None}
     sent = {**asked, **own}
     if nim and not {"max_tokens", "max_completion_tokens"} & set(sent):

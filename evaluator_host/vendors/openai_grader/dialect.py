@@ -25,7 +25,7 @@ _COERCED: Final = Note("coerced", "a bool was counted as 1 or 0")
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return `{"sample", "item"}`: the row's `variables`, or else made from its other fields."""
+    """Return `{"sample", "item"}`: the row's `variables`, or an object made from the row's other fields."""
     return bind_native(row, settings, _pair, needs="sample")
 
 

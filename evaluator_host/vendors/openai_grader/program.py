@@ -1,4 +1,4 @@
-"""Scores graders without code: this file runs in a sandbox, as an evaluator of contract `evaluate`.
+"""Computes the scores of graders without code. This file runs in a sandbox, as an evaluator of contract `evaluate`.
 
 `inputs` is `{"action": "grade", "grader", "item", "sample"}` or `{"action": "calculate", "formula", "scores"}`. It
 returns `{"score": float, "error": name of an error of OpenAI or "", "details": text}`, and needs no package.
@@ -63,7 +63,7 @@ def grade(inputs: dict[str, Any]) -> float:
 
 
 def rendered(text: str, names: dict[str, Any]) -> str:
-    """Return a template with placeholders such as `{{item.a.b[0]}}` and `{{sample.output_text}}` replaced."""
+    """Return a template with values in place of placeholders such as `{{item.a.b[0]}}` and `{{sample.output_text}}`."""
     return _TEMPLATE.sub(lambda match: found(match.group(1), names), text)
 
 
@@ -93,7 +93,7 @@ def fuzzy_match(given: str, wanted: str) -> float:
 
 
 def common(first: Any, second: Any) -> int:
-    """Return the length of the longest common subsequence, computed on the bits of one large integer."""
+    """Return the length of the longest common subsequence. The bits of one large integer hold the state."""
     places: dict[Any, int] = {}
     for at, item in enumerate(first):
         places[item] = places.get(item, 0) | 1 << at
@@ -116,7 +116,7 @@ def grams(tokens: list[str], size: int) -> Counter[tuple[str, ...]]:
 
 
 def rouge(size: int) -> Callable[[str, str], float]:
-    """Return the ROUGE-N function for n-grams of `size` words: it returns their F1 for two texts."""
+    """Return a function that computes ROUGE-N of two texts: the F1 of their n-grams of `size` words."""
 
     def score(given: str, wanted: str) -> float:
         mine, theirs = grams(words(given), size), grams(words(wanted), size)
@@ -172,7 +172,7 @@ _SIMILARITIES: dict[str, Callable[[str, str], float]] = {
 
 
 def calculate(inputs: dict[str, Any]) -> float:
-    """Return the value of a formula, in which scores are named."""
+    """Return the value of a formula that refers to scores by their names."""
     try:
         tree = ast.parse(inputs["formula"].replace("^", "**").strip(), mode="eval").body
         value = computed(tree, inputs["scores"])

@@ -1,4 +1,4 @@
-"""The wire `openai`: `fine_tuning/alpha/graders/run` and `validate` of OpenAI's API, for graders that ask no model.
+"""The wire `openai`: `fine_tuning/alpha/graders/run` and `validate` of OpenAI's API, for graders that call no model.
 
 Sources: the types of openai 3.54.0 (`fine_tuning/alpha/grader_*`, `graders/*`), OpenAI's guide on graders.
 """

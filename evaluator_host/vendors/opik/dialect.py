@@ -28,7 +28,7 @@ _TRUTH: Final = ("reference", "expected_output", "expected", "expected_answer")
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return Opik's row: the row's `variables`, or else `data`, with arguments that a metric may name in `more`."""
+    """Return Opik's row: the row's `variables`, or `data` made from its other fields; `more` has further arguments."""
     return bind_native(row, settings, _data, needs="data", inner="data", beside=("type", "more"))
 
 
@@ -50,7 +50,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the `ScoreResult`s; the first with a value that did not fail is the score."""
+    """Read the `ScoreResult`s; the score is the first one that has a value and did not fail."""
     value = object_sent(returned)
     if isinstance(value, EvaluationError):
         return value

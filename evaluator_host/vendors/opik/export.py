@@ -1,4 +1,4 @@
-"""Reads Opik's exports: online evaluation rules, dataset items and traces, of its API or its SDK.
+"""Reads what Opik's API and SDK export: online evaluation rules, dataset items and traces.
 
 Source of the fields: Opik's REST reference, AutomationRuleEvaluator, DatasetItem and Trace.
 """

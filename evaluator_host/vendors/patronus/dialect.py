@@ -1,7 +1,7 @@
 """Dialect `patronus`: functions decorated by `evaluator`, and evaluator classes.
 
-The runner sends `{"result": {…}}`, the fields of an `EvaluationResult` that are set, `{"result": null}` for None, or
-`{"returned": type}`. Source of the rules: patronus 0.1.26, evals/evaluators.py.
+The runner sends `{"result": {…}}` with the fields of an `EvaluationResult` that are set, `{"result": null}` for None,
+or `{"returned": type}` for any other value. Source of the rules: patronus 0.1.26, evals/evaluators.py.
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ from evaluator_host.types.outcome import EvaluationError, Returned
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the arguments of an experiment: `{"row": {"task_input", "task_output", "gold_answer", …}}`."""
+    """Return the arguments that an experiment passes: `{"row": {"task_input", "task_output", "gold_answer", …}}`."""
     return bind_native(row, settings, _row, needs="row", inner="row", beside=("task_result", "parent"))
 
 

@@ -37,7 +37,7 @@ class _Refused(Exception):
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return Phoenix's row: the row's `variables`, or else one made from its other fields."""
+    """Return Phoenix's row: the row's `variables`, or an object made from the row's other fields."""
     return bind_native(row, settings, _fields, needs="")
 
 
@@ -172,7 +172,7 @@ def _from_dict(value: dict[str, Json], config: dict[str, Json]) -> dict[str, Jso
 
 
 def _bounded(value: Json, config: dict[str, Json]) -> float:
-    """Return the score of a continuous output, if it lies within the configured bounds."""
+    """Return the score of a continuous output, if the score is within the configured bounds."""
     if not is_number(value):
         raise _Refused(f"a continuous output needs a number, not {shown(value)}")
     low, high = config.get("lower_bound"), config.get("upper_bound")

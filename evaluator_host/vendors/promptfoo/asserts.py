@@ -1,7 +1,7 @@
-"""Asserts of promptfoo that compare the output with a value and have no code of their own, as Python programs.
+"""Python programs for the asserts of promptfoo that only compare the output with a value.
 
-Each program reads the value from `context["config"]["value"]`, so that one evaluator serves all tests.
-Source of the rules: promptfoo 0.121.20, src/assertions.
+Each program reads the value from `context["config"]["value"]`, so that one evaluator serves all tests. Source of the
+rules: promptfoo 0.121.20, src/assertions.
 """
 
 from string import Template

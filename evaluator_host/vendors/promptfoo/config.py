@@ -1,8 +1,8 @@
 """Reads a promptfoo configuration: its asserts become evaluators, its tests become rows.
 
-An assert with code stays as it is written. Asserts that only compare with a value share one evaluator for each type; a
-test's own value is in the row's criteria. Where some tests lack an assert, criteria also say which asserts a row has.
-Source of the format: promptfoo 0.121.20, its configuration reference.
+An assert with code stays as it is written. Asserts that only compare with a value share one evaluator for each type;
+the row's criteria hold the value for a test. If some tests lack an assert, the criteria also list the asserts of each
+row. Source of the format: promptfoo 0.121.20, its configuration reference.
 """
 
 import csv
@@ -58,7 +58,7 @@ _BARE: Final = frozenset({"is-json", "contains-json", "is-sql", "is-xml"})
 
 @dataclass(slots=True)
 class _Group:
-    """Asserts of several tests that one evaluator scores.
+    """Asserts in several tests, all scored by one evaluator.
 
     Attributes:
       evaluator: The evaluator, without its name and the value.
@@ -181,7 +181,7 @@ class _Reader:
                     yield where, {**merged, "assert": together}
 
     def _read_test(self, test: dict[str, Json], default: dict[str, Json], where: str) -> None:
-        """Add the rows of a test, one for each combination of its variables, and its asserts."""
+        """Add a test's asserts, and a row for each combination of the test's variables."""
         options = {**_object(default.get("options")), **_object(test.get("options"))}
         given = self._mapping(test.get("vars"), f"{where}.vars")
         variables = {**self._mapping(default.get("vars"), "defaultTest.vars"), **given}
@@ -266,7 +266,7 @@ class _Reader:
             group.configs[-1] = values
 
     def _evaluator(self, one: dict[str, Json], place: str) -> tuple[FoundEvaluator, dict[str, Json]] | str:
-        """Return the evaluator of an assert and its value for a row, or why there is none."""
+        """Return an assert's evaluator and the assert's value for a row, or the reason why there is no evaluator."""
         type_, value, threshold = one["type"], one.get("value"), one.get("threshold")
         if type_ in _CODE:
             made = self._with_code(one, place)
@@ -317,7 +317,7 @@ class _Reader:
         )  # fmt: skip
 
     def _rendered(self, values: dict[str, Json], variables: dict[str, Json], place: str) -> dict[str, Json]:
-        """Return an assert's value with the variables of a row in place of `{{name}}`."""
+        """Return an assert's value, with a row's variables in place of `{{name}}`."""
 
         def filled(value: Json) -> Json:
             if isinstance(value, list):
@@ -387,7 +387,7 @@ def _combinations(variables: dict[str, Json]) -> Iterator[dict[str, Json]]:
 
 
 def _csv_tests(text: str, delimiter: str) -> Iterator[tuple[int, dict[str, Json]]]:
-    """Yield the line and test of each record; columns with two underscores are promptfoo's own."""
+    """Yield the line and test of each record; columns that begin with two underscores have a meaning in promptfoo."""
     reader = csv.DictReader(io.StringIO(text), delimiter=delimiter)
     for record in reader:
         columns = {name: one for name, one in record.items() if isinstance(name, str) and isinstance(one, str)}

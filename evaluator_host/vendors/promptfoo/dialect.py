@@ -33,7 +33,7 @@ _HINT: Final = "return a bool, a number, or an object with all of pass, score an
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return output and context: the row's `variables`, in promptfoo's form, or else made from its other fields.
+    """Return output and context: the row's `variables` in promptfoo's form, or both made from the row's other fields.
 
     A row's criteria, such as `{"config": {"value": …}}`, are added to the context as further fields.
     """

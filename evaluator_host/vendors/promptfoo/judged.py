@@ -1,8 +1,8 @@
-"""Asserts of promptfoo that call a model, as Python programs that call the models granted to them.
+"""Python programs for the asserts of promptfoo that call a model; the host grants models to these programs.
 
-Each program asks a model for JSON and computes promptfoo's score from it; the prompts are this host's own. The model is
-called `judge`, or `embedding` for embeddings: an import grants the program registered models for these two names.
-Source of the scoring rules: promptfoo 0.121.20, src/matchers.
+Each program requests JSON from a model, and computes promptfoo's score from the JSON; the prompts are this host's own.
+The program calls the model `judge`, or `embedding` for embeddings: an import grants registered models under these
+names. Source of the scoring rules: promptfoo 0.121.20, src/matchers.
 """
 
 from string import Template

@@ -26,7 +26,7 @@ _VERDICTS: Final = ({"pass": True, "fail": False}, {"yes": True, "no": False})
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return arguments by name: the row's `variables`, or else values from its other fields."""
+    """Return arguments by name: the row's `variables`, or values from the row's other fields."""
     return bind_native(row, settings, _arguments, needs="")
 
 
@@ -42,7 +42,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the result: a number is the score, a word the label; pass, fail, yes and no are also a score."""
+    """Read the result: a number is the score, a word is the label; pass, fail, yes and no also give a score."""
     found = object_sent(returned)
     if isinstance(found, EvaluationError):
         return found

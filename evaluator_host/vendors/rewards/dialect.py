@@ -36,7 +36,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def bind_one_of_many(row: Row, settings: EvaluatorSettings) -> Binding:
-    """Return the arguments of one row, for a function that scores many rows in one call."""
+    """Return the arguments for one row of a function that scores many rows in one call."""
     return Binding([row.variables, {**_fields(row, settings), "row": row.index}])
 
 
@@ -51,7 +51,7 @@ def _fields(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
 def interpret(
     returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
 ) -> Scored | EvaluationError:
-    """Read the rewards of one row, or of many: the score is their weighted sum, or the mean of these sums."""
+    """Read the rewards of one row or of many rows: the score is a row's weighted sum, or the mean of the rows' sums."""
     value = object_sent(returned)
     if isinstance(value, EvaluationError):
         return value
@@ -77,7 +77,7 @@ def _is_reward(one: Any) -> bool:
 
 
 def _number(reward: Json) -> float | int | None:
-    """Return a reward as a number; None when it does not apply."""
+    """Return a reward as a number; None if the reward does not apply."""
     value = reward.get("score") if isinstance(reward, dict) else reward
     return float(value) if isinstance(value, bool) else value
 
@@ -149,7 +149,7 @@ def _native(one: dict[str, Any], count: int, rows: Json) -> dict[str, Json]:
 
 
 def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return warnings about a row that lacks a value which the code reads and which the platforms always provide."""
+    """Return warnings about values that the code reads and the platforms always provide, but the row lacks."""
     notes = []
     if row.variables is None and "data_source" not in row.inputs and reads_untested(loaded, "data_source"):
         kind = DIALECT.warnings["no_data_source"]
@@ -167,7 +167,7 @@ def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...
 
 
 def _is_absent(value: Json, row: Row) -> bool:
-    """Return whether a ground truth is missing or empty; for a group of rows, whether that of any row is."""
+    """Return whether a ground truth is missing or empty; for a group, whether any row's ground truth is."""
     if isinstance(value, list) and row.variables is not None:
         return any(one is None or (isinstance(one, str) and not one.strip()) for one in value)
     return value is None or (isinstance(value, str) and not value.strip())

@@ -1,6 +1,6 @@
-"""Makes a program for the sandbox from a project's agent: packs its files, finds its entry point, reads its output.
+"""Makes a sandbox program from a project's agent: packs the agent's files, finds its entry point, reads its output.
 
-The agent's code is only packed here, neither imported nor parsed; the sandbox unpacks it. Files that may have
+The host only packs the agent's code, and neither imports nor parses it; the sandbox unpacks it. Files that may contain
 secrets or answers (hidden files, the eval sets) are not packed.
 """
 
@@ -44,7 +44,7 @@ class EntryPoint:
 
 
 def find_entry_point(root: Path, name: str | None) -> EntryPoint:
-    """Return the agent's entry function: the one called `name` in `uipath.json`, or with None the only one.
+    """Return the agent's entry function: the one called `name` in `uipath.json`; with None, the only function.
 
     Raises:
       InvalidRequest: there is no such function, or `name` is None and there are several.

@@ -98,7 +98,7 @@ def register(
 
 
 def _evaluator_word(words: Sequence[str], command: str, what: str) -> str:
-    """Return the name or file in the words after a command; UiPath's own commands put the word `evaluator` before it.
+    """Return the name or file in the words after a command. As in UiPath's commands, `evaluator` may come before it.
 
     Raises:
       InvalidRequest: the words are neither the name or file alone, nor `evaluator` and then the name or file.

@@ -52,7 +52,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read a numeric or boolean result; a boolean one also sets `passed`, and an error result fails the row."""
+    """Read a numeric or boolean result. A boolean result also sets `passed`, and an error result fails the row."""
     value = returned.value
     if returned.unsupported is not None:
         path, kind = returned.unsupported

@@ -1,7 +1,7 @@
 """Reads eval sets in both formats: the documented one, and the one that UiPath's command line reads.
 
-A test case older than version 1.0, which has `expectedOutput` in place of criteria, becomes one with criteria for every
-evaluator of the set, as UiPath's command line converts it.
+A test case from before version 1.0 has `expectedOutput` in place of criteria. It is converted as by UiPath's command
+line: every evaluator of the set gets criteria.
 
 Every fault is reported with its JSON path. Every part of an eval set that this host ignores is reported as a note.
 """
@@ -73,7 +73,7 @@ def is_eval_set(value: Json) -> bool:
 
 
 def items_of(value: dict[str, Json]) -> list[Json]:
-    """Return the unparsed test cases of an eval set in either format; empty when it has no list of them."""
+    """Return the unparsed test cases of an eval set in either format; empty if it has no list of test cases."""
     return next((value[name] for name in _ITEM_LISTS if isinstance(value.get(name), list)), [])
 
 
@@ -95,7 +95,7 @@ def parse_eval_set(value: Json, *, named: str = "the eval set") -> EvalSet:
 
 
 class _Reading:
-    """Reads an eval set to its end even if it has faults, and collects them all."""
+    """Reads a whole eval set, and collects all its faults instead of stopping at the first."""
 
     def __init__(self, named: str) -> None:
         self._named = named
@@ -197,7 +197,7 @@ class _Reading:
         )
 
     def _mocks(self, entry: dict[str, Any], path: str) -> tuple[Json, ...]:
-        """Read the behaviors of a mocking strategy of type mockito; other strategies have none."""
+        """Read the behaviors of a mocking strategy of type mockito; strategies of other types have no behaviors."""
         name = next((name for name in _SIMULATED if isinstance(entry.get(name), dict)), "")
         strategy = entry[name] if name else {}
         if strategy.get("type") != "mockito":
@@ -275,7 +275,7 @@ class _Reading:
             self._fault(path, f"criteria must be an object, or null for the evaluator's default, not {_kind(criteria)}")
 
     def _require_known(self, items: tuple[EvalItem, ...], refs: tuple[str, ...]) -> None:
-        """Add notes on criteria that no evaluator reads; UiPath ignores them silently."""
+        """Add a note about each criterion that no evaluator reads; UiPath ignores such criteria silently."""
         for name in dict.fromkeys(name for item in items for name in item.criteria):
             if name not in refs:
                 meant = nearest_name(name, list(refs))

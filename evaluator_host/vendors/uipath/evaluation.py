@@ -1,6 +1,6 @@
 """Runs an eval set: the agent over its test cases, then each evaluator over the executions.
 
-Test cases are independent: one whose agent fails has no result, and does not affect the others.
+Test cases are independent: if the agent fails in a test case, that case has no result and the others are not affected.
 """
 
 import asyncio
@@ -98,7 +98,7 @@ async def score(
 
 
 def scores(run: EvalRun) -> list[EvaluatorScore]:
-    """Return each evaluator's counts and mean. A test case whose agent failed counts as failed, outside the mean."""
+    """Return each evaluator's counts and mean. A test case whose agent failed counts as failed, but not in the mean."""
     return [_score(run, one) for one in run.evaluators]
 
 

@@ -47,7 +47,7 @@ class Execution:
 
 
 def read_executions(files: Iterable[Path]) -> list[Execution]:
-    """Return the executions in several files; one file may hold a test case's output and another its spans.
+    """Return the executions in several files; a test case's output and its spans may be in different files.
 
     Raises:
       InvalidRequest: a file has no executions, or two executions of one test case have an output.
@@ -125,7 +125,7 @@ def _of_ours(entry: Json, path: str, problems: list[Problem]) -> Execution:
 
 
 def _of_output_file(results: list[Any], named: str) -> list[Execution]:
-    """Read what `uipath eval --verbose --output-file` writes; without --verbose it has no outputs."""
+    """Read a file that `uipath eval --verbose --output-file` wrote; without --verbose, the file has no outputs."""
     found = []
     for at, entry in enumerate(results):
         name = entry.get("evaluationName") if isinstance(entry, dict) else None
@@ -160,7 +160,7 @@ def _of_output(name: str, execution: dict[str, Any]) -> Execution:
 
 
 def _of_trace_file(spans: list[Any], named: str) -> list[Execution]:
-    """Group the spans of `--trace-file` by test case, without those of the evaluation itself."""
+    """Group the spans in a `--trace-file` by test case, without the spans of the evaluation itself."""
     by_item: dict[str, list[Json]] = {}
     for span in spans:
         attributes = span["attributes"] if isinstance(span["attributes"], dict) else {}

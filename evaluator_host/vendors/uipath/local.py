@@ -1,4 +1,4 @@
-"""Makes UiPath's light modules importable when it is imported, for testing one's own evaluators locally.
+"""Importing this module makes UiPath's light modules importable, so that you can test evaluators on your machine.
 
 Use it as a plugin of pytest, `pytest -p evaluator_host.vendors.uipath.local`, or import it in a `conftest.py`. The
 light modules need opentelemetry-sdk. An installed package `uipath` takes precedence.

@@ -1,7 +1,7 @@
 """Finds the folders from which an evaluator of a UiPath project imports its own modules.
 
-UiPath's command line looks for them in the project's root while it runs an eval set, and beside the evaluator too while
-it registers. Eval sets are left out, because they have the expected answers.
+UiPath's command line looks for these modules in the project's root; when it registers an evaluator, it also looks
+beside the evaluator. Eval sets are left out, because they contain the expected answers.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ def project_of(layout: Layout) -> Project:
 
 
 def project_around(file: Path) -> Project | None:
-    """Return the project around an evaluator's file, `<root>/<folder>/evaluators/…`; None outside one."""
+    """Return the project around an evaluator's file, `<root>/<folder>/evaluators/…`; None if there is no project."""
     for folder in file.absolute().parents:
         if folder.name == "evaluators" and folder.parent.name in FOLDERS:
             return project_of(Layout(folder.parent.parent, folder.parent.name))

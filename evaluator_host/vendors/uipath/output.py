@@ -1,7 +1,7 @@
 """Writes the results of an eval set as UiPath's own command line does (--output-file), and prints them.
 
-UiPath's format has one number per result: 100 or 0 for a boolean, 0 for an error, a number unchanged. Ours has a score
-from 0 to 1, or null, and the raw value beside it.
+UiPath's format has one number per result: 100 or 0 for a boolean, 0 for an error, a number unchanged. This host's
+format has a score from 0 to 1, or null, and beside it the raw value.
 """
 
 from typing import Any

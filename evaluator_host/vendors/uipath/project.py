@@ -57,7 +57,7 @@ class Layout:
 
 
 def find_layout(root: Path, *, folder: str | None = None) -> Layout:
-    """Return a project's layout: with `folder` if given, else the existing one, else UiPath's default.
+    """Return a project's layout: with `folder` if given, else with the existing folder, else with UiPath's default.
 
     Raises:
       InvalidRequest: the project has both folders, or `folder` is neither `evals` nor `evaluations`.
@@ -74,7 +74,7 @@ def find_layout(root: Path, *, folder: str | None = None) -> Layout:
 
 
 def find_code(layout: Layout, file: str) -> Path:
-    """Return the path of an evaluator's code; `file` is its name in the custom folder, or its path.
+    """Return the path of an evaluator's code; `file` is a name in the custom folder, or a path.
 
     Raises:
       InvalidRequest: there is no such file; the message lists similar names.
@@ -110,7 +110,7 @@ def find_eval_set(layout: Layout, named: str) -> Path:
 
 
 def layout_of_eval_set(eval_set: Path) -> Layout | None:
-    """Return the project layout around an eval set, `<root>/<folder>/<eval sets>/<file>`; None outside one."""
+    """Return the project layout around an eval set, `<root>/<folder>/<eval sets>/<file>`; None if there is none."""
     folder = eval_set.resolve().parent.parent
     if (folder / "evaluators").is_dir():
         return Layout(folder.parent, folder.name)

@@ -1,6 +1,6 @@
 """Writes the two JSON files of each evaluator class that a sandbox found in a file: its schemas and its settings.
 
-The files are byte for byte the same as those of UiPath's own command line, so that either may rewrite them.
+The files are byte for byte those that UiPath's own command line writes, so that you can use either command.
 """
 
 import json
@@ -30,7 +30,7 @@ class Registered:
       types: Path of the file with its schemas.
       file: Path of the file with its settings.
       content: Content of `file`.
-      kept: Settings in an existing file that differ from those in the code.
+      kept: Settings in an existing file that are different in the code.
     """
 
     name: str
@@ -45,7 +45,7 @@ def usable_classes(report: CheckReport, file: Path) -> list[EvaluatorClass]:
     """Return the evaluator classes in a file that can be registered.
 
     Raises:
-      InvalidRequest: the file cannot be loaded, has no such class, or has a faulty one; nothing is registered then.
+      InvalidRequest: the file cannot be loaded, has no evaluator class, or has a class with a fault.
     """
     if not report.classes:
         faults = [_problem(file.name, fault) for fault in report.problems]
@@ -107,7 +107,7 @@ def _registered(layout: Layout, file: Path, found: EvaluatorClass, *, reset: boo
 
 
 def _config(code: dict[str, Json], file: Json) -> tuple[dict[str, Json], list[str]]:
-    """Return the code's settings with the values from the file, and the names of the settings that differ."""
+    """Return the code's settings with the file's values, and the names of settings with two different values."""
     if not isinstance(file, dict):
         return dict(code), []
     kept = [name for name, value in code.items() if name in file and file[name] != value]

@@ -66,7 +66,7 @@ def _found(trace: Json) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _below(spans: Json, where: str, depth: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the spans of a list, or of an object that has them by id or name; parents come before their children."""
+    """Yield the spans in a list, or in an object with spans by id or name; parents come before their children."""
     if depth == 0:
         raise NotATrace(f"{where} nests deeper than {_DEPTH} spans")
     if not isinstance(spans, list | dict):

@@ -48,7 +48,7 @@ _NAMES: Final = {"STRING": "str", "NUMBER": "float"}
 
 
 class _Refused(Exception):
-    """A returned value does not have the output type; the message says why."""
+    """A returned value does not fit the output type; the message says why."""
 
 
 def routes(calls: WireCalls) -> list[BaseRoute]:

@@ -26,7 +26,7 @@ _SHAPE: Final = 'return a number, or {"score": …, "explanation": …}'
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the `instance` argument: the row's `variables`, or else one made from its other fields."""
+    """Return the `instance` argument: the row's `variables`, or an object made from the row's other fields."""
     return bind_native(row, settings, _instance, needs="response", around="instance")
 
 

@@ -27,7 +27,7 @@ _OLDER_OUTPUT: Final = "model_output"
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return Weave's row: `{"example": columns, "output": …}`; the output may have its older name, `model_output`."""
+    """Return Weave's row: `{"example": columns, "output": …}`; the output may have its older name `model_output`."""
     given = row.variables
     if given is not None and "output" not in given and _OLDER_OUTPUT in given:
         renamed = {"output" if name == _OLDER_OUTPUT else name: value for name, value in given.items()}
@@ -47,9 +47,9 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the result: a scalar is the score; of a dict it is `score`, else `passed`, else the only number or bool.
+    """Read the result: a scalar is the score; in a dict it is `score`, else `passed`, else the only number or bool.
 
-    Weave itself has no rule for one score. None and `{}` skip the row; a dict with several numbers has no score.
+    Weave itself does not reduce a result to one score. None and `{}` skip the row; several numbers alone give no score.
     """
     sent = object_sent(returned)
     if isinstance(sent, EvaluationError):

@@ -57,7 +57,7 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
 
 
 def _row(body: dict[str, Any], evaluator: Evaluator) -> tuple[Row, bool]:
-    """Return the row of a request, and whether the caller expects a failure as a result."""
+    """Return the row of a request, and whether the caller expects failures as results instead of HTTP errors."""
     context = body.get("context")
     if isinstance(context, dict) and "output" in body and set(body) == {"output", "context"}:  # promptfoo
         if evaluator.contract is Contract("promptfoo"):
@@ -92,7 +92,7 @@ def _answer(result: EvaluationResult) -> dict[str, Json]:
 
 
 def _failed(error: EvaluationError, *, as_result: bool) -> Response:
-    """Return a failure: for promptfoo a failed assertion, for other callers an HTTP error and thus no score."""
+    """Return a failure: promptfoo gets a failed assertion, other callers get an HTTP error and no score."""
     text = described(error)
     if as_result and error.code not in HOST_FAULTS:
         return json_response({"pass": False, "success": False, "score": 0, "reason": f"{error.code}: {text}"})
@@ -112,7 +112,7 @@ def key_of(scope: Scope, headers: Mapping[str, str]) -> str | None:
 
 
 def probes(below: str) -> tuple[Probe, ...]:
-    """Return requests for `wires check`: for the list, or for one evaluator, as promptfoo and Agenta send them."""
+    """Return requests for `wires check`, as promptfoo and Agenta send them: for the list, or for one evaluator."""
     listed = Probe("what there is", "GET", "", None, lambda got: got.status_code == 200)
     if not below:
         return (listed,)

@@ -12,7 +12,7 @@ from evaluator_host.platform.resource import Resource, Task
 
 
 class Stars(Resource):
-    """Stars that people gave."""
+    """The resource of stars, which people give."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)

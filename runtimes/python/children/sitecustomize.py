@@ -1,4 +1,4 @@
-"""Gives a Python process that an evaluator starts the evaluator's packages and modules, and the evaluator itself.
+"""Lets a Python process that an evaluator starts import the evaluator's packages and modules, and the evaluator itself.
 
 The runner puts this folder on PYTHONPATH, so that the interpreter imports this module when it starts
 (`evaluator_runner/children.py`).

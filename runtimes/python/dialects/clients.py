@@ -1,4 +1,4 @@
-"""Packages of clients of models and platforms, which code may import although they are not pinned (`later`)."""
+"""Client packages for models and platforms. Code may import them although they are not pinned (`later`)."""
 
 RECORDS = {"langfuse": ("Evaluation",)}
 """Classes of these packages that only keep their named arguments; they work without the pin."""

@@ -27,12 +27,12 @@ class EvalOutput:
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if the code defines `exec_evaluation`, the function of Coze Loop; else None."""
+    """Return `(step, reason)` if the code defines Coze Loop's function `exec_evaluation`; else None."""
     return (dialects.NAMED, f"function {_NAME}") if _NAME in outline.functions and name in (None, _NAME) else None
 
 
 def names() -> dict[str, Any]:
-    """Return the class that code may use without importing it, by name."""
+    """Return the objects that code may use without an import, by name."""
     from dataclasses import dataclass
 
     return {"EvalOutput": EvalOutput, "dataclass": dataclass}

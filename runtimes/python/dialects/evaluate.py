@@ -20,11 +20,11 @@ def applies(namespace: dict[str, Any], name: str | None) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function `evaluate`, or for the named one."""
+    """Return the entry for the function `evaluate`, or for the function with the given name."""
     return entry.find_function(namespace, name or "evaluate", entry.EVALUATE)
 
 
 def is_plain(compiled: CodeType) -> bool:
-    """Return whether the code defines `evaluate` with three parameters; then its contract is clear before it runs."""
+    """Return whether the code defines `evaluate` with three parameters, so that the contract is clear before a run."""
     functions = [c for c in compiled.co_consts if isinstance(c, type(compiled)) and c.co_name == "evaluate"]
     return bool(functions) and functions[-1].co_argcount == 3

@@ -15,12 +15,12 @@ PREBOUND = True
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Return whether the function takes four arguments, and cannot take three or has the legacy parameter names."""
+    """Return whether the function accepts four arguments, and either does not accept three or has the legacy names."""
     return entry.evaluate_contract(namespace, name) == CONTRACT
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function `evaluate` of four parameters, or for the named one."""
+    """Return the entry for the function `evaluate` with four parameters, or for the function with the given name."""
     found = entry.find_function(namespace, name or "evaluate", entry.EVALUATE_V1)
     found.bind = _bind
     return found

@@ -1,7 +1,8 @@
-"""Implements dialect `function`: `score(output, expected)`, of any name, called by the names of its parameters.
+"""Implements dialect `function`: any function such as `score(output, expected)`, called by its parameters' names.
 
-A parameter with the name of one of the row's columns gets that column; `_ROLES` has the other names. Functions that are
-called by position (`evaluate(inputs, outputs, trace)`) are of another dialect, unless a name and its place disagree.
+A parameter with the name of one of the row's columns gets that column; `_ROLES` has all other names. Functions that are
+called by position (`evaluate(inputs, outputs, trace)`) belong to another dialect, unless the names of their parameters
+contradict their positions.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _decode = jsontext.decoder(binding.AttributeDict)
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if the names of a function's parameters say which column each gets; else None."""
+    """Return `(step, reason)` if the names of a function's parameters show which column each gets; else None."""
     if name is None:
         names = _chosen(outline) or _only(outline)
     else:
@@ -76,11 +77,12 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def is_by_name(function: Function, *, named: bool = False) -> bool:
-    """Return whether a function has a parameter for the output, and is not of a dialect that calls by position.
+    """Return whether a function has a parameter for the output, and belongs to no dialect that calls by position.
 
     Args:
       function: The function.
-      named: Whether the caller named it. Such a function, like `evaluate`, may be of a dialect that calls by position.
+      named: Whether the caller named the function. Then, as for `evaluate`, it may belong to a dialect that calls by
+        position.
     """
     names = function.parameters
     if names[:1] in (["self"], ["cls"]) or function.name == "main":
@@ -92,7 +94,7 @@ def is_by_name(function: Function, *, named: bool = False) -> bool:
 
 
 def says_what_it_is_given(function: Function) -> bool:
-    """Return whether every parameter of a function has a name of this dialect, one of them the output's."""
+    """Return whether this dialect has the name of every parameter of a function, and a parameter is for the output."""
     return is_by_name(function) and len(roles_of(function.parameters)) == len(function.parameters)
 
 
@@ -113,7 +115,7 @@ def _by_position(function: Function, roles: dict[str, str]) -> bool:
 
 
 def roles_of(names: list[str]) -> dict[str, str]:
-    """Return the role (output, truth, …) of each parameter whose name tells it, by name."""
+    """Return the role (output, truth, …) of each parameter that has one, by the parameter's name."""
     found = {one: role for one in names if (role := _role(one))}
     if _OUTPUT not in found.values():
         other = next((one for text in _TEXTS for one in names if _plain(one) == text), None)
@@ -128,7 +130,7 @@ def _plain(name: str) -> str:
 
 
 def _role(name: str) -> str | None:
-    """Return the role of a name, which may end in a word for the form of the value: `completion_text`."""
+    """Return the role of a name; the name may end with a word for the form of the value, such as `completion_text`."""
     plain = _plain(name)
     short = next((plain.removesuffix(one) for one in _FORMS if plain.endswith(one)), plain)
     return _ROLES.get(plain) or _ROLES.get(short)
@@ -151,7 +153,7 @@ def _chosen(outline: Outline) -> list[str]:
 
 
 def _of_one(outline: Outline) -> list[str]:
-    """Return the public functions for one output, if only functions for many outputs (which give lists) use them."""
+    """Return the public functions that score one output, if only functions that score lists of outputs call them."""
     users: dict[str, list[str]] = {}
     for one in outline.functions.values():
         for name in names_loaded(one.node) - {one.name}:
@@ -165,7 +167,7 @@ def _of_one(outline: Outline) -> list[str]:
 
 
 def _only(outline: Outline) -> list[str]:
-    """Return the only function that no other uses, if it scores by its name; its parameters then name columns."""
+    """Return the only function that no other calls, if its name says that it scores; its parameters name columns."""
     if not outline.parsed or {"evaluate", "main"} & outline.binds - {"main"} or _has_other_entry(outline):
         return []
     names = [name for name in candidates.public(outline) if name != "main"]
@@ -195,7 +197,7 @@ def _has_methods(node: Any) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function; each parameter gets the column that its name stands for.
+    """Return the entry for the function. Each parameter gets the column for which its name stands.
 
     Raises:
       Failure: there is no such function, or there are several.
@@ -238,7 +240,7 @@ def _bind(found: entry.Entry, row: dict[str, Any]) -> tuple[list[Any], dict[str,
 
 
 def _values(name: str, role: str | None, row: dict[str, Any], columns: dict[str, Any]) -> Iterator[Any]:
-    """Yield the values that a parameter may get, the best first."""
+    """Yield the values that a parameter may get, beginning with the best."""
     if role == _OUTPUT and "outputs" in row:
         yield row["outputs"]
     if name in columns:
@@ -277,11 +279,11 @@ def _missing(entry_name: str, name: str, role: str | None, columns: dict[str, An
 
 
 def _converted(value: Any, *, scoring: bool) -> Any:
-    """Return objects with a score as dicts; a number in `reward`, or in `value` beside a name, is the score.
+    """Return objects with a score as dicts; the score is a number in `reward`, or in `value` if there is also a name.
 
     Args:
       value: What the function returned.
-      scoring: Whether the function's name says that it scores; then a number that comes last may be the score.
+      scoring: Whether the function's name says that it scores; then the last number may be the score.
     """
     fields = getattr(type(value), "__dataclass_fields__", None)
     if fields is not None:
@@ -301,7 +303,7 @@ def _converted(value: Any, *, scoring: bool) -> Any:
 
 
 def _of_pair(pair: tuple[Any, Any], *, scoring: bool) -> Any:
-    """Return a score and a dict of details as one dict; the details come first only in a function that scores."""
+    """Return a score and a dict of details as one dict; the details may come first only if the function scores."""
     score, details = reversed(pair) if scoring and isinstance(pair[0], dict) else pair
     is_both = isinstance(score, bool | int | float) and isinstance(details, dict) and "score" not in details
     return {**details, "score": score} if is_both else pair

@@ -1,4 +1,4 @@
-"""Implements dialect `main`: a function `main` that takes the variables of a row by name."""
+"""Implements dialect `main`: a function `main` that gets the variables of a row by name."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _decode = jsontext.decoder(AttributeDict)
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Return whether there is a function `main`, or a function of the given name (any but `evaluate`)."""
+    """Return whether there is a function `main`, or a function with the given name, which must not be `evaluate`."""
     return name != "evaluate" and entry.is_function(namespace.get(name or "main"))
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for `main`, or the named function; it can read keys of JSON objects as attributes."""
+    """Return the entry for `main` or the named function, which can read keys of JSON objects as attributes."""
     found = entry.find_function(namespace, name or "main")
     found.decode = _decode
     return found

@@ -21,7 +21,7 @@ _OWN = {
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a function `validate` takes an output and the code has no other entry; else None."""
+    """Return `(step, reason)` if a function `validate` has a parameter for the output, and no other entry exists."""
     found = outline.functions.get(_ENTRY)
     if found is None or name not in {None, _ENTRY} or (name is None and outline.has_own_entry):
         return None
@@ -31,7 +31,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for `validate`; it gets the fields of the row that its parameters name."""
+    """Return the entry for `validate`, which gets the fields of the row that its parameters name."""
     found = entry.find_function(namespace, name or _ENTRY)
     found.bind = lambda args: binding.bind(found, args[0])
     return found

@@ -1,6 +1,7 @@
-"""Implements dialect `promptfoo`: `get_assert(output, context)`, or an inline assert, which is an expression or a body.
+"""Implements dialect `promptfoo`: `get_assert(output, context)`, or an inline assert (an expression or a body).
 
-Inline text may hold `{{name}}` and `{{a.b}}`: variables of the row, put in before the text is compiled, row by row.
+An inline assert may contain variables of the row, such as `{{name}}` and `{{a.b}}`. For each row, their values are put
+into the text before the text is compiled.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def _is_assert(function: Function) -> bool:
-    """Return whether a function takes an output and promptfoo's context object, not a context that is a string."""
+    """Return whether a function's parameters are an output and promptfoo's context object, and not a context string."""
     if tuple(function.parameters) != _ARGUMENTS or function.name in {"evaluate", "main"}:
         return False
     kind = function.annotations[1].rpartition(".")[2]
@@ -78,7 +79,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _only(namespace: dict[str, Any], outline: Outline) -> str:
-    """Return `get_assert`, or the only function of an assert's file.
+    """Return the name `get_assert`, or that of the only function in an assert's file.
 
     Raises:
       Failure: there are several.
@@ -107,7 +108,7 @@ def _is_inline(code: str) -> bool:
 
 
 def _call(text: str, namespace: dict[str, Any]) -> Any:
-    """Return a function of output and context that runs the text: a line as an expression, several as a body."""
+    """Return a function of output and context that runs the text: one line as an expression, several as a body."""
     text = text.strip("\n").rstrip()
     names = {**namespace, "json": __import__("json")}
     lines = text.strip().splitlines()
@@ -119,7 +120,7 @@ def _call(text: str, namespace: dict[str, Any]) -> Any:
 
 
 def _as_function(body: str) -> CodeType:
-    """Return a module that defines `get_assert` with this body, every line and column as in the body."""
+    """Return a module that defines `get_assert` with this body; its code keeps the lines and columns of the body."""
     made: Any = compile(f"def {_ENTRY}(output, context): pass", FILENAME, "exec", _ONLY_AST, dont_inherit=True)
     made.body[0].body = compile(body, FILENAME, "exec", _ONLY_AST, dont_inherit=True).body  # type: ignore[attr-defined]
     return compile(made, FILENAME, "exec", dont_inherit=True)
@@ -143,10 +144,10 @@ def _templated(text: str, namespace: dict[str, Any]) -> Any:
 
 
 def _parts(text: str) -> list[Any]:
-    """Return the text in pieces: text, and the path of each variable as a list of keys.
+    """Split the text into pieces: strings of plain text, and for each variable its path as a list of keys.
 
     Raises:
-      Failure: a template holds more than the path of a variable.
+      Failure: the braces contain more than the path of a variable.
     """
     if "{%" in text or "{#" in text:
         raise _too_much("{%")
@@ -179,7 +180,7 @@ def _value(values: Any, path: list[str]) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """Return a value as promptfoo's templates write it."""
+    """Return a value as the text that promptfoo's templates write for it."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,7 +1,7 @@
-"""Implements dialect `script`: the code is a program that runs from its first line to its last for each row.
+"""Implements dialect `script`: the code is a program, which runs from its first to its last line for each row.
 
-The program is the evaluator's code, or comes with the row, so that rows can share a sandbox that was started before. It
-gets arguments, environment variables and a standard input; its result is its exit code and what it printed.
+The program is the evaluator's code, or comes with the row, so that rows with different programs can share a sandbox. A
+program gets arguments, environment variables and a standard input; its result is its exit code and its output.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _Module = type(sys)
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return None: a script is declared, never recognised."""
+    """Return None, because a script is never recognised by its code: its contract must be declared."""
     return None
 
 
 def source(code: str) -> str:
-    """Return the code to run at load: none."""
+    """Return no code, because nothing is run when the code is loaded."""
     return ""
 
 
@@ -41,7 +41,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     """Return the entry, which runs the program.
 
     Raises:
-      Failure: the policy is `restricted`, which programs cannot be run with.
+      Failure: the policy is `restricted`, with which no program can run.
     """
     if "_getattr_" in namespace:
         raise Failure("policy_violation", "a script cannot be run with policy restricted")
@@ -74,7 +74,7 @@ def _run(row: dict[str, Any], text: str, names: Any) -> dict[str, int]:
 
 
 def _give_input(text: str) -> None:
-    """Open descriptor 0, and `sys.stdin` on it, at the start of a text."""
+    """Make descriptor 0 and `sys.stdin` read this text from its start."""
     path = f"/tmp/.input-{os.getpid()}"  # noqa: S108 - of the sandbox
     held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     os.unlink(path)
@@ -88,7 +88,7 @@ def _give_input(text: str) -> None:
 
 
 def _join() -> None:
-    """Wait for threads as the interpreter does at its end."""
+    """Wait for the program's threads, as the interpreter does at its end."""
     threading = sys.modules.get("threading")
     if threading is None:
         return

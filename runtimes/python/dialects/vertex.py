@@ -1,4 +1,4 @@
-"""Implements dialect `vertex`: a function `evaluate(instance)`; functions of other names get texts as plain strings."""
+"""Implements dialect `vertex`: a function `evaluate(instance)`; functions with other names get texts as strings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIELDS = ("prompt", "response", "reference")
 
 
 class _Content(dict):  # type: ignore[type-arg]
-    """A text as the service gives it, `["text"]`, and as the SDK does in one's own process, `["parts"][0]["text"]`."""
+    """A text that can be read as in the service, `["text"]`, and as in the SDK, `["parts"][0]["text"]`."""
 
     def __missing__(self, key: str) -> Any:
         if key == "text" and "parts" in self:
@@ -65,7 +65,7 @@ def _bind_texts(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _named(value: Any, name: str) -> Any:
-    """Return the score under the metric's name, or the only number, as `score`."""
+    """Return a dict with the value under the metric's name, or else the only number, as its `score`."""
     if not isinstance(value, dict) or "score" in value:
         return value
     numbers = [one for one in value.values() if isinstance(one, int | float)]

@@ -1,7 +1,7 @@
-"""Answers an editor's questions about Python code with jedi and pyflakes.
+"""Answers an editor's questions about Python code, with jedi and pyflakes.
 
-The host loads this file into a sandbox as an evaluator, and calls it once per question (`engine/service/editor.py`).
-All questions use the files that jedi parses while loading; files parsed for one question are lost with its process.
+The host loads this file into a sandbox as an evaluator, and calls it for each question (`engine/service/editor.py`).
+Files that jedi parses at load can be used for all questions; files parsed for one question are lost with its process.
 """
 
 import ast
@@ -31,20 +31,20 @@ ENVIRONMENT = jedi.InterpreterEnvironment()
 
 
 def no_file(*_given, **_named):
-    """Do nothing. This replaces jedi's cache on disk, since a file left by the load makes each question load again."""
+    """Do nothing. This replaces jedi's cache on disk: a file that the load leaves makes each question load again."""
 
 
 parso.cache._save_to_file_system = parso.cache._load_from_file_system = no_file  # noqa: SLF001 - no setting does that
 
 
 def script(code):
-    """Return jedi's view of the code, with the packages of the sandbox."""
+    """Return a jedi script for the code, which can use the sandbox's packages."""
     project = jedi.Project(HOME, sys_path=[str(HOME), *SOURCES], smart_sys_path=False)
     return jedi.Script(code, path=HOME / "evaluator.py", environment=ENVIRONMENT, project=project)
 
 
 def warm(modules):
-    """Have jedi parse what most questions need: built-in types, and the packages' own modules."""
+    """Make jedi parse the files that most questions need: built-in types, and the packages' own modules."""
     until = time.process_time() + WARM_S
     packages = [f"import {name}\n{text}." for name in modules for text in (name, TYPICAL.get(name)) if text]
     for code in (*BASIC, *packages):
@@ -55,7 +55,8 @@ def warm(modules):
 def main(code, what, line, column, given, files):
     """Return the answer to one question: `{"completions" | "text" | "signatures" | "problems": …}`.
 
-    Lines and columns count from 1. `given` has values of the function's parameters by name, `files` texts by path.
+    Lines and columns count from 1. `given` has values for the function's parameters, by name; `files` has texts, by
+    path.
     """
     if what == "problems":
         return {"problems": problems(code)}
@@ -71,14 +72,14 @@ def main(code, what, line, column, given, files):
 
 
 def calls(code, given):
-    """Return a call of each function that the host may call, from which jedi takes the types of its parameters."""
+    """Return a call of each function that the host may call; jedi infers the types of parameters from it."""
     named = ", ".join(f"{name}={shortened(value)!r}" for name, value in given.items() if name.isidentifier())
     functions = re.findall(r"^(?:async )?def (evaluate|main)\b", code, re.MULTILINE)
     return "".join(f"\n\n{name}({named})" for name in functions)
 
 
 def shortened(value, depth=4):
-    """Return a value of the same type whose repr is short; `depth` levels of lists and dicts are kept."""
+    """Return a value of the same type with a short repr; only `depth` levels of lists and dicts are kept."""
     if isinstance(value, str):
         return value[:20]
     if isinstance(value, list):
@@ -89,13 +90,13 @@ def shortened(value, depth=4):
 
 
 def completions(asked, line, column):
-    """Return the names that fit at the cursor."""
+    """Return the names that can complete the text at the cursor."""
     found = asked.complete(line, column)[:MOST_NAMES]
     return {"completions": [{"name": one.name_with_symbols, "kind": kind(one._name)} for one in found]}  # noqa: SLF001
 
 
 def kind(name):
-    """Return `function`, `class`, `property`, …; `name` for imported names, whose own kind takes long to find."""
+    """Return `function`, `class`, `property`, …; `name` for imported names, whose real kind takes long to find."""
     return "name" if name.api_type == "module" and name.is_import() else name.api_type
 
 
@@ -123,7 +124,7 @@ ANSWERS = {"completions": completions, "hover": hover, "signature": signature}
 
 
 def problems(code):
-    """Return what pyflakes finds, except for names that the host binds; nothing for code that does not parse."""
+    """Return pyflakes' findings, except about names that the host defines; nothing if the code cannot be parsed."""
     try:
         checker = Checker(ast.parse(code), "evaluator.py")
     except (SyntaxError, ValueError, RecursionError):
@@ -137,5 +138,5 @@ def problems(code):
 
 
 def is_bound(name):
-    """Return whether the host may bind a name that the code does not import."""
+    """Return whether the host may define a name that the code does not import."""
     return name in sys.stdlib_module_names or hasattr(typing, name) or name == "dataclass"

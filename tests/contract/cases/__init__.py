@@ -1,4 +1,4 @@
-"""One table of evaluators, rows and results, run in three languages on every backend."""
+"""One table of evaluators, rows and results; tests run it in three languages on every backend."""
 
 from tests.contract.cases import bindings, documented, entries, entries_js, returns, sources, traces, typescript
 from tests.contract.cases.case import Case, Expected

@@ -1,4 +1,4 @@
-"""Cases about the arguments that the evaluator's function gets: positions, names, falsy outputs, missing answers."""
+"""Cases about the arguments that an evaluator's function gets: positions, names, falsy outputs, missing answers."""
 
 from evaluator_host.types.evaluator import Contract
 from tests.contract.cases.case import Case, failed, javascript, python, scored, typescript

@@ -22,9 +22,9 @@ class Expected:
 
     Attributes:
       error: Expected code of the error; None if the row must have a score.
-      message: Text that the error's message and hint together must contain, in any case of letters.
+      message: Text that must be in the error's message or hint; upper and lower case are equal.
       type: Class of the exception.
-      line: Line of the error, as the user counts.
+      line: Line of the error in the user's code.
       warnings: Codes of warnings that must occur.
       optional_warnings: Codes of warnings that may occur.
     """
@@ -64,7 +64,7 @@ class Case:
 
     @property
     def evaluator(self) -> Evaluator:
-        """The evaluator in the form that the service takes."""
+        """The evaluator as an argument for the service."""
         return Evaluator(
             self.code,
             language=self.language,
@@ -75,7 +75,7 @@ class Case:
 
     @property
     def row(self) -> Row:
-        """The row in the form that the service takes."""
+        """The row as an argument for the service."""
         return Row(self.inputs, self.outputs, self.trace, self.variables)
 
     @property
@@ -88,7 +88,7 @@ class Case:
         return {"evaluator": evaluator, **row}
 
     def mismatches(self, result: EvaluationResult) -> list[str]:
-        """Return the differences between a result and the expected one; empty if there are none."""
+        """Return the differences between a result and the expected result; empty if there are none."""
         expected, error = self.expected, result.error
         status = "failed" if expected.error else "scored"
         found: dict[str, tuple[Any, Any]] = {
@@ -128,7 +128,7 @@ class Case:
 
 
 def _same(have: Any, want: Any) -> bool:
-    """Whether two values are equal in JSON, in which 1 and true differ, unlike in Python."""
+    """Whether two values are equal as JSON; unlike in Python, 1 and true differ."""
     if want is ANY:
         return True
     if isinstance(want, dict) and isinstance(have, dict):

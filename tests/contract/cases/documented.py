@@ -1,4 +1,4 @@
-"""Evaluators like those in the documentation of other products, rewritten, and the scores that they must give."""
+"""Evaluators modelled on those in other products' documentation, and the scores that they must give."""
 
 from typing import Any
 
@@ -94,7 +94,7 @@ def exact(
 
 
 def pasted(name: str, code: str, language: Language, completion: str, target: str, expected: Expected) -> list[Case]:
-    """Return two cases: the example as typed, and with line numbers, which people copy along from its page."""
+    """Return two cases: the example itself, and the example with the line numbers that people copy from its page."""
     cleaned = Expected(
         **{f: getattr(expected, f) for f in Expected.__slots__} | {"warnings": expected.warnings | {"source_cleaned"}}
     )

@@ -1,4 +1,4 @@
-"""Turns values that code returns into cases: one evaluator for each contract and language returns all of them."""
+"""Turns returned values into cases: for each contract and language, one evaluator returns all of the values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,9 @@ _TYPESCRIPT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Returning:
-    """Code that returns one value, and the results under each contract; `v1` and `main` equal `evaluate` unless given."""
+    """Code that returns one value, and the result under each contract; by default `v1` and `main` have that of
+    `evaluate`.
+    """
 
     name: str
     py: str | None = None
@@ -61,7 +63,7 @@ def refused(
 
 
 def cases_of(rows: Sequence[Returning]) -> list[Case]:
-    """Return a case for each value, contract and language; those of one contract and language share an evaluator."""
+    """Return a case for each value, contract and language; all cases of a contract and language share an evaluator."""
     cases = []
     for contract in (EVALUATE, V1, MAIN):
         program = _python_values(rows) + _PYTHON[contract]
@@ -74,7 +76,7 @@ def cases_of(rows: Sequence[Returning]) -> list[Case]:
 
 
 def _python_values(rows: Sequence[Returning]) -> str:
-    """Return the source of a Python dict with a function for each value, by the value's name."""
+    """Return the source of a Python dict that has, under each value's name, a function that returns the value."""
     functions = [(row.name, f"returns_{number}", row.py) for number, row in enumerate(rows) if row.py is not None]
     made = [f"def {function}():\n{indent(body, '    ')}\n" for _, function, body in functions]
     return "\n".join([*made, "VALUES = {", *(f"    {name!r}: {function}," for name, function, _ in functions), "}\n"])

@@ -1,4 +1,6 @@
-"""Cases for every row of the table that says how returned values become results, under every contract and in every language."""
+"""Cases for every row of the table in the documentation that shows how returned values become results, for every
+contract and language.
+"""
 
 from tests.contract.cases.case import ANY, failed, scored
 from tests.contract.cases.returning import Returning, cases_of, number, refused

@@ -1,4 +1,4 @@
-"""Cases of pasted text that is not a program as it stands, and the positions of errors in it."""
+"""Cases in which the pasted text is not yet a program, and the positions of errors in such text."""
 
 from evaluator_host.types.evaluator import Language
 from tests.contract.cases.case import Case, Expected, failed, javascript, python, scored
@@ -14,7 +14,7 @@ def numbered(program: str, pattern: str) -> str:
 
 
 def paste(case_id: str, code: str, expected: Expected, language: Language = Language.PYTHON) -> Case:
-    """Return a case with code that must reach the host exactly as it is."""
+    """Return a case whose code must reach the host unchanged."""
     return Case(id=f"source-{case_id}", language=language, code=code, expected=expected, outputs="x")
 
 

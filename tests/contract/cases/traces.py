@@ -1,4 +1,4 @@
-"""Cases with documented evaluators of traces, for every format in which a trace may arrive."""
+"""Cases with the documented evaluators of traces, for every format of traces."""
 
 import copy
 import json
@@ -62,7 +62,7 @@ def load(shape: str) -> dict[str, Any]:
 
 
 def slowed(shape: str) -> dict[str, Any]:
-    """Return the same trace, but with a root that took seven seconds."""
+    """Return the same trace, except that its root span took seven seconds."""
     trace = copy.deepcopy(load(shape))
     if shape == "otlp":
         root = next(s for s in trace["resourceSpans"][0]["scopeSpans"][0]["spans"] if not s["parentSpanId"])

@@ -1,4 +1,4 @@
-"""Cases in TypeScript: types are removed and never checked; syntax that has a meaning at run time works."""
+"""Cases in TypeScript: types are removed and never checked, but TypeScript syntax that has an effect at run time works."""
 
 from tests.contract.cases.case import failed, scored, typescript
 

@@ -1,4 +1,4 @@
-"""Code in a sandbox of the Docker backend can see and do only allowed things, and cannot exceed its limits."""
+"""Code in a sandbox of the Docker backend can see and do only what is allowed, and cannot exceed its limits."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Code-based evaluators of Amazon Bedrock AgentCore, and the results that the service receives from them.
+"""Code-based evaluators of Amazon Bedrock AgentCore, and the results that AgentCore gets from them.
 
 Source of the facts: bedrock-agentcore 1.25.0, evaluation/custom_code_based_evaluators.
 """
@@ -33,7 +33,7 @@ case = partial(NativeCase, row=EVENT, recognised=Contract("agentcore"))
 
 
 def returns(value: str) -> str:
-    """Return code for a handler that returns this expression."""
+    """Return the code of a handler that returns this expression."""
     return f"{HEAD}@custom_code_based_evaluator()\ndef handler(input: EvaluatorInput, context):\n    return {value}\n"
 
 

@@ -94,7 +94,7 @@ def one(score: Any, name: str = "handler", **more: Any) -> dict[str, Any]:
 
 
 def returns(value: str) -> str:
-    """Return code for a scorer that returns this expression."""
+    """Return the code of a scorer that returns this expression."""
     return f"def handler(input, output, expected, metadata):\n    return {value}\n"
 
 

@@ -1,6 +1,6 @@
 """Code evaluators of Coze Loop in Python and JavaScript, and the values that Coze Loop stores for their scores.
 
-Facts: coze-dev/coze-loop@4f550f38, its templates of code evaluators and the reader of their answers.
+Facts: coze-dev/coze-loop@4f550f38, its templates for code evaluators, and the code that reads their answers.
 """
 
 from functools import partial
@@ -11,7 +11,7 @@ from tests.dialects.cases import NativeCase
 
 
 def field(text: str) -> dict[str, str]:
-    """Return a text field of a conversation turn."""
+    """Return a text field of a turn in a conversation."""
     return {"content_type": "Text", "text": text}
 
 
@@ -29,7 +29,7 @@ javascript = partial(case, language=Language.JAVASCRIPT)
 
 
 def returns(value: str) -> str:
-    """Python code that returns this expression."""
+    """Return the Python code of an evaluator that returns this expression."""
     return f"def exec_evaluation(turn):\n    return {value}\n"
 
 

@@ -16,7 +16,7 @@ case = partial(NativeCase, row=FOUR, recognised=Contract("deepeval"))
 
 
 def metric(body: str, base: str = "BaseMetric", more: str = "") -> str:
-    """Return code for a metric with this body of `measure`."""
+    """Return the code of a metric whose `measure` has this body."""
     return (
         f"{HEAD}class Mine({base}):\n    def __init__(self, threshold=0.5):\n        self.threshold = threshold\n\n"
         f"    def measure(self, test_case, *args, **kwargs):\n{indent(body, '        ')}\n\n"
@@ -26,7 +26,7 @@ def metric(body: str, base: str = "BaseMetric", more: str = "") -> str:
 
 
 def one(score: Any, success: Any, **more: Any) -> dict[str, Any]:
-    """Return the values that DeepEval stores."""
+    """Return a metric's values as DeepEval stores them."""
     return {"name": "Mine", "score": score, "threshold": 0.5, "success": success, "reason": None, "error": None, **more}
 
 

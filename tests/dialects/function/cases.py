@@ -1,4 +1,4 @@
-"""Functions with any name; the names of their parameters decide which values they get."""
+"""Functions with any name. The names of a function's parameters decide which values it gets."""
 
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ other = partial(NativeCase, row=ROW)
 
 
 def right(parameters: str, expression: str, name: str = "score", **more: Any) -> NativeCase:
-    """Return a case with a function; its expression is true if each parameter gets the value that its author meant."""
+    """Return a case with a function that returns this expression, which is true if each parameter has the right value."""
     return case(
         id=f"{name}({parameters})",
         code=f"def {name}({parameters}):\n    return {expression}\n",

@@ -24,7 +24,7 @@ case = partial(NativeCase, row=ROW, recognised=Contract("galileo"))
 
 
 def returns(value: str) -> str:
-    """Return code for a scorer that returns this expression."""
+    """Return the code of a scorer that returns this expression."""
     return f"def scorer_fn(step_object):\n    return {value}\n"
 
 

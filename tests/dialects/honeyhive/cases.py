@@ -1,4 +1,4 @@
-"""Evaluators of HoneyHive's experiments and hosted editor, and the values that its experiments store.
+"""Evaluators from HoneyHive's experiments and from its hosted editor, and the values that HoneyHive stores.
 
 Facts: honeyhive 1.7.0, experiments/core.py.
 """
@@ -22,7 +22,7 @@ def stored(name: str, score: Any, explanation: str | None = None, **extras: Any)
 
 
 def returns(value: str) -> str:
-    """Return code for a function that returns this expression."""
+    """Return the code of a function that returns this expression."""
     return f"def f(outputs, inputs, ground_truth=None):\n    return {value}\n"
 
 

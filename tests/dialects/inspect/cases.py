@@ -17,7 +17,7 @@ case = partial(NativeCase, row=FOUR, recognised=Contract("inspect"))
 
 
 def scorer(body: str, decorator: str = "@scorer(metrics=[accuracy(), stderr()])", parameters: str = "") -> str:
-    """Return code for a scorer with a function that has this body."""
+    """Return the code of a scorer whose function has this body."""
     return (
         f"{HEAD}{decorator}\ndef mine({parameters}):\n"
         f"    async def score(state: TaskState, target: Target):\n        {body}\n\n    return score\n"

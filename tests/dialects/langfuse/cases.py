@@ -24,7 +24,7 @@ refused = partial(case, status="failed", error="invalid_result", native=[])
 
 
 def returns(value: str) -> str:
-    """Code that returns this expression."""
+    """Return the code of an evaluator that returns this expression."""
     return f"def evaluate(ctx):\n    return {value}\n"
 
 
@@ -34,7 +34,7 @@ def one(name: str, value: Any, kind: str | None = None, **more: Any) -> list[dic
 
 
 def typed(case_id: str, value: str, kind: str, stored: Any) -> NativeCase:
-    """Return a case with a score of a data type: the value as code writes it, and as it is stored (None: it is refused)."""
+    """Return a case with a score of a data type: the value in the code, and the stored value (None if it is refused)."""
     code = returns(f"{{'scores': [{{'name': 'x', 'value': {value}, 'dataType': {kind!r}}}]}}")
     if stored is None:
         return refused(id=case_id, code=code, message="scores[0].value")

@@ -14,12 +14,12 @@ case = partial(NativeCase, row=FOUR, recognised=Contract("mlflow"))
 
 
 def scorer(body: str, parameters: str = "outputs", decorator: str = "@scorer") -> str:
-    """Return code for a scorer with a function that has this body."""
+    """Return the code of a scorer whose function has this body."""
     return f"{HEAD}{decorator}\ndef mine({parameters}):\n    {body}\n"
 
 
 def one(value: Any, name: str = "mine", **more: Any) -> dict[str, Any]:
-    """Feedback as MLflow stores it."""
+    """Return a feedback as MLflow stores it."""
     return {"name": name, "value": value, "rationale": None, "error": None, "metadata": None, **more}
 
 

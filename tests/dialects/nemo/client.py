@@ -1,4 +1,4 @@
-"""NVIDIA's own client in a separate environment, installed once per machine."""
+"""Installs NVIDIA's own client in a separate environment, once per machine, and runs programs with it."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ ANSWERS: Final = {"pencils": "(12 * 4) + 7", "server": "125 + 25", "tank": "90 -
 
 
 class Expressions(ModelServer):
-    """A model that answers word problems."""
+    """A model server whose answers are expressions that solve word problems."""
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
         made = super().completion(body)
@@ -24,12 +24,12 @@ class Expressions(ModelServer):
 
 
 def client_python() -> Path:
-    """Return the Python that has the client; its minor version is the same as that of the tests' Python."""
+    """Return the Python interpreter that has the client; its minor version is that of the tests' Python."""
     return real_python(PINS)
 
 
 def session(host: str, model: str, folder: Path, rows: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
-    """Run a session with the client, and return what it printed and its findings."""
+    """Run a session with the client, and return the session's output and findings."""
     script, found = folder / "session.py", folder / "found.json"
     script.write_text(EXPRESSIONS + (GOLDEN / "session.py").read_text())
     ran = subprocess.run(

@@ -1,4 +1,4 @@
-"""A model server that answers judges: the words of the question decide score and label."""
+"""A model server for tests of judges: the words in a question determine the score and label in the answer."""
 
 import json
 
@@ -8,8 +8,8 @@ _NO_LIMIT = "'max_tokens' is not supported with this model"
 
 
 def judge_server(key: str | None = None) -> ModelServer:
-    """Return a server that answers with judgements; it refuses a question with `boom`, and fails once for a question
-    with `twice`.
+    """Return a server that answers with judgements. It refuses questions that contain `boom`, and fails once for a
+    question that contains `twice`.
     """
     server = ModelServer(key=key)
 

@@ -1,4 +1,4 @@
-"""Metrics for NeMo Evaluator that tests paste: the documented example, rewritten, and small ones."""
+"""Metrics for NeMo Evaluator that tests paste: one like the example in its documentation, and small ones."""
 
 import json
 from pathlib import Path
@@ -88,8 +88,8 @@ result = Evaluator().run_sync(
 
 
 def metric(body: str, spec: str = 'MetricOutputSpec.boolean("p")', *, before: str = "") -> str:
-    """Return a module with one metric, `m`, with this body of `compute_scores`; there, `text` and `data` are the values
-    of the row.
+    """Return a module with one metric, `m`, whose `compute_scores` has this body. In the body, `text` and `data` are
+    values of the row.
     """
     lines = dedent(body).strip().replace("\n", "\n        ")
     return f"""{before}{IMPORTS}
@@ -107,7 +107,7 @@ class M(Metric):
 
 
 def returning(value: str, spec: str = 'MetricOutputSpec.boolean("p")') -> str:
-    """Return a module with a metric that has only one output, `p`, with the value of an expression."""
+    """Return a module with a metric that has a single output, `p`, whose value is this expression."""
     return metric(f'return MetricResult(outputs=[MetricOutput(name="p", value={value})])', spec)
 
 

@@ -1,4 +1,6 @@
-"""A metric in a user's own file, with the other code that such a file has; tests send it to sandboxes and to a host."""
+"""A metric in a user's own file, beside the other code that such files contain. Tests send it to sandboxes and to a
+host.
+"""
 
 import math
 from functools import lru_cache
@@ -21,7 +23,7 @@ class Words:
 
 
 class LengthMetric(Words):
-    """Labels few words as `short`; fails or hangs if the row says so."""
+    """Labels an output of few words as `short`; fails or hangs if the row says so."""
 
     type = "length"
 

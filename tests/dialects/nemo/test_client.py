@@ -1,4 +1,4 @@
-"""NVIDIA's own client works with a host: it reads the host's answers in the same way as those of NVIDIA's platform."""
+"""NVIDIA's own client works with a host: it reads the host's answers as it reads those of NVIDIA's platform."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def model() -> Iterator[Expressions]:
 
 @pytest.fixture(scope="module")
 def day(tmp_path_factory: pytest.TempPathFactory, model: Expressions) -> tuple[str, dict[str, Any]]:
-    """The output and findings of a session with the client."""
+    """The output and the findings of a session with the client."""
     folder = tmp_path_factory.mktemp("session")
     models = {"default/my-model": {"base_url": model.url, "model": "m-1"}}
     environment = {

@@ -1,4 +1,6 @@
-"""Metrics written for NeMo Evaluator, pasted as they are, on every backend: found, called, checked, scored."""
+"""Metrics for NeMo Evaluator are pasted unchanged: every backend finds, calls and checks them, and returns their
+scores.
+"""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Filters of lists as NeMo's client sends them."""
+"""List filters, in every form in which NeMo's client sends them."""
 
 from typing import Any
 

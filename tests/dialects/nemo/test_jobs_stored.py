@@ -1,4 +1,4 @@
-"""A NeMo job that loses its name or its rows while it is created, because of other callers or the database."""
+"""A NeMo job loses its name or its rows while it is created, because of other callers or faults of the database."""
 
 import asyncio
 from collections.abc import AsyncIterator

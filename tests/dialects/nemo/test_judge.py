@@ -1,4 +1,6 @@
-"""A judge in a sandbox: the host calls the model, if the operator allows it, with a key that nothing in the sandbox sees."""
+"""A judge in a sandbox: if the operator allows it, the host calls the model, with a key that nothing in the sandbox
+sees.
+"""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,6 @@
-"""`evaluator_host.sdk` with models: a judge, a target, rows that fail or take too long; the model server is real."""
+"""`evaluator_host.sdk` with models: a judge, a target, rows that fail, and rows that take too long. The model server is
+real.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -91,7 +93,7 @@ def test_a_target_that_fails_says_so(model: ModelServer) -> None:
 
 
 class Slow:
-    """A model that fails for `bad`, and otherwise waits for the number of seconds in the question."""
+    """A metric that fails if the row has `bad`, and otherwise waits for the number of seconds in the row."""
 
     type = "slow"
 

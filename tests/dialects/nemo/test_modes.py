@@ -1,6 +1,4 @@
-"""One metric in the user's own process, in sandboxes and on a host: the results, and the classes of the results, are
-the same.
-"""
+"""One metric runs in the user's own process, in sandboxes and on a host. The results, and their classes, are the same."""
 
 import asyncio
 import json

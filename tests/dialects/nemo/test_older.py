@@ -1,4 +1,4 @@
-"""The older routes of NeMo Evaluator, under each of their prefixes; a judge as a metric of a job."""
+"""The older routes of NeMo Evaluator, under each prefix; and a job that has a judge as its metric."""
 
 import json
 import time

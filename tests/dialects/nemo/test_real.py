@@ -1,6 +1,6 @@
-"""If an evaluator pins the real package, it takes the place of the light modules; both give the same results.
+"""If an evaluator pins the real package, it is used in place of the light modules. Both give the same results.
 
-The package set has 140 packages and is installed once, into the data directory that test runs share.
+The package set has 140 packages. It is installed once, into the data directory that all test runs share.
 """
 
 import json
@@ -49,7 +49,7 @@ async def test_metrics_say_the_same_in_the_real_package(service: Service) -> Non
 
 
 def asked(program: str, folder: Path, *, packages: Path | None) -> tuple[list[str], list[str]]:
-    """Run a program that asks a model in a separate process; return its output, and the requests that the model got."""
+    """Run a program that calls a model, in a separate process; return its output, and the requests that the model got."""
     (folder / "program.py").write_text(program)
     environment = {**os.environ, "PYTHONPATH": str(packages) if packages else ""}
     with judge_server() as model:

@@ -1,4 +1,4 @@
-"""Responses of models as NeMo's metrics see them: whole, with all fields of OpenAI's types, null if unset."""
+"""NeMo's metrics get whole responses of models: with all fields of OpenAI's types, which are null if they are not set."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The host's results for a metric's outputs, honest and forged."""
+"""The host's results for a metric's outputs, both honest outputs and forged ones."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`evaluator_host.sdk`: code for NeMo Evaluator runs in the user's own process once its import line is changed."""
+"""`evaluator_host.sdk`: code for NeMo Evaluator runs in the user's own process if only its import line is changed."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tests.dialects.nemo.metrics import EVALUATION, RESULT, SUMMARY
 
 
 def own(code: str, folder: Path) -> str:
-    """Run a program with changed imports in a separate process, and return what it printed."""
+    """Run a program with changed imports in a separate process, and return the program's output."""
     program = code.replace("from nemo_evaluator_sdk", "from evaluator_host.sdk")
     assert program != code
     (folder / "program.py").write_text(program)

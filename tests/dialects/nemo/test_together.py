@@ -1,5 +1,5 @@
-"""Scores over all rows of a job or data file: they are computed once, even if a process is killed meanwhile, and shown
-everywhere.
+"""Scores over all rows of a job or data file: they are computed once, even if a process is killed meanwhile, and every
+report contains them.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Python graders of OpenAI, and the rewards that OpenAI reads from them.
+"""Python graders of OpenAI, and the rewards that OpenAI makes from their results.
 
 Facts: the types of openai 3.54.0 (`graders/python_grader`), OpenAI's page on Python graders.
 """
@@ -17,7 +17,7 @@ case = partial(NativeCase, row=PAIR, recognised=Contract("openai-grader"))
 
 
 def returns(value: str) -> str:
-    """Code that returns this expression."""
+    """Return the code of a grader that returns this expression."""
     return f"def grade(sample, item):\n    return {value}\n"
 
 

@@ -27,7 +27,7 @@ def metric(
     name: str = "Mine",
     kind: str = "base_metric.BaseMetric",
 ) -> str:
-    """Return code for a metric class with this body of `score`."""
+    """Return the code of a metric class whose `score` has this body."""
     return (
         "from opik.evaluation.metrics import base_metric, score_result\n"
         "from opik.evaluation.metrics.conversation import conversation_thread_metric, types\n\n"

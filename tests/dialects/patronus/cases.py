@@ -1,4 +1,4 @@
-"""Evaluators of Patronus, and the results that Patronus makes from their values.
+"""Evaluators of Patronus, and the results that Patronus makes from the values that they return.
 
 Facts: patronus 0.1.26, `coerce_eval_output_type`.
 """
@@ -16,7 +16,7 @@ case = partial(NativeCase, row=ROW, recognised=Contract("patronus"))
 
 
 def returns(value: str) -> str:
-    """Return code for a function that returns this expression."""
+    """Return the code of a function that returns this expression."""
     return f"{HEAD}def f(row, **kwargs):\n    return {value}\n"
 
 

@@ -1,4 +1,4 @@
-"""Code evaluators of Phoenix's server and of phoenix.evals, and the annotations that Phoenix stores for their values.
+"""Code evaluators of Phoenix's server and of phoenix.evals, and the annotations that Phoenix stores.
 
 Facts: Arize-ai/phoenix@9478f954, `coerce_output`; arize-phoenix-evals 3.9.4.
 """
@@ -26,22 +26,22 @@ def config(given: Any) -> EvaluatorSettings:
 
 
 def returns(value: str) -> str:
-    """Return code for a function of the server that returns this expression."""
+    """Return the code of a function for the server that returns this expression."""
     return f"def evaluate(output, reference=None, input=None, metadata=None):\n    return {value}\n"
 
 
 def made(value: str, head: str = "output", decorator: str = "name='x'") -> str:
-    """Return code for an evaluator of the package that returns this expression."""
+    """Return the code of an evaluator for the package that returns this expression."""
     return f"from phoenix.evals import create_evaluator\n\n@create_evaluator({decorator})\ndef f({head}):\n    return {value}\n"
 
 
 def kept(label: Any = None, score: Any = None, explanation: Any = None) -> list[dict[str, Any]]:
-    """Return one annotation as the server stores it."""
+    """Return an annotation as the server stores it."""
     return [{"label": label, "score": score, "explanation": explanation}]
 
 
 def score(**fields: Any) -> list[dict[str, Any]]:
-    """Return one score as the package returns it."""
+    """Return a score as the package returns it."""
     return [{"name": "x", **fields, "kind": "code", "direction": "maximize"}]
 
 

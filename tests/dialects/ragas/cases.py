@@ -13,7 +13,7 @@ case = partial(NativeCase, row=PARIS, recognised=Contract("ragas"))
 
 
 def metric(body: str, decorator: str, parameters: str = "response: str, reference: str") -> str:
-    """Return code for a metric with a function that has this body."""
+    """Return the code of a metric whose function has this body."""
     return f"{HEAD}@{decorator}\ndef mine({parameters}):\n    {body}\n"
 
 

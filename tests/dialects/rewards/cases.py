@@ -1,4 +1,4 @@
-"""Reward functions as verl, TRL and verifiers call them, and the rewards that these platforms read.
+"""Reward functions of verl, TRL and verifiers, and the rewards that these platforms make from the returned values.
 
 Facts: verl 0.9.1, trl 1.16.0, verifiers 0.1.14, from their sources.
 """
@@ -36,17 +36,17 @@ refused = partial(case, status="failed", error="invalid_result")
 
 
 def verl(value: str) -> str:
-    """Return code for a function of verl that returns this expression."""
+    """Return the code of a function for verl that returns this expression."""
     return f"def compute_score(data_source, solution_str, ground_truth, extra_info=None):\n    return {value}\n"
 
 
 def trl(value: str) -> str:
-    """Return code for a function of TRL that returns this expression."""
+    """Return the code of a function for TRL that returns this expression."""
     return f"def reward(completions, **kwargs):\n    return {value}\n"
 
 
 def rollout(value: str) -> str:
-    """Return code for a function of verifiers that returns this expression."""
+    """Return the code of a function for verifiers that returns this expression."""
     return f"async def correct(completion, answer):\n    return {value}\n"
 
 

@@ -1,4 +1,4 @@
-"""Jobs with reward functions: if the score over all rows fails, the job reports it."""
+"""Jobs with reward functions: if the call that scores all rows together fails, the job reports the failure."""
 
 from collections.abc import Iterator
 

@@ -1,5 +1,5 @@
-"""Rewards of many rows in one call: each reward belongs to the right row, and equals the reward of a call with this row
-alone.
+"""One call returns the rewards of many rows: each reward belongs to the right row, and is the same as if the row had
+been scored alone.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""Programs: their exit code is the score, and their output is the log."""
+"""Programs as evaluators: the exit code of a program is the score, and its output is the log."""
 
 from functools import partial
 

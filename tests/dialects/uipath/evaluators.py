@@ -1,4 +1,4 @@
-"""Evaluators for UiPath that tests paste: the documented ones, rewritten, and small ones."""
+"""Evaluators for UiPath that tests paste: some like the evaluators in UiPath's documentation, and small ones."""
 
 import json
 from pathlib import Path
@@ -140,7 +140,7 @@ PATTERN_SPAN: Final = {
 
 
 def evaluator(body: str, *, config: str = "", criteria: str = "", justification: str = "str", name: str = "E") -> str:
-    """Return an evaluator `E` with this body of `evaluate`; the body can use `execution` and `criteria`."""
+    """Return the code of an evaluator `E` whose `evaluate` has this body, which can use `execution` and `criteria`."""
     return (
         f"{IMPORTS}\n"
         f"class {name}Criteria(BaseEvaluationCriteria):\n    text: str = ''\n{indent(dedent(criteria), '    ')}\n"

@@ -134,7 +134,7 @@ SHARED_SET: Final[dict[str, Any]] = {
 
 
 def make_project(root: Path, folder: str = "evals") -> Path:
-    """Write the project with registered evaluators, and return its folder."""
+    """Write the project with its evaluators registered, and return the project's folder."""
     arguments = repr(json.loads(PATTERN_ARGUMENTS))
     write(root / "uipath.json", json.dumps({"functions": {"main": "main.py:main"}}))
     write(root / "main.py", AGENT % arguments)
@@ -151,7 +151,7 @@ def make_project(root: Path, folder: str = "evals") -> Path:
 
 
 def make_shared(root: Path, folder: str = "evals") -> Path:
-    """Write the project with an unregistered evaluator that imports the project's modules; return the evaluator's file."""
+    """Write the project and an evaluator that imports the project's modules but is not registered; return its file."""
     make_project(root, folder)
     for name, text in SHARED_MODULES.items():
         write(root / name, text)

@@ -1,4 +1,4 @@
-"""The agent of a project: which function runs, which files are sent to the sandbox, and how its answer is read."""
+"""The agent of a project: which function runs, which files the sandbox gets, and how the host reads the agent's answer."""
 
 import base64
 import dataclasses

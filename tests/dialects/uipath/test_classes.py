@@ -1,4 +1,4 @@
-"""Pasted code with classes: the host finds the evaluator, describes it, and says why others cannot be used."""
+"""Pasted code with classes: the host finds and describes the evaluator, and says why other classes cannot be used."""
 
 import json
 import re

@@ -1,7 +1,7 @@
-"""UiPath's own command line on a project that our commands wrote: UiPath's command line accepts every file, and the
-scores are the same.
+"""UiPath's own command line accepts every file in a project that our commands wrote, and gives the same scores.
 
-Release 2.7.0 runs offline, from a package set that is installed once per machine. Its `register` needs pydantic before 2.14.
+Release 2.7.0 runs offline, from a package set that is installed once per machine. Its `register` needs a pydantic older
+than 2.14.
 """
 
 import json
@@ -43,7 +43,7 @@ async def packages(service: Service) -> Path:
 
 
 def uipath(packages: Path, project: Path, *arguments: str) -> str:
-    """Run UiPath's command line without network, and return what it printed."""
+    """Run UiPath's command line without network access, and return the output."""
     done = subprocess.run(
         ["unshare", "--map-root-user", "--net", sys.executable, "-S", "-c", START, str(packages), *arguments],
         cwd=project, capture_output=True, text=True, timeout=200,

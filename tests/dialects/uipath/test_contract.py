@@ -1,4 +1,4 @@
-"""Evaluators written for UiPath, pasted as they are, on every backend: found, created, called, scored."""
+"""Evaluators for UiPath are pasted unchanged: every backend finds, creates and calls them, and returns their scores."""
 
 import json
 from textwrap import indent

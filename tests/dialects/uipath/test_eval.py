@@ -1,4 +1,6 @@
-"""A UiPath project on the command line: registered, and run over its eval sets in this process and as a job of a host."""
+"""A UiPath project on the command line: its evaluators are registered, and run over its eval sets in this process and
+as a job on a host.
+"""
 
 import json
 import subprocess

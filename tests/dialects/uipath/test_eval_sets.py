@@ -1,4 +1,4 @@
-"""Eval sets: both formats become the same items; every fault is reported with its JSON path."""
+"""Eval sets: both formats give the same test cases, and every fault is reported with its JSON path."""
 
 import copy
 from typing import Any
@@ -11,7 +11,7 @@ from tests.dialects.uipath.eval_sets import DOCUMENTED, REAL
 
 
 def changed(base: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """Return a copy of an eval set with one value replaced; the new value None removes the field."""
+    """Return a copy of an eval set with one value replaced; if the new value is None, the field is removed."""
     made = copy.deepcopy(base)
     *way, last = [int(part) if part.isdigit() else part for part in path.split("/")]
     place: Any = made

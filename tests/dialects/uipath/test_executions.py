@@ -1,4 +1,4 @@
-"""Recorded executions: our own format in all its forms, the files of UiPath's command line, and the rows made from them."""
+"""Recorded executions: all forms of our own format, the files of UiPath's command line, and the rows made from both."""
 
 import json
 from pathlib import Path

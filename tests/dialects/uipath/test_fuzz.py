@@ -1,4 +1,4 @@
-"""Any JSON that is sent as an eval set or as executions is accepted or refused, and never causes an error of the host."""
+"""Any JSON sent as an eval set or as executions is accepted or refused, and never causes an error in the host."""
 
 import copy
 import json
@@ -38,7 +38,7 @@ def places(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 @st.composite
 def changed(draw: st.DrawFn, *bases: Any) -> Any:
-    """Return a JSON value with one or two places replaced by any other value."""
+    """Return a JSON value in which other values replace those in one or two places."""
     value = copy.deepcopy(draw(st.sampled_from(bases)))
     for _ in range(draw(st.integers(1, 2))):
         *way, last = draw(st.sampled_from(places(value)))

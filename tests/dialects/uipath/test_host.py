@@ -1,4 +1,6 @@
-"""A UiPath evaluator stored on a host under a name, used in jobs with criteria for each row, and from the command line."""
+"""A UiPath evaluator is stored on a host under a name, and used by jobs with criteria for each row and by the command
+line.
+"""
 
 import json
 import os

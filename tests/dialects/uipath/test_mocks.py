@@ -1,5 +1,5 @@
-"""Functions of an agent that a test case simulates: simulations by mockito work in a real sandbox, simulations by a
-model are refused.
+"""Test cases that simulate functions of an agent: simulation by mockito works in a real sandbox, and simulation by a
+model is refused.
 """
 
 import asyncio

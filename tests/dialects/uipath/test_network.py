@@ -1,5 +1,5 @@
-"""Network access for an agent: only with the option, only for the agent, and without access to anything else on the
-host.
+"""An agent gets network access only with the option `--allow-network`; evaluators never get it, and the agent reaches
+nothing on the host itself.
 """
 
 import json
@@ -90,7 +90,7 @@ class Hello(BaseHTTPRequestHandler):
 
 
 def host_address(backend: str) -> str:
-    """Return this machine's address, as seen from inside a sandbox with network access."""
+    """Return the address at which a sandbox with network access sees this machine."""
     if backend == "bubblewrap":
         return "127.0.0.1"
     engine = docker.APIClient(base_url=engine_address())
@@ -103,7 +103,7 @@ def host_address(backend: str) -> str:
 
 @pytest.fixture(params=BACKENDS, name="ask")
 def ask_fixture(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
-    """Yield a function that runs the project with a server on this machine; the server uses https if sandboxes get this
+    """Yield a function that runs the project with a server on this machine. The server uses https if sandboxes get this
     machine's certificate authorities.
     """
     backend, scheme = request.param, "http"
@@ -140,7 +140,7 @@ def make_project(root: Path, asked: dict[str, str]) -> Path:
 def run(
     project: Path, backend: str, authorities: Path | None, *options: str
 ) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """Return the findings of the agent, the findings of the evaluator, and the warnings."""
+    """Return what the agent found, what the evaluator found, and the warnings."""
     done = forked.run(
         ["uipath", "eval", "asked", "--sandbox", backend, "--data-dir", str(DATA_DIR), *options, *OUTPUT],
         cwd=project, timeout=200,

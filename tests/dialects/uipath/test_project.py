@@ -1,4 +1,4 @@
-"""UiPath projects on disk: the folder that exists is used, and if a file is missing, the error suggests a similar name."""
+"""UiPath projects on disk: commands use the existing folder; if a file is missing, the error suggests a similar name."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""An evaluator that imports the project's modules, on the command line: registered, run here and on a host, stored, broken."""
+"""An evaluator that imports the project's modules: the command line registers it, runs it here and on a host, stores
+it, and explains errors.
+"""
 
 import json
 import shutil
@@ -41,7 +43,7 @@ def raw(told: str) -> list[float]:
 
 @pytest.fixture(scope="module")
 def registered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A project with a registered evaluator, and the evaluator's path in the project."""
+    """A project with a registered evaluator, and the path of the evaluator in the project."""
     project = tmp_path_factory.mktemp("registered")
     made = make_shared(project)
     done = local(project, "register", "shared.py")
@@ -51,7 +53,7 @@ def registered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture
 def file(registered: tuple[Path, Path], tmp_path: Path) -> Path:
-    """The evaluator's file in a copy of the project for this test."""
+    """The evaluator's file, in a copy of the project that only this test uses."""
     project, made = registered
     shutil.copytree(project, tmp_path, dirs_exist_ok=True)
     return tmp_path / made

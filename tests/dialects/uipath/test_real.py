@@ -1,7 +1,7 @@
-"""If an evaluator pins the real package, it takes the place of the light modules; for two releases, all differences are
-listed here.
+"""If an evaluator pins the real package, it is used in place of the light modules. This file lists all differences from
+two releases of the package.
 
-The package sets have some 60 packages each and are installed once, into the data directory that test runs share.
+Each package set has about 60 packages. The sets are installed once, into the data directory that all test runs share.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A sandbox describes the evaluators in a file, and the registered files are byte for byte those that UiPath writes."""
+"""A sandbox describes the evaluators in a file, and registering them writes byte for byte the same files as UiPath."""
 
 import json
 from pathlib import Path

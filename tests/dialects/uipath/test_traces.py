@@ -1,4 +1,4 @@
-"""UiPath's evaluators read traces and functions write them in a sandbox, as in the recorded golden spans."""
+"""In a sandbox, UiPath's evaluators read traces and functions write traces; the spans equal the recorded golden spans."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Custom metrics of Vertex AI's Gen AI evaluation, and the values that the service reads from their results.
+"""Custom metrics of Vertex AI's Gen AI evaluation, and the values that Vertex AI makes from their results.
 
 Facts: google-cloud-aiplatform 2.7.0, `agentplatform/_genai/_evals_metric_handlers.py`.
 """
@@ -22,7 +22,7 @@ case = partial(NativeCase, row=SERVICE, recognised=Contract("vertex"))
 
 
 def returns(value: str) -> str:
-    """Code that returns this expression."""
+    """Return the code of a metric that returns this expression."""
     return f"def evaluate(instance):\n    return {value}\n"
 
 

@@ -17,7 +17,7 @@ case = partial(NativeCase, row=ROW, recognised=Contract("weave"))
 
 
 def op(value: str, head: str = "output") -> str:
-    """Return code for a function that returns this expression."""
+    """Return the code of a function that returns this expression."""
     return f"import weave\n\n@weave.op\ndef m({head}):\n    return {value}\n"
 
 

@@ -1,4 +1,4 @@
-"""Runs the cases by the handler of Agenta's package. Usage: agenta_real.py FOUND."""
+"""Runs the cases with the handler in Agenta's package. Usage: agenta_real.py FOUND."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Evaluations of NeMo Evaluator, run by its own package and by each way to run them here.
+"""Evaluations for NeMo Evaluator: the real package runs them, and each way to run them here.
 
 `cases(model)` returns the arguments of `Evaluator().run_sync` for each case, by name; `model` is the address of the
 model server.
@@ -42,7 +42,7 @@ def result(**values: Any) -> MetricResult:
 
 
 class Kinds:
-    """Every kind of output, in another order than declared, with diagnostics."""
+    """Returns every kind of output, not in the declared order, and diagnostics."""
 
     type = "kinds"
 
@@ -66,7 +66,7 @@ class Kinds:
 
 
 class Given:
-    """Returns a column of the row as its output, whatever it is."""
+    """Returns a column of the row as its output; the column may have any value."""
 
     def __init__(self, kind: str) -> None:
         self.type = "given"
@@ -110,7 +110,7 @@ class Seen:
 
 
 class Wrong:
-    """Breaks its declaration as the row says."""
+    """Returns outputs that break its declaration, in the way that the row names."""
 
     type = "wrong"
 
@@ -193,7 +193,7 @@ class Together:
 
 
 class Whole:
-    """The response and the output as texts."""
+    """Returns the response and the output as strings."""
 
     type = "whole"
 

@@ -1,4 +1,4 @@
-"""Turns the result of a case's run into plain JSON, in the real package as here."""
+"""Turns the result of a case into plain JSON, for the real package and for this project's SDK."""
 
 import asyncio
 import json

@@ -1,4 +1,6 @@
-"""Runs the cases by `evaluator_host.sdk`: here, in sandboxes, on a host. Usage: nemo_own.py MODEL HOST FOUND."""
+"""Runs the cases with `evaluator_host.sdk`: in this process, in sandboxes, on a host. Usage: nemo_own.py MODEL HOST
+FOUND.
+"""
 
 import asyncio
 import json

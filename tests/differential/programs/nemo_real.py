@@ -1,4 +1,4 @@
-"""Runs the cases in the real package, and by NVIDIA's client on a host. Usage: nemo_real.py MODEL HOST FOUND."""
+"""Runs the cases with the real package, and with NVIDIA's client on a host. Usage: nemo_real.py MODEL HOST FOUND."""
 
 import json
 import logging

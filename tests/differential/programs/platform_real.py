@@ -1,4 +1,4 @@
-"""Runs programs by the real package of a platform. Usage: platform_real.py PLATFORM CASES FOUND.
+"""Runs programs with the real package of a platform. Usage: platform_real.py PLATFORM CASES FOUND.
 
 CASES is JSON: `{id: {"code", "variables"}}`. FOUND gets `{id: {"native": […]}}`, or `{"error": text}` where the package
 raises or refuses the value.
@@ -16,7 +16,7 @@ warnings.simplefilter("ignore")
 
 
 class Refused(Exception):
-    """The platform refuses such a value."""
+    """The platform refuses a returned value."""
 
 
 def run(code):

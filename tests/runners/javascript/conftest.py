@@ -1,4 +1,4 @@
-"""Starts the JavaScript runner as a plain process, with the flags and tools that backends give it."""
+"""Starts the JavaScript runner as a plain process, with the same flags and tools as backends."""
 
 import asyncio
 import json
@@ -24,12 +24,12 @@ SCRATCH = """function evaluate(inputs, outputs, trace) {
 
 @cache
 def built_runner() -> Path:
-    """Return the folder of the built runner, which sandboxes start."""
+    """Return the folder of the built runner, from which sandboxes start it."""
     return asyncio.run(toolchain.ensure_javascript_runner(DATA_DIR))
 
 
 def start_runner_process(esbuild: Path | None, *arguments: str) -> RunnerProcess:
-    """Start a runner with the flags that backends give it."""
+    """Start a runner with the same flags as backends."""
     flags = json.loads((JAVASCRIPT / "node_flags.json").read_text("utf-8"))
     tools = [] if esbuild is None else ["--esbuild", str(esbuild)]
     return RunnerProcess([str(toolchain.node_path()), *flags, str(built_runner() / "runner.cjs"), *tools, *arguments])
@@ -71,7 +71,7 @@ def load(start: Callable[..., RunnerProcess]) -> Callable[..., RunnerProcess]:
 
 @pytest.fixture(scope="session")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A package set as the builder makes it: real packages, installed by npm."""
+    """A package set like those that the builder makes, with real packages installed by npm."""
     folder = tmp_path_factory.mktemp("packages")
     (folder / "package.json").write_text("{}")
     pins = ["lodash@4.17.21", "nanoid@5.1.5", "left-pad@1.3.0"]
@@ -83,7 +83,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def scratch(esbuild: Path) -> Iterator[Callable[..., Frame]]:
-    """Yield a function that runs the body of a function as one row, in a runner that all tests of the module share."""
+    """Yield a function that runs a function's body as one row, in a runner that all tests of the module share."""
     runners: list[RunnerProcess] = []
 
     def run(statement: str, *, timeout_s: float = 10.0, share: str | None = None) -> Frame:

@@ -1,4 +1,4 @@
-"""TypeScript decorators run by the rules of the author's compiler; if that is not certain, there is a warning."""
+"""TypeScript decorators run by the rules of the author's compiler; if these rules are not certain, there is a warning."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Errors name the user's own lines, in every language and source form."""
+"""Errors name lines of the user's own code, in JavaScript and TypeScript and in every form of source."""
 
 import pytest
 
@@ -141,7 +141,7 @@ MEDDLING = [
 
 
 def test_positions_survive_meddling_with_stacks(load):
-    """Each kind of change is a separate row, two lines before the next."""
+    """Each row changes stacks in another way, and its code is two lines above that of the next row."""
     ways = "\n".join(f"if (i.way === {number}) {{ {way};\nnull.x }}" for number, way in enumerate(MEDDLING))
     runner = load(f"function evaluate(i, o, t) {{\n{ways}\n}}")
     for number, way in enumerate(MEDDLING):

@@ -1,4 +1,4 @@
-"""Files that come with an evaluator: they are bundled with its code and named in errors, and each keeps its own path."""
+"""Files that are sent with an evaluator are bundled with its code, keep their own paths, and are named in errors."""
 
 from collections.abc import Callable
 from pathlib import Path

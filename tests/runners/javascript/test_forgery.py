@@ -1,4 +1,4 @@
-"""If code tries to answer in place of the runner, at most its own row fails."""
+"""Code tries to answer in place of the runner: at most the code's own row fails."""
 
 import json
 
@@ -36,8 +36,8 @@ def test_a_printed_frame_is_output(scratch, way):
 
 
 def test_writing_to_every_descriptor_costs_at_most_the_own_row(load):
-    """A row's code can write to the channel of its sandbox. Then the host reads bytes that are not frames, or a forged
-    score.
+    """A row's code can write to the sandbox's channel, so the host may read bytes that are not frames, or a forged
+    score for this row.
     """
     try:
         answer = load(EVERY % "writeSync(fd, 'garbage')").call({}, None, None)

@@ -1,5 +1,5 @@
-"""Names that esbuild invents for a bundle: no message contains such a name, and if code calls an ES module like a
-function, a hint suggests the module's default export.
+"""No message contains a name that esbuild has invented for a bundle. If code calls an ES module like a function, a hint
+suggests the module's default export.
 """
 
 import json

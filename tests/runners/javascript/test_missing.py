@@ -1,4 +1,4 @@
-"""Missing modules are reported, even if the code catches the error of `require` or `import`."""
+"""The runner reports missing modules even if the code catches the error of `require` or `import`."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Packages inside a bundle and outside of it: their own files, names known only at run time, every way to import."""
+"""Packages inside and outside a bundle: they find their own files, can be imported by names that are known only at run
+time, and in every other way.
+"""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Rows share nothing, are answered in order, and if a row fails, other rows are not affected."""
+"""Rows share nothing, are answered in order, and do not affect other rows when they fail."""
 
 import socket
 import subprocess
@@ -187,7 +187,7 @@ def test_nothing_a_row_starts_survives_it(scratch):
 
 
 def test_a_child_of_a_child_ends_too(scratch, tmp_path):
-    """The row's thread waits for the child's output, and the runner can end only when this thread has ended."""
+    """The row's thread waits for the child's output, so the runner can end only if the child ends."""
     script = f"sleep 300 & echo $! > {tmp_path}/pid; wait"
     frame = scratch(f"require('child_process').execSync({script!r})", timeout_s=1)
     assert body(frame)["error"]["code"] == "timeout"

@@ -1,4 +1,4 @@
-"""The pinned tools: fetched once, checked, and a clear message if that fails."""
+"""The pinned tools are downloaded once and checked; if that fails, the message is clear."""
 
 import asyncio
 import json
@@ -78,7 +78,7 @@ def test_old_runners_are_removed_unless_a_process_uses_them(tmp_path):
 
 @contextmanager
 def other_host_of(runner):
-    """Start a process that, like another host, uses a runner's folder."""
+    """Start a process that uses a runner's folder, as another host would."""
     hold = "import pathlib, sys\nfrom evaluator_host.engine.environments.toolchain import _keep\n"
     hold += f"_keep(pathlib.Path({str(runner)!r}))\nprint('held', flush=True)\nsys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:

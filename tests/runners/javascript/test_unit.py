@@ -1,4 +1,4 @@
-"""Runs the tests of the runner's pure parts, which are written in JavaScript."""
+"""Runs the runner's unit tests, which are written in JavaScript."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Starts the Python runner as a plain process, as the sandbox backends start it."""
+"""Starts the Python runner as a plain process, with the command line that backends use."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ def runner(start: Callable[..., RunnerProcess]) -> RunnerProcess:
 
 @pytest.fixture(scope="session")
 def restricted_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory that holds RestrictedPython and nothing else."""
+    """A directory that contains only RestrictedPython."""
     directory = tmp_path_factory.mktemp("restricted")
     (directory / "RestrictedPython").symlink_to(Path(RestrictedPython.__file__).parent)
     return directory

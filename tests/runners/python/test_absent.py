@@ -1,4 +1,4 @@
-"""Imports of modules that do not exist are reported, even if the code catches the error."""
+"""The runner reports imports of modules that do not exist, even if the code catches the error."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""Packages that are imported before the evaluator's code is loaded: this only makes the load faster, and changes
-nothing else even if a package misbehaves.
+"""Packages are imported before the evaluator's code is loaded: the load is faster, and nothing else changes, even if a
+package misbehaves.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""`share`: the rows of a request run in one process, each with its own logs and failures."""
+"""With `share`, the rows of a request run in one process, but each row has its own logs and failures."""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""Files that come with an evaluator: code imports them as modules or reads them as data, and each row finds them unchanged."""
+"""Files that are sent with an evaluator: code imports them as modules or reads them as data, and each row finds them
+unchanged.
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Attacks by an author on the runner: at most the author's own row is lost, and the next row is right."""
+"""An evaluator's code attacks the runner: at most its own row is lost, and the next row is right."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def test_printed_frames_are_logs(runner: RunnerProcess) -> None:
 
 
 def test_no_descriptor_leads_to_the_channel(runner: RunnerProcess) -> None:
-    """The row writes to every descriptor: the row itself may be lost, but no forged answer may appear."""
+    """The row writes to every descriptor. The row itself may be lost, but no forged answer may arrive."""
     code = "import os\n" + FAKE
     code += """
 def evaluate(inputs, outputs, trace):
@@ -64,7 +64,7 @@ def evaluate(inputs, outputs, trace):
 
 
 def test_other_processes_of_the_runner_are_closed_books(runner: RunnerProcess) -> None:
-    """An ordinary user cannot open the files of supervisor and zygote. Root can open them, so the test first gives up
+    """An ordinary user cannot open the files of the supervisor and the zygote. Root can, so the test first gives up
     root's rights.
     """
     code = """
@@ -174,7 +174,7 @@ def test_closing_the_row_socket_is_a_crash(runner: RunnerProcess) -> None:
 
 
 def test_load_cannot_speak_for_the_zygote(runner: RunnerProcess) -> None:
-    """Code at module level can write to the zygote's control socket; the sandbox then ends, and nothing hangs."""
+    """Code at module level can write to the zygote's control socket. Then the sandbox ends, and nothing hangs."""
     code = "import os\nfor fd in range(3, 64):\n    try: os.write(fd, b'L' + bytes(64))\n    except OSError: pass\n"
     frame = runner.load(code + "def evaluate(a, b, c): return 1\n")
     assert frame.type == "load_failed"

@@ -1,4 +1,6 @@
-"""Random numbers in rows: a seed that code sets while it loads applies to each row, other generators differ from row to row."""
+"""Random numbers in rows: a seed that code sets while it loads applies in each row; without a seed, each row gets other
+numbers.
+"""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which contract is inferred for a function: a table of the author's code and the resulting call."""
+"""Which contract the runner infers for a function: a table of code, and of the call that results."""
 
 from typing import Any
 

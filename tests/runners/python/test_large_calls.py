@@ -1,4 +1,6 @@
-"""Large calls: their bodies are passed on to the row while they arrive, completely, in order and without a long wait."""
+"""The runner passes the body of a large call on to the row while it arrives: completely, in order and without a long
+wait.
+"""
 
 import os
 import socket
@@ -29,7 +31,7 @@ startup.run([])
 
 
 def waiting_row(runner: RunnerProcess) -> int:
-    """Return the process that waits for the next row, as soon as it exists."""
+    """Wait until there is a process for the next row, and return it."""
     for _ in range(1000):
         for zygote in child_pids(runner.process.pid):
             for row in child_pids(zygote):
@@ -129,7 +131,7 @@ def test_a_channel_that_is_no_pipe_carries_large_calls_too() -> None:
 
 @pytest.mark.slow
 def test_nothing_of_a_large_call_is_copied_by_the_supervisor() -> None:
-    """The supervisor keeps a copy only if the process of the row starts late, which cannot happen here."""
+    """The supervisor keeps a copy only if the row's process starts late, which cannot happen here."""
     with RunnerProcess([sys.executable, "-I", "-S", "-B", "-c", PATIENT]) as runner:
         assert runner.load(SUMS).type == "loaded"
         before = peak_kb(runner.process.pid)

@@ -1,4 +1,4 @@
-"""Limits: floods of output, memory, processes, and the rights that a runner gives up at its start."""
+"""The runner's limits: for output, memory and processes; and the rights that a runner gives up at its start."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ def evaluate(inputs, outputs, trace):
 
 @pytest.fixture(scope="module")
 def anyones_command() -> Iterator[list[str]]:
-    """Yield the runner's command, with an interpreter and files that every user can read, since root's may be in root's home."""
+    """Yield the runner's command with an interpreter and files that every user can read; root's may be in root's home."""
     dropped = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
     check = "import select, sys; sys.exit(sys.version_info < (3, 11))"
     pythons = ("/usr/bin/python3", "/usr/local/bin/python3", sys.executable)
@@ -86,7 +86,7 @@ def test_million_prints(runner: RunnerProcess) -> None:
 
 
 def test_idle_tree_is_small(start: Any) -> None:
-    """All processes of an idle sandbox together take at most 20 MB, before and after a load."""
+    """Before and after a load, all processes of an idle sandbox together take at most 20 MB."""
     runner = start()
 
     def total_kb(pid: int) -> int:

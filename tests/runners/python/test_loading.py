@@ -1,4 +1,4 @@
-"""Loading: the report about loaded code, the form of a failure, and its place in the user's code."""
+"""Loading code: the runner's report about the code, the form of a failure, and the failure's line in the user's code."""
 
 import importlib.util
 import time

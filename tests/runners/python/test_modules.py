@@ -1,4 +1,4 @@
-"""Modules that come with an evaluator can be imported, are named in tracebacks, and are found in the right order."""
+"""Modules that are sent with an evaluator can be imported, are named in tracebacks, and are found in the right order."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ CALLED = "def evaluate(inputs, outputs, trace):\n    return score()\n"
 
 
 def files(**modules: str) -> dict[str, dict[str, str]]:
-    """Return the body of a load with modules by path; in a keyword, `__` stands for a slash."""
+    """Return the body of a load with these modules; each keyword is a module's path, in which `__` stands for a slash."""
     paths = {key.replace("__", "/").replace("/init", "/__init__"): text for key, text in modules.items()}
     return {"files": {f"{path}.py": text for path, text in paths.items()}}
 

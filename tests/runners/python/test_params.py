@@ -1,4 +1,4 @@
-"""If legacy code reads keys of `app_params` that it was not given, these keys are reported."""
+"""The runner reports keys of `app_params` that legacy code reads although it was not given them."""
 
 from typing import Any
 

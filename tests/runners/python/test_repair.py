@@ -1,5 +1,5 @@
-"""Code that lost its indentation: the parts that are restored, the choices that are left to the user, and no text that
-makes the search slow.
+"""Code that lost its indentation: which parts are restored, which choices are left to the user, and that no text makes
+the search slow.
 """
 
 import ast
@@ -96,7 +96,7 @@ def test_a_fault_that_indentation_does_not_explain_has_no_fix(code: str) -> None
 
 
 def functions() -> Iterator[str]:
-    """Yield the source of functions in this project, module by module in a random order."""
+    """Yield the source of functions in this project; its modules come in a random order."""
     modules = (ROOT / "evaluator_host").rglob("*.py")
     for file in sorted(modules, key=lambda file: drawn(str(file.relative_to(ROOT)))):
         text = file.read_text()
@@ -106,7 +106,7 @@ def functions() -> Iterator[str]:
 
 
 def drawn(path: str) -> bytes:
-    """Return a position in a random order that does not change much when modules are added or removed."""
+    """Return a sort key that gives a random order, which stays almost the same when modules are added or removed."""
     return hashlib.sha256(path.encode()).digest()
 
 
@@ -124,7 +124,9 @@ def test_functions_are_right_or_ambiguous_and_none_is_wrong() -> None:
 
 
 def _plain(code: str) -> str:
-    """Return a function's code as it can be restored from flattened text: docstrings lose their lines' indentation."""
+    """Return a function's code as it can be restored from text without indentation: the lines of docstrings lose
+    theirs.
+    """
     fix = find_fix(flattened(code))
     assert fix is not None
     ours, theirs = ast.parse(fix["code"]), ast.parse(code)

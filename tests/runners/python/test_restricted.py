@@ -1,4 +1,4 @@
-"""`policy: restricted` accepts ordinary evaluators, and for other code it names the place that breaks the policy."""
+"""`policy: restricted` accepts ordinary evaluators; for other code, the error names the place that breaks the policy."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -224,7 +224,7 @@ STATEMENTS = [one for one in ESCAPES.splitlines() if one.strip("#") and "def min
 
 
 def refused_at_load(code: str) -> Any | None:
-    """Return why the policy refuses this code before it runs; None if it refuses only while a row runs."""
+    """Return why the policy refuses this code when it is loaded; None if the code is refused only while a row runs."""
     from evaluator_runner.failures import Failure  # noqa: PLC0415 - of the runner, which conftest.py finds
     from evaluator_runner.restricted import compile_code  # noqa: PLC0415 - the same
 
@@ -244,9 +244,7 @@ def way(number: int, statement: str) -> str:
 
 @pytest.fixture(scope="module")
 def do(restricted_dir: Path) -> Iterator[Callable[[int], Any]]:
-    """Yield a function that runs one statement in a separate row, if the policy allows the statement when code is
-    loaded.
-    """
+    """Yield a function that runs one statement in a separate row, unless the policy refuses the statement at load."""
     loaded = {number: way(number, one) for number, one in enumerate(STATEMENTS)}
     loaded = {number: code for number, code in loaded.items() if refused_at_load(PRELUDE + code) is None}
     ways = ", ".join(f"{number}: way_{number}" for number in loaded)

@@ -1,4 +1,4 @@
-"""Rows: how they are called, the form of a failure, and nothing of a row that is left for the next row."""
+"""How rows are called, the form of a row's failure, and that a row leaves nothing behind for the next row."""
 
 import signal
 import time

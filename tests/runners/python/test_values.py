@@ -1,4 +1,4 @@
-"""The form in which a returned value is sent, even if the value's own methods lie."""
+"""The form in which a returned value is sent, even if the value's own methods return false information."""
 
 import collections
 import dataclasses

@@ -55,7 +55,7 @@ class FilesetChangesIn(BaseModel):
 
 
 def filesets_api(filesets: Filesets, access: Access) -> APIRouter:
-    """Return the routes of filesets, and those that list their files."""
+    """Return the routes of filesets, including the route that lists a fileset's files."""
     router = APIRouter(prefix=_PREFIX, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)

@@ -1,1 +1,1 @@
-"""NeMo Evaluator metrics in this process, in sandboxes of this machine, or on a host: `evaluator_host.sdk`."""
+"""Runs NeMo Evaluator metrics in this process, in sandboxes, or on a host; imported as `evaluator_host.sdk`."""

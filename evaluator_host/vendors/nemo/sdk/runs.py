@@ -12,7 +12,7 @@ _URL = "http://127.0.0.1:8710"
 
 
 class Evaluator(LocalEvaluator):  # type: ignore[misc]
-    """Runs metrics in this process, in sandboxes of this machine, or on a host. Results have the same classes.
+    """Runs metrics in this process, in sandboxes of this machine, or on a host. All three return the same classes.
 
     Args:
       client: A backend, such as `Sandboxes(packages=["numpy==2.3.4"])`; None for this process.
@@ -55,7 +55,8 @@ class Evaluator(LocalEvaluator):  # type: ignore[misc]
           key: API key from `evaluator-host keys create`; None for a host without keys.
           name: The name under which the host stores the metric; by default the metric's own name.
           config: `RunConfig` with `limit_samples`; if there is a target, a `RunConfigOnlineModel`.
-          target: A `Model` that the host first calls to get the outputs; its key is the name of a secret on the host.
+          target: A `Model` that the host calls first to get the outputs; the model's key is the name of a secret on the
+            host.
           prompt_template: The prompt: a string, or the messages of a chat.
           field_mapping: For each of NeMo's field names, the column of the rows that holds it.
           packages: Exact pins of packages that the metric imports besides the SDK.

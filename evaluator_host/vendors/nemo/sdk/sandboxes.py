@@ -121,7 +121,7 @@ class Sandboxes:
         postprocess_hooks: Any = None,
         **_others: Any,
     ) -> tuple[list[dict[str, Any]], list[Sample]]:
-        """Return the rows, with the samples that a target generated for them in this process."""
+        """Return the rows, and the sample that a target generated for each row in this process."""
         rows = prepare_rows(dataset, limit=params.limit_samples, mapping=field_mapping)
         hooks = preprocess_hooks, postprocess_hooks
         return rows, await self._local._samples(rows, target, params, prompt_template, hooks, key=key)  # noqa: SLF001
@@ -183,7 +183,7 @@ def _response(sample: Sample, target: Any) -> Json:
 
 
 class _OwnModels:
-    """Asks a judge's model from this process, and no other model."""
+    """Calls a judge's model from this process, and refuses to call any other model."""
 
     def __init__(self, metric: Any) -> None:
         own = getattr(metric, "model", None)

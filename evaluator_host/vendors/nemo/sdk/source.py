@@ -1,4 +1,4 @@
-"""Turns a metric object of this process into code for a sandbox: its class and the parts of its file that it needs.
+"""Turns a metric object of this process into code for a sandbox: the object's class, and what the class needs.
 
 The rest of the file (evaluations, prints, other classes) is left out, so that loading the code only defines a metric.
 """
@@ -82,7 +82,7 @@ def _module_source(kind: type) -> str:
 
 
 def _needed(source: str, name: str) -> str:
-    """Return the statements of a module that a class needs, in their order, as they are written."""
+    """Return the statements of a module that a class needs, in the order and form in which they are written."""
     statements = ast.parse(source).body
     defined: dict[str, list[int]] = {}
     for at, statement in enumerate(statements):
@@ -109,7 +109,7 @@ def _first(statement: ast.stmt) -> int:
 
 
 def _always(statement: ast.stmt) -> bool:
-    """Whether a statement is always needed: it changes the language, or imports names that it does not list."""
+    """Whether a statement is always needed, because it changes the language or imports names without listing them."""
     if not isinstance(statement, ast.ImportFrom):
         return False
     return statement.module == "__future__" or any(alias.name == "*" for alias in statement.names)

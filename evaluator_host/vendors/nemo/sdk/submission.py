@@ -187,7 +187,7 @@ def submit(
 
 
 def _kept(client: Client, name: str, metric: Any, packages: tuple[str, ...], limits: Limits) -> str:
-    """Store a metric, as the next version if its name already exists, and return a reference to it."""
+    """Store a metric and return a reference to it; if the name already exists, the metric becomes the next version."""
     evaluator = HostEvaluator(
         metric_code(metric),
         contract=Contract("nemo"),

@@ -178,7 +178,7 @@ def _require_own_agent(url: str | None, executions: list[Path] | None) -> None:
 
 
 def _eval_set(project: Path, folder: str | None, named: str, items: list[str] | None) -> tuple[Layout, EvalSet]:
-    """Return an eval set, and the layout of the project that has its evaluators."""
+    """Return an eval set, and the layout of the project that contains its evaluators."""
     path = Path(named)
     layout = layout_of_eval_set(path) if path.is_file() and folder is None and project == Path() else None
     layout = layout or find_layout(project, folder=folder)
@@ -231,7 +231,7 @@ def _agent(layout: Layout, name: str | None, read: Callable[..., LoadedEvaluator
 
 
 def _explained(run: EvalRun, layout: Layout) -> EvalRun:
-    """Return the run with errors that say where the host looked for a missing module of an evaluator."""
+    """Return the run; if an evaluator's module is missing, the error now says where the host looked for the module."""
     results = dict(run.results)
     for one in run.evaluators:
         for key, result in run.results.items():

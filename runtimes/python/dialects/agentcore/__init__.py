@@ -1,4 +1,4 @@
-"""Implements dialect `agentcore`: a Lambda handler, decorated by AgentCore's package or plain."""
+"""Implements dialect `agentcore`: a Lambda handler, with or without the decorator of AgentCore's package."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LambdaContext:
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a function is decorated, or has name and parameters of a Lambda handler; else None."""
+    """Return `(step, reason)` if a function has the decorator, or a Lambda handler's name and parameters; else None."""
     decorated = outline.decorated_by("bedrock_agentcore", _DECORATOR, of=name)
     if decorated is not None:
         return dialects.DECORATED, f"`{decorated.name}` is decorated by {_DECORATOR}"

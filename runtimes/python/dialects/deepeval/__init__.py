@@ -1,6 +1,6 @@
 """Implements dialect `deepeval`: a class of `BaseMetric` whose `measure` sets score, reason and success.
 
-It works with the `deepeval` that the code imported: the light modules of this runner, or the real package.
+This works with the package that the code has imported as `deepeval`: the runner's light modules, or the real package.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for the metric `name`, else the last that the code defines.
+    """Return the entry for the metric `name`, or else for the last metric that the code defines.
 
     Raises:
       Failure: the code defines no metric.
@@ -76,7 +76,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 class _Reader:
-    """Calls one metric with test cases, and reads what it sets."""
+    """Calls one metric with test cases, and reads the attributes that the metric sets."""
 
     def __init__(self, kind: Any, metric: Any) -> None:
         self._metric = metric
@@ -101,7 +101,7 @@ class _Reader:
         return [kinds.LLMTestCase(**fields)], {}
 
     async def measure(self, case: Any) -> Any:
-        """Return what the metric set, and the error that it raised."""
+        """Call the metric; return the attributes that it set, and the error that it raised."""
         import copy
 
         metric = copy.copy(self._metric)
@@ -126,7 +126,7 @@ class _Reader:
 
 
 def _turn(kinds: Any, fields: dict[str, Any]) -> Any:
-    """Return a turn of a conversation; its tool calls become objects, too."""
+    """Return a turn of a conversation as an object, with its tool calls as objects."""
     given = {key: one for key, one in fields.items() if key in _TURN}
     if given.get("tools_called"):
         given["tools_called"] = [
@@ -136,7 +136,7 @@ def _turn(kinds: Any, fields: dict[str, Any]) -> Any:
 
 
 def _measures_alone(kind: Any) -> bool:
-    """Return whether a metric defines `measure` but not `a_measure`, which raises in the base class."""
+    """Return whether a metric defines `measure` but not `a_measure`; the base class's `a_measure` raises an error."""
     owners = [one for one in kind.__mro__ if "a_measure" in vars(one)]
     return bool(owners) and owners[0].__name__ in _BASES and owners[0].__module__.startswith("deepeval.")
 
@@ -152,7 +152,7 @@ async def _measured(metric: Any, case: Any) -> None:
 
 
 def _line_of(error: BaseException) -> int | None:
-    """Return the last line of the user's code that an exception passed."""
+    """Return the last line of the user's code in an exception's traceback."""
     line, trace = None, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_globals.get("__name__") == "evaluator":

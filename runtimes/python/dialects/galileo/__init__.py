@@ -1,7 +1,7 @@
 """Implements dialect `galileo`: `scorer_fn(step_object)`, and `aggregator_fn(scores)` over the scores of all rows.
 
-A step is of the class that the scorer's annotation names, a trace by default. Classes are those of the `galileo` that
-the code imported, else the light ones of this folder.
+A step has the class that the scorer's annotation names, or else is a trace. The classes are those of the package that
+the code has imported as `galileo`, or else those of the light modules in this folder.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the scorer: that of the only local metric, else `scorer_fn`.
+    """Return the entry for the scorer: the scorer of the only local metric, or else `scorer_fn`.
 
     Raises:
       Failure: there is no scorer, or there are several.
@@ -70,7 +70,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 class _Scorer:
-    """Calls the scorer with rows, and the aggregator with their scores."""
+    """Calls the scorer with each row, and the aggregator with the scores of all rows."""
 
     def __init__(self, found: entry.Entry, aggregator: Any) -> None:
         self._scorer = found.call
@@ -79,7 +79,7 @@ class _Scorer:
         self._kind = _annotated(found.call)
 
     async def score(self, row: dict[str, Any] | None = None, *, together: list[list[Any]] | None = None) -> Any:
-        """Return `{"score", "metadata"?}` for a row, `{"aggregate"}` for many."""
+        """Return `{"score", "metadata"?}` for one row, and `{"aggregate"}` for many rows."""
         if together is None:
             return await self._score(row or {})
         scores = [(await self._score(one[0]))["score"] for one in together]
@@ -111,7 +111,7 @@ class _Scorer:
 
 
 def _older(step: Any) -> dict[str, Any]:
-    """Return the arguments of scorers in older releases, which had no steps."""
+    """Return the arguments for a scorer that was written for older releases, which had no steps."""
     if not isinstance(step, dict):
         return {}
     input_, output = (_content(step.get(name)) for name in ("input", "output"))
@@ -120,7 +120,7 @@ def _older(step: Any) -> dict[str, Any]:
 
 
 def _content(value: Any) -> str:
-    """Return a value as text; for a message, or the last of several messages, return its content."""
+    """Return a value as text; for a message or several messages, return the content of the last message."""
     last = value[-1] if isinstance(value, list) and value else value
     return _text(last["content"] if isinstance(last, dict) and "content" in last else value)
 
@@ -131,7 +131,7 @@ def _names_of(function: Any) -> set[str]:
 
 
 def _annotated(function: Any) -> str:
-    """Return the class that the first annotation of a step names; a trace when it names none, or several."""
+    """Return the class that the first parameter's annotation names; a trace's class if it names none or several."""
     annotations = dict(getattr(function, "__annotations__", None) or {})
     annotations.pop("return", None)
     chosen = annotations.get(_STEP, next(iter(annotations.values()), ""))
@@ -141,7 +141,7 @@ def _annotated(function: Any) -> str:
 
 
 def _step(fields: Any, kind: str) -> Any:
-    """Return the step of a row's fields; fields without a type, as the host makes them, become the annotated kind."""
+    """Return the step for a row's fields; fields without a type, which the host makes, become the annotated kind."""
     if not isinstance(fields, dict):
         return fields
     fields = dict(fields)
@@ -177,7 +177,7 @@ def _text(value: Any) -> str:
 
 
 def _class(kind: str) -> Any:
-    """Return a class of steps: of the package that the code imported, else of the light modules."""
+    """Return a class of steps from the package that the code has imported, or else from the light modules."""
     name = f"{_LOGGING}.{_KINDS[kind]}"
     if name not in sys.modules:
         sys.path.insert(0, _LIGHT)

@@ -20,7 +20,7 @@ _EVENT = "event"
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a function is decorated, or has the parameters of experiments or of the editor."""
+    """Return `(step, reason)` if a function has the decorator, or the parameters of experiments or of the editor."""
     decorated = outline.decorated_by("honeyhive", "evaluator", "aevaluator", of=name)
     if decorated is not None:
         return dialects.DECORATED, f"`{decorated.name}` is decorated by honeyhive's evaluator"
@@ -37,7 +37,7 @@ def _fits(function: Function) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function; it gets outputs, inputs and any ground truth, or the event.
+    """Return the entry for the function, which gets outputs, inputs and any ground truth, or gets the event.
 
     Raises:
       Failure: there is no such function, or there are several.

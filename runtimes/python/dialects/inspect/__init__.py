@@ -1,4 +1,4 @@
-"""Implements dialect `inspect`: a function decorated by `scorer`, which returns an async function of state and target.
+"""Implements dialect `inspect`: a function with decorator `scorer` that returns an async function of state and target.
 
 It works with the light modules of this runner.
 """
@@ -50,7 +50,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for the scorer that a decorated function makes: the function `name`, else the last one.
+    """Return the entry for the scorer that the decorated function `name`, or else the last decorated one, makes.
 
     Raises:
       Failure: there is no such function, or it does not make an async function.
@@ -80,7 +80,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _scorer_name(value: Any) -> str | None:
-    """Return the name of a scorer that the code makes: of the light modules, or of the real package's registry."""
+    """Return the name of a scorer that the code makes, from the light modules or from the real package's registry."""
     name = getattr(value, "__scorer__", None)
     info = getattr(value, "__registry_info__", None)
     if name is None and getattr(info, "type", None) == "scorer" and getattr(value, "__module__", None) == "evaluator":
@@ -105,7 +105,7 @@ class _Reader:
         return [_real_state(row, target), target], {}
 
     def plain(self, score: Any) -> Any:
-        """Return the score as plain values; NaN, which is unscored, as None."""
+        """Return the score as plain values; NaN, which means that the sample is unscored, becomes None."""
         if score is None:
             return {"name": self._name, "value": None}
         if not hasattr(score, "value") or not hasattr(score, "explanation"):
@@ -122,7 +122,7 @@ class _Reader:
 
 
 def _real_state(row: dict[str, Any], target: Any) -> Any:
-    """Return the state of a row as the real package makes it of a sample and the model's answer."""
+    """Return the state that the real package would make from the row's sample and the model's answer."""
     from inspect_ai.model import (  # type: ignore[import-not-found]
         ChatMessageAssistant,
         ChatMessageSystem,

@@ -1,7 +1,7 @@
-"""Implements dialect `judge`: the code is a form (`FORM`), and a model judges each row by it.
+"""Implements dialect `judge`: the code is a form (`FORM`), by which a model judges each row.
 
-The sandbox has no network: the model's requests are returned as the row's value, and the host calls the row again with
-the answers.
+The sandbox has no network. So requests to the model are returned as the row's value, and the host calls the row again
+with the model's answers.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ PREBOUND = False
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return None: a judge is declared, never recognised."""
+    """Return None, because a judge is never recognised by its code: its contract must be declared."""
     return None
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry, which asks the model.
+    """Return the entry, which calls the model.
 
     Raises:
       Failure: the code is not a form.

@@ -20,7 +20,7 @@ _CAMEL = {"data_type": "dataType", "config_id": "configId"}
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if `evaluate` has one parameter that is named or read like a context; else None."""
+    """Return `(step, reason)` if the only parameter of `evaluate` is named or used like a context; else None."""
     found = outline.functions.get(name or "evaluate")
     if found is None or len(found.parameters) != 1 or found.variadic:
         return None
@@ -35,7 +35,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def names() -> dict[str, Any]:
-    """Return the classes that code may use without importing them, by name."""
+    """Return, by name, the classes that code may use without an import."""
     from evaluator_runner.dialects.langfuse import types
 
     return {name: getattr(types, name) for name in _GIVEN}
@@ -56,7 +56,7 @@ def _bind(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a result as plain values, with the JSON names for fields of scores; any other object becomes its text."""
+    """Return a result as plain values: fields of scores get their JSON names, other objects become strings."""
     value = _values(value)
     if isinstance(value, dict) and isinstance(value.get("scores"), list):
         value["scores"] = [_renamed(one) if isinstance(one, dict) else one for one in value["scores"]]

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass
 class ToolCall:
-    """A tool call of the observed step; `arguments` as the model wrote them, or decoded."""
+    """A tool call in the observed step; `arguments` are a string from the model, or decoded."""
 
     id: str | None = None
     name: str | None = None
@@ -22,7 +22,7 @@ class ToolCall:
 
 @dataclass
 class Observation:
-    """The observed step: input, output and metadata as they were traced, and its tool calls."""
+    """The observed step: its traced input, output and metadata, and its tool calls."""
 
     input: Any = None
     output: Any = None
@@ -32,7 +32,7 @@ class Observation:
 
 @dataclass
 class Experiment:
-    """The item of the data set, where the step is part of an experiment."""
+    """The item of the data set, for a step that is part of an experiment."""
 
     item_expected_output: Any = None
     item_metadata: Any = None

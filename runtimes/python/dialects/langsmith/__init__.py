@@ -1,4 +1,4 @@
-"""Implements dialect `langsmith`: `perform_eval(run, example)`, or functions of its SDK, called by name."""
+"""Implements dialect `langsmith`: `perform_eval(run, example)`, or functions for its SDK with arguments by name."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _fits(function: Function) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function; its result is sent as `{"value": …}` or `{"refused": type}`.
+    """Return the entry for the function; its result is sent as `{"value": …}`, or as `{"refused": type}`.
 
     Raises:
       Failure: there is no such function, there are several, or its parameters are not those of an evaluator.
@@ -153,7 +153,7 @@ def _arguments(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _record(fields: dict[str, Any], known: tuple[str, ...]) -> AttributeDict:
-    """Return an object whose fields can be read as attributes and as keys; those that the row lacks are None."""
+    """Return an object with fields that can be read as attributes and as keys; fields that the row lacks are None."""
     record = AttributeDict({**dict.fromkeys(known), **fields})
     for name in _TIMES:
         if isinstance(record.get(name), str):
@@ -164,7 +164,7 @@ def _record(fields: dict[str, Any], known: tuple[str, ...]) -> AttributeDict:
 
 
 def _plain(value: Any) -> Any:
-    """Return `{"value": …}`, results as objects; or `{"refused": type}` for a type that LangSmith does not take."""
+    """Return `{"value": …}` with results as objects, or `{"refused": type}` for a type that LangSmith refuses."""
     if isinstance(value, list):
         return {"value": [_fields(one) for one in value]}
     value = _fields(value)

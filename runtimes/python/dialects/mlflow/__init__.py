@@ -1,6 +1,6 @@
-"""Implements dialect `mlflow`: a function decorated by `scorer`, or an object of `Scorer`.
+"""Implements dialect `mlflow`: a function with the decorator `scorer`, or an object of class `Scorer`.
 
-It works with the `mlflow` that the code imported: the light modules of this runner, or the real package.
+This works with the package that the code has imported as `mlflow`: the runner's light modules, or the real package.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for the scorer `name`, else the first one; a class without an instance is created from `config`.
+    """Return the entry for the scorer `name`, or else the first; a class without an instance is created from `config`.
 
     Raises:
       Failure: the code defines no scorer.
@@ -86,9 +86,9 @@ def _fields(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _session(messages: list[Any]) -> Any:
-    """Return a trace for each turn of a conversation: a question, and everything up to the next question.
+    """Return a trace for each turn of a conversation. A turn is a question, with everything up to the next question.
 
-    With the real package there are no traces, because they come from a tracking server.
+    With the real package, return no traces, because its traces come from a tracking server.
     """
     make = getattr(getattr(_modules.get("mlflow.entities"), "Trace", None), "of_turn", None)
     if make is None:
@@ -102,13 +102,13 @@ def _session(messages: list[Any]) -> Any:
 
 
 class _Reader:
-    """Reads what one scorer returns."""
+    """Reads the values that one scorer returns."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def plain(self, value: Any) -> Any:
-        """Return the feedback as plain values, or the type of a value that is not feedback."""
+        """Return feedback as plain values; for a value that is not feedback, return its type."""
         kind = getattr(_modules.get("mlflow.entities"), "Feedback", ())
         if value is None:
             return {"feedbacks": []}

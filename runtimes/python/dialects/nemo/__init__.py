@@ -1,7 +1,7 @@
-"""Implements dialect `nemo`: finds the metric, builds its input from a row, converts its result to plain values.
+"""Implements dialect `nemo`: finds the metric, makes its input from a row, and converts its result to plain values.
 
-It works with the `nemo_evaluator_sdk` that the evaluator imported: the light modules of this runner, or the real
-package.
+This works with the package that the evaluator has imported as `nemo_evaluator_sdk`: the runner's light modules, or the
+real package.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _modules = sys.modules
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Return whether the code defines a metric class of the SDK, or an instance; with `name`, one of that name."""
+    """Return whether the code defines a metric of the SDK (a class or an instance); with `name`, only of that name."""
     if SDK not in _modules:
         return False
     metrics = {**_classes(namespace), **_instances(namespace)}
@@ -35,7 +35,7 @@ def applies(namespace: dict[str, Any], name: str | None) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for a metric: the one called `name`, else the last class, else the last instance.
+    """Return the entry for the metric called `name`; without `name`, for the last class or else the last instance.
 
     Raises:
       Failure: there is no metric, or its class needs arguments that were not given.
@@ -65,7 +65,7 @@ def _classes(namespace: dict[str, Any]) -> dict[str, type]:
 
 
 def _is_own_metric(kind: type) -> bool:
-    """Return whether a class has the members of a metric, and the code itself defines it; protocols do not count."""
+    """Return whether the code itself defines this class, and the class has a metric's members and is not a protocol."""
     methods = all(callable(getattr(kind, name, None)) for name in _MEMBERS[1:])
     own = getattr(kind, "__module__", None) == "evaluator" and not kind.__dict__.get("_is_protocol")
     return own and methods
@@ -92,7 +92,7 @@ def _last(found: dict[str, type], namespace: dict[str, Any]) -> tuple[str, type]
 
 
 def _made(kind: type, name: str, instances: dict[str, Any], config: dict[str, Any]) -> Any:
-    """Return the metric: a new instance, or one that the code made if the class needs arguments that are missing."""
+    """Return a new instance of the metric; if arguments are missing, return an instance that the code has made."""
     if not config:
         made = [value for value in instances.values() if type(value) is kind]
         parameters = signature.read(kind)
@@ -125,7 +125,7 @@ def _not_found(what: str, metrics: dict[str, Any]) -> Failure:
 
 
 class Metric:
-    """A metric as rows call it: a copy of the author's, so that all rows start from the same state.
+    """A metric that rows call. It is a copy of the author's metric, so that all rows start from the same state.
 
     Attributes:
       key: Name of the metric in results.
@@ -142,7 +142,7 @@ class Metric:
 
     @property
     def signature(self) -> signature.Signature | None:
-        """Return the parameters of the author's method."""
+        """Return the parameters of the method that the author has written."""
         return signature.read(self._metric.compute_scores)
 
     @property
@@ -153,7 +153,7 @@ class Metric:
     async def score(
         self, *row: Any, together: list[list[Any]] | None = None, answers: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Score a row (data, outputs, trace, index), or many `together`; `answers` are model answers so far.
+        """Score one row (data, outputs, trace, index), or many rows `together`; `answers` has models' answers so far.
 
         Raises:
           Failure: the result does not match the metric's declared outputs.
@@ -190,10 +190,10 @@ class Metric:
         return Failure("invalid_result", f"Evaluation failed during metric scoring for {where}: {problem}", hint=hint)
 
     def _input(self, data: dict[str, Any], outputs: Any, trace: Any, index: int, response: Any = None) -> Any:
-        """Return the metric's input; its column `output` is the row's own, or else has the outputs to score.
+        """Return the metric's input. If the row has no column `output`, the outputs to score are added as that column.
 
-        With a model's whole `response`, row and candidate are as in NeMo's online runs: no column is added, and the
-        candidate has only the model's trajectory.
+        If there is a model's whole `response`, row and candidate are as in NeMo's online runs: no column is added, and
+        the candidate has only the model's trajectory.
         """
         if response is not None:
             whole = response["agent"] if set(response) == {"agent"} else completed(response)
@@ -212,7 +212,7 @@ class Metric:
         )
 
     def _plain(self, result: Any, specs: dict[str, Any]) -> dict[str, Any]:
-        """Return a result for the host: values as they are, and converted to their declared types."""
+        """Return a result for the host: the values as returned, and also converted to their declared types."""
         sdk = self._sdk
         numeric = (sdk.ContinuousScore, sdk.DiscreteScore, sdk.BooleanValue)
         outputs, scores, labels = [], {}, {}
@@ -229,14 +229,14 @@ class Metric:
 
 
 def _rubrics(metric: Any) -> dict[str, list[str]]:
-    """Return the labels of each rubric among a judge's scores, by the score's name."""
+    """Return, by name, the labels of each of a judge's scores that is a rubric."""
     scores = getattr(metric, "scores", None)
     levels = {score.name: score.rubric for score in scores if hasattr(score, "rubric")} if type(scores) is list else {}
     return {name: [level.label for level in rubric] for name, rubric in levels.items()}
 
 
 def _finite(value: Any) -> Any:
-    """Return a value with NaN and infinities as NeMo writes them to JSON: the text NaN, and null."""
+    """Return a value as NeMo writes it to JSON: NaN becomes the string "NaN", and an infinity becomes null."""
     if type(value) is not float and not isinstance(value, float):
         return value
     if value != value:
@@ -270,7 +270,7 @@ def _key(metric: Any) -> str:
 
 
 def _make_ready(metric: Any, sdk: Any, resolver: Resolver | None) -> None:
-    """Resolve a metric's models and secrets, and run its preflight, before the first row."""
+    """Before the first row, resolve a metric's models and secrets, and run its preflight."""
     steps: list[Any] = []
     if all(callable(getattr(metric, name, None)) for name in ("model_refs", "resolve_models")):
         steps.append(lambda: metric.resolve_models(resolver or sdk.LocalModelResolver()))

@@ -1,7 +1,7 @@
-"""Passes a metric's model requests to the host, since a sandbox has no network; the host then calls the row again.
+"""Passes a metric's requests to models to the host, since a sandbox has no network. The host then calls the row again.
 
-A request stops the row, and the request is returned as the row's value. On the next call the row makes the same
-request and gets the answer.
+A request stops the row and is returned as the row's value. On the next call, the row makes the same request again and
+gets the answer.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _modules = sys.modules
 
 
 def completed(response: Any, *, chat: bool | None = None) -> Any:
-    """Return a model's response with all the fields that it has in OpenAI's client library, missing ones as None."""
+    """Return a model's response with all fields that OpenAI's client library has; missing fields are None."""
     from evaluator_runner.dialects.nemo.modules.nemo_evaluator_sdk import openai_types
 
     return openai_types.completed(response, chat=chat)
 
 
 class Asked(BaseException):
-    """Stops a row until the host has answered its request; a BaseException, so that `except Exception` misses it."""
+    """Stops a row until the host has answered its request. As a BaseException, it passes through `except Exception`."""
 
 
 class Conversation:
@@ -45,13 +45,13 @@ class Conversation:
         self._times: dict[str, int] = {}
 
     def begin(self, answers: dict[str, Any]) -> None:
-        """Start a row, or start it again, with the answers so far."""
+        """Start a row, perhaps not for the first time, with the answers so far."""
         self.open = []
         self._answers = answers
         self._times = {}
 
     def lead(self, metric: Any) -> bool:
-        """Make a metric call models through `ask`; return whether the metric has a function that can be replaced."""
+        """Make a metric call models through `ask`; return whether it has a function that can be replaced for that."""
         inference = _modules.get(_INFERENCE)
         if hasattr(inference, "in_place"):
             inference.in_place = self.ask  # type: ignore[union-attr]
@@ -61,7 +61,7 @@ class Conversation:
         return True
 
     async def ask(self, model: Any, request: dict[str, Any], max_retries: int | None = None, **options: Any) -> Any:
-        """Return the answer of a model.
+        """Return the model's answer to a request.
 
         Raises:
           Asked: the host has not sent this request yet.
@@ -88,7 +88,7 @@ class Conversation:
         return completed(answer["response"], chat="messages" in request)
 
     def _name(self, asked: dict[str, Any]) -> str:
-        """Return a name for a request: a digest of its content and how often the row has made it."""
+        """Return a name for a request, made from its content and from how often the row has made the request."""
         import hashlib
         import json
 
@@ -99,10 +99,11 @@ class Conversation:
 
 
 class Resolver:
-    """Returns placeholders for models and keys; the host has the real ones, and the sandbox never sees them.
+    """Returns placeholders for models and keys. The real ones are only on the host, and the sandbox never sees them.
 
     Args:
-      sdk: The SDK's package, with its `Model`, and its secrets in environment variables, which the code may have set.
+      sdk: The SDK's package. It has the class `Model`, and reads secrets from environment variables, which code may
+        set.
     """
 
     def __init__(self, sdk: Any) -> None:
@@ -110,7 +111,7 @@ class Resolver:
         self._own = sdk.LocalSecretResolver()
 
     async def resolve_secret(self, secret_ref: Any) -> str:
-        """Return a key that the code has set itself, or a placeholder for the host's."""
+        """Return a key that the code has set itself, or a placeholder for the host's key."""
         return await self._own.resolve_secret(secret_ref) or _KEY_OF_THE_HOST
 
     async def resolve_model(self, model_ref: Any) -> Any:
@@ -119,7 +120,7 @@ class Resolver:
 
 
 def _refused(message: str, status: int | None) -> Exception:
-    """Return the exception that the SDK would raise; its own class when the model refused the request."""
+    """Return the exception that the SDK would raise; if the model refused the request, it is of the SDK's own class."""
     kind = getattr(_modules.get(_INFERENCE), "ClientInferenceError", None)
     if kind is None or status is None or status == _TOO_MANY_REQUESTS or not 400 <= status < 500:
         return RuntimeError(message)

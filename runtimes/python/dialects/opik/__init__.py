@@ -1,6 +1,6 @@
-"""Implements dialect `opik`: a class of `BaseMetric` whose `score` gets the mapped fields of a trace by name.
+"""Implements dialect `opik`: a subclass of `BaseMetric`. Its method `score` gets the mapped fields of a trace by name.
 
-It works with the `opik` that the code imported: the light modules of this runner, or the real package.
+This works with the package that the code has imported as `opik`: the runner's light modules, or the real package.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for the metric `name`, else the first in alphabetical order, as Opik does.
+    """Return the entry for the metric `name`, or else for the first metric in alphabetical order, as Opik does.
 
     Raises:
       Failure: the code defines no such class, or no metric.
@@ -79,7 +79,7 @@ def _kinds(namespace: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Reader:
-    """Calls one metric with rows, and reads what it returns."""
+    """Calls one metric with rows, and reads the returned values."""
 
     def __init__(self, metric: Any, parameters: signature.Signature | None) -> None:
         self._metric = metric
@@ -89,7 +89,7 @@ class _Reader:
         self._of_threads = isinstance(kind, type) and isinstance(metric, kind)
 
     def arguments(self, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the arguments for Opik's row, `{"data": …, "type"?}`; a row that the host made has `more`, too."""
+        """Return the arguments for Opik's row `{"data": …, "type"?}`; a row that the host made also has `more`."""
         row = args[0]
         data, more = row.get("data"), row.get("more")
         if row.get("type") == _THREAD or isinstance(data, list) or (self._of_threads and more is not None):
@@ -107,7 +107,7 @@ class _Reader:
         return [], {**dict.fromkeys([name for name in required if name != _NEVER_FILLED]), **data}
 
     def score(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the scores as plain values, or the type of a value that holds none."""
+        """Return the scores as plain values; for a value without scores, return its type."""
         value = self._metric.score(*args, **kwargs)
         kind = _modules[f"{_PACKAGE}.score_result"].ScoreResult
         results = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, kind)]

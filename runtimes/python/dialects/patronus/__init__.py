@@ -1,4 +1,4 @@
-"""Implements dialect `patronus`: functions decorated by `evaluator`, and classes of evaluators."""
+"""Implements dialect `patronus`: functions with decorator `evaluator`, and subclasses of the package's evaluators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _decode = jsontext.decoder(AttributeDict)
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a function is decorated as an evaluator, or a class is one; else None."""
+    """Return `(step, reason)` if a function is decorated as an evaluator, or a class is an evaluator; else None."""
     decorated = outline.decorated_by("patronus", "evaluator", of=name)
     if decorated is not None:
         return dialects.DECORATED, f"`{decorated.name}` is decorated by patronus' evaluator"
@@ -35,7 +35,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function, or a class's `evaluate`; it gets the fields of a row that it names.
+    """Return the entry for the function or a class's `evaluate`, which gets the fields that its parameters name.
 
     Raises:
       Failure: there is no evaluator, or there are several.

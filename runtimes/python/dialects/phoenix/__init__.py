@@ -1,4 +1,4 @@
-"""Implements dialect `phoenix`: a function `evaluate` of four names, or an evaluator of phoenix.evals."""
+"""Implements dialect `phoenix`: a function `evaluate` with Phoenix's parameters, or an evaluator of phoenix.evals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FIELDS = ("name", "score", "label", "explanation", "kind", "direction")
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a function is decorated, or `evaluate` has the parameters of Phoenix; else None."""
+    """Return `(step, reason)` if a function has the decorator, or `evaluate` has Phoenix's parameters; else None."""
     decorated = outline.decorated_by("phoenix", "create_evaluator", of=name)
     if decorated is not None:
         return dialects.DECORATED, f"`{decorated.name}` is decorated by create_evaluator"
@@ -37,7 +37,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the evaluator object or function; it gets those of its parameters that the row has.
+    """Return the entry for the evaluator object or function, which gets the values that the row has for its parameters.
 
     Raises:
       Failure: there is no evaluator, there are several, or a parameter has another name.
@@ -84,7 +84,7 @@ def _score(one: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as it is; raise for a tuple, because JSON would turn it into a list."""
+    """Return a value unchanged; raise an error for a tuple, because JSON would turn the tuple into a list."""
     if isinstance(value, tuple):
         raise TypeError(f"Phoenix takes a number, a bool, a string or a dict, not {type_name(type(value))}")
     return value

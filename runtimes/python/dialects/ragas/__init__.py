@@ -1,6 +1,6 @@
 """Implements dialect `ragas`: a function decorated as a discrete, numeric or ranking metric, called by name.
 
-It works with the `ragas` that the code imported: the light modules of this runner, or the real package.
+This works with the package that the code has imported as `ragas`: the runner's light modules, or the real package.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def _not_imported(outline: Outline) -> Function | None:
-    """Return the first function with a metric's decorator that the code, a snippet, does not import."""
+    """Return the first function with a metric's decorator that the code does not import, as in a snippet."""
     names = set(_DECORATORS) - outline.binds
     return next((one for one in outline.functions.values() if any(names & set(way) for way in one.decorators)), None)
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for the metric `name`, else the first one.
+    """Return the entry for the metric `name`, or else for the first metric.
 
     Raises:
       Failure: the code defines no such metric.
@@ -81,7 +81,7 @@ class _Reader:
         self._signature = entry.signature
 
     def arguments(self, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the arguments by name; those that the function does not take are left out."""
+        """Return the arguments by name, without arguments that the function does not accept."""
         row, parameters = args[0], self._signature
         if parameters is None or parameters.var_keyword is not None:
             return [], row

@@ -1,7 +1,7 @@
-"""Implements dialect `rewards`: functions that return rewards, told apart by the names of their parameters.
+"""Implements dialect `rewards`: functions that return rewards. The names of their parameters show the platform.
 
-`solution_str` belongs to verl (`solution_strs` to its batches), `completions` to TRL and to groups of verifiers,
-`completion` to verifiers. Several reward functions of one text are all called: their weighted sum is the reward.
+`solution_str` belongs to verl (`solution_strs` to verl's batches), `completions` to TRL and to groups of verifiers,
+`completion` to verifiers. If a program has several reward functions, all are called: their weighted sum is the reward.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _decode = jsontext.decoder(AttributeDict)
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a function has the parameters of a reward, or there is a rubric of verifiers."""
+    """Return `(step, reason)` if a function has a reward's parameters, or there is a rubric of verifiers; else None."""
     if name is None and outline.has_own_entry:
         return None
     found = [one for one in outline.functions.values() if one.name not in _OWN and name in {None, one.name}]
@@ -55,7 +55,7 @@ def _takes_rollout(function: Function, *, imported: bool) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry that calls the reward function `name`, else those of the only rubric, else all.
+    """Return the entry that calls the reward function `name`, or else those of the only rubric, or else all.
 
     Raises:
       Failure: there is no reward function, or there are several for verl.
@@ -90,7 +90,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _rewards(namespace: dict[str, Any], name: str | None) -> tuple[list[Reward], str | None]:
-    """Return the reward functions, and the name of the loader that makes their rubric, if one does."""
+    """Return the reward functions, and the name of the loader that makes their rubric; None if no loader does."""
     rubrics = [one for one in namespace.values() if type(one).__name__ == "Rubric" and getattr(one, "funcs", None)]
     if name is None and len(rubrics) == 1:
         return _of_rubric(rubrics[0]), None
@@ -124,7 +124,7 @@ def _functions(namespace: dict[str, Any], name: str | None) -> list[Reward]:
 
 
 def _only(namespace: dict[str, Any], names: list[str]) -> str:
-    """Return the only name that may be meant.
+    """Return the only possible name of a function.
 
     Raises:
       Failure: there are several; in verl, a setting names the one to call.
@@ -137,7 +137,7 @@ def _only(namespace: dict[str, Any], names: list[str]) -> str:
 
 
 def _of_one_platform(found: list[Reward]) -> list[Reward]:
-    """Leave out functions of other platforms beside those of TRL, unless the code seems to be for verl."""
+    """If there are functions for TRL, leave out functions for other platforms, unless the code seems to be for verl."""
     trl = [one for one in found if "completions" in one.names]
     verl = [one for one in found if is_verl(one.name, one.names)]
     if any(one.name == _VERL for one in verl) or len(verl) > len(trl):
@@ -146,7 +146,7 @@ def _of_one_platform(found: list[Reward]) -> list[Reward]:
 
 
 def _without_summaries(found: list[Reward], outline: Outline) -> list[Reward]:
-    """Leave out functions that sum up many completions in a dict or tuple, beside those that give rewards."""
+    """Leave out functions that summarize many completions in a dict or tuple, if others return rewards."""
     summaries = {
         one.name for one in outline.functions.values() if one.gives_summary and "completions" in one.parameters
     }
@@ -158,7 +158,7 @@ def _is_own(value: Any) -> bool:
 
 
 class _Caller:
-    """Calls reward functions with one row or many, and makes plain values of what they return."""
+    """Calls reward functions with one row or many rows, and converts the returned rewards to plain values."""
 
     def __init__(self, rewards: list[Reward], namespace: dict[str, Any], config: dict[str, Any]) -> None:
         self._rewards = rewards
@@ -168,7 +168,7 @@ class _Caller:
     async def call(
         self, native: Any = None, fields: dict[str, Any] | None = None, *, together: list[list[Any]] | None = None
     ) -> dict[str, Any]:
-        """Return the rewards of a row, or of many.
+        """Return the rewards of one row or of many rows.
 
         Raises:
           Failure: a row has no value for a parameter.
@@ -189,7 +189,7 @@ class _Caller:
         return {**made, "rows": [given["row"] for _, given in together], "grouped": await self._grouped(rows, found)}
 
     async def _grouped(self, rows: list[list[Any]], found: list[dict[str, Any]]) -> dict[str, Any] | None:
-        """Return one of the first rows whose reward alone differs from its reward among all rows, or None."""
+        """Return one of the first rows whose reward differs if the row is scored alone; None if there is none."""
         for one, known in zip(self._rewards, found, strict=True):
             if one.style not in BATCHED or not 1 < len(rows) == len(known["values"]):
                 continue

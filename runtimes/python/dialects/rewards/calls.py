@@ -1,4 +1,4 @@
-"""Calls reward functions as their platforms do, with rows in the form of the platform or of this host."""
+"""Calls reward functions as their platforms do, with rows in the platform's form or in this host's form."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def is_verl(name: str, names: list[str]) -> bool:
 
 
 def style_of(name: str, names: list[str]) -> str | None:
-    """Return how a function with these parameters is called; None for one that is not a reward function."""
+    """Return how to call a function with these parameters; None if it is not a reward function."""
     found = set(names)
     if name == "compute_score" and found >= {"predicts", "ground_truths"}:
         return _EASY_PAIRS
@@ -82,10 +82,10 @@ class Reward:
     """One reward function.
 
     Attributes:
-      names: Names of its parameters.
-      style: The calling convention of its platform, see `style_of`.
-      weight: Factor of its reward in the sum.
-      nan: Rewards of the last call that were NaN.
+      names: Names of the function's parameters.
+      style: How the platform calls the function, see `style_of`.
+      weight: Factor of the function's reward in the sum.
+      nan: Number of rewards in the last call that were NaN.
     """
 
     def __init__(
@@ -105,17 +105,17 @@ class Reward:
 
     @property
     def is_complete(self) -> bool:
-        """Whether its platform has a value for each parameter without default; TRL has any column."""
+        """Whether the platform has a value for each parameter without a default; TRL may have columns with any name."""
         known = self._entry.signature
         return self.style != _VERIFIERS or known is None or ROLLOUT.union(self._objects).issuperset(known.needed())
 
     async def values(
         self, rows: list[list[Any]], namespace: dict[str, Any], config: dict[str, Any], *, logged: Any, extra: Any
     ) -> list[Any]:
-        """Return a plain reward for each row.
+        """Call the function, and return each row's reward as a plain value.
 
         Raises:
-          Refused: the platform does not take what the function returned.
+          Refused: the platform does not accept the returned value.
           Failure: a row has no value for a parameter.
         """
         parts = [_Parts(native, fields, self, namespace) for native, fields in rows]
@@ -157,7 +157,7 @@ class Reward:
         return await value if hasattr(type(value), "__await__") else value
 
     def reads_messages(self, namespace: dict[str, Any]) -> bool:
-        """Return whether the function, or one that it calls in the same code, reads a `content` or a `role`."""
+        """Return whether the function, or a function in the same code that it calls, reads a `content` or a `role`."""
         codes = [getattr(self.call, "__code__", None)]
         seen = set()
         while codes:
@@ -178,7 +178,7 @@ class Reward:
 
 
 class _Parts:
-    """One row in a platform's form: as it was given, or made from the host's fields."""
+    """One row in a platform's form, which was given in this form or is made from the host's fields."""
 
     def __init__(self, native: Any, fields: Any, reward: Reward, namespace: dict[str, Any]) -> None:
         self._native = native
@@ -190,7 +190,7 @@ class _Parts:
         self._namespace = namespace
 
     def verl(self) -> dict[str, Any]:
-        """Return the arguments of verl."""
+        """Return the arguments that verl passes."""
         if self._native is not None:
             return {"extra_info": {}, **self._native}
         model = self._inputs.pop("reward_model", None)
@@ -206,7 +206,7 @@ class _Parts:
         }
 
     def easy(self) -> dict[str, Any]:
-        """Return the one object that EasyR1 gives."""
+        """Return the object that EasyR1 passes as the only argument."""
         if self._native is not None:
             return dict(self._native)
         made = self.verl()
@@ -214,30 +214,30 @@ class _Parts:
         return {"response": text, "response_length": len(text.split()), "ground_truth": made["ground_truth"]}
 
     def pair(self) -> dict[str, Any]:
-        """Return the arguments of older releases of EasyR1, passed by name: the text and the ground truth."""
+        """Return the arguments that older releases of EasyR1 pass by name: the text and the ground truth."""
         if self._native is not None:
             return dict(self._native)
         made = self.easy()
         return {"predict": made["response"], "ground_truth": made["ground_truth"]}
 
     def batch(self, names: dict[str, str], one: Callable[[], dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the examples of a row: all of a batch, which has lists by a platform's names, or the only one."""
+        """Return the examples of a row: all of a batch, which has lists by the platform's names, or a single one."""
         if self._native is None or names.keys().isdisjoint(self._native):
             return [one()]
         lists = {key: self._native[key] for key in names if key in self._native}
         return _examples(lists, names, next(key for key in ("solution_strs", "predicts", *lists) if key in lists))
 
     def beside(self, names: dict[str, str]) -> dict[str, Any]:
-        """Return the fields of a platform's own row, except the lists of these names."""
+        """Return the fields of a platform's own row, except the lists with these names."""
         return {key: one for key, one in (self._native or {}).items() if key not in {*names, *names.values()}}
 
     def reward_inputs(self) -> list[dict[str, Any]]:
-        """Return the objects that EasyR1 gives for a batch."""
+        """Return the objects that EasyR1 passes for a batch."""
         given = (self._native or {}).get("reward_inputs")
         return [dict(one) for one in given] if isinstance(given, list) else [self.easy()]
 
     def group(self) -> dict[str, Any] | None:
-        """Return a native row that is a whole group: lists of prompts, completions and columns.
+        """Return a platform's own row as a group, if it is a whole group: lists of prompts, completions and columns.
 
         Raises:
           Failure: a value is not a list, or the lists have different lengths.
@@ -249,7 +249,7 @@ class _Parts:
         return group
 
     def examples(self) -> list[dict[str, Any]]:
-        """Return the examples of the row: all examples of a group, or the only one."""
+        """Return the examples of the row: all examples of a group, or a single example."""
         group = self.group()
         if group is None:
             return [self._example()]
@@ -273,7 +273,7 @@ class _Parts:
         return {**self._truths(), **columns, "prompt": prompt, "completion": completion}
 
     def rollout(self, objects: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments of verifiers."""
+        """Return the arguments that verifiers passes."""
         made: dict[str, Any] = {"answer": "", "info": {}, "task": "default"}
         if self._native is not None:
             made.update(self._native)
@@ -290,7 +290,7 @@ class _Parts:
         return made
 
     def _turns(self, *, chat: bool) -> tuple[Any, Any]:
-        """Return prompt and completion: lists of messages, or texts."""
+        """Return the prompt and the completion: both are lists of messages, or strings."""
         messages, completion = self._inputs.get("messages"), self._outputs
         prompt = self._inputs.get("prompt")
         if prompt is None and _is_chat(messages):
@@ -311,7 +311,7 @@ class _Parts:
 
 
 def split(messages: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Return the messages up to the last one of a user, and those after it."""
+    """Split messages after the user's last message, and return both parts."""
     last = max((at for at, one in enumerate(messages) if one.get("role") == "user"), default=-1) + 1
     return messages[:last], messages[last:]
 
@@ -339,7 +339,7 @@ def _text(value: Any) -> str:
 
 
 def _parser() -> Any:
-    """Return the parser that verifiers gives by default."""
+    """Return the parser that verifiers passes by default."""
     name = "verifiers.parsers.parser"
     if name not in sys.modules:
         sys.path.insert(0, _LIGHT)
@@ -351,12 +351,12 @@ def _parser() -> Any:
 
 
 def _plural(rows: list[dict[str, Any]], names: dict[str, str]) -> dict[str, Any]:
-    """Return the arguments of a batch: lists under plural names, except arguments that no row has."""
+    """Return the arguments for a batch: lists under plural names, without arguments that no row has."""
     return {many: [row.get(one) for row in rows] for many, one in names.items() if any(one in row for row in rows)}
 
 
 def _examples(lists: dict[str, Any], singular: dict[str, str], first: str) -> list[dict[str, Any]]:
-    """Return each example of lists with one element for each.
+    """Return the examples of a batch; each list has one element for each example.
 
     Raises:
       Failure: a value is not a list, or its length differs from that of the first list.
@@ -381,7 +381,7 @@ def _examples(lists: dict[str, Any], singular: dict[str, str], first: str) -> li
 
 
 def _no_completion(given: dict[str, Any]) -> Failure:
-    """Return the failure for a platform's own row without what the model wrote."""
+    """Return the failure for a platform's own row that lacks the model's text."""
     names = ", ".join(f"`{key}`" for key in list(given)[:20]) or "nothing"
     return Failure(
         "missing_input",
@@ -392,7 +392,7 @@ def _no_completion(given: dict[str, Any]) -> Failure:
 
 
 def _group(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return lists of prompts, completions and columns, also by the names of verifiers' groups."""
+    """Return lists of prompts, completions and columns, also under the names that verifiers uses for groups."""
     columns = {key: [row.get(key) for row in rows] for row in rows for key in row}
     prompts, completions = columns.pop("prompt"), columns.pop("completion")
     groups = {
@@ -425,14 +425,14 @@ def _listed(name: str, value: Any, count: int, read: Callable[[str, Any], Any]) 
 
 
 def _trl(name: str, value: Any) -> Any:
-    """Return a reward of TRL; None, as NaN, does not apply."""
+    """Return a reward of TRL. None and NaN mean that the reward does not apply."""
     if isinstance(value, str):
         raise Refused(f"`{name}` returned a string as a reward")
     return None if value is None else _float(name, value)
 
 
 def _verl(name: str, value: Any) -> Any:
-    """Return a reward of verl: a number, or a dict with `score`."""
+    """Return a reward of verl, which is a number or a dict with `score`."""
     if isinstance(value, dict):
         return {**value, "score": _verl(name, value["score"])} if "score" in value else value
     if value is None or isinstance(value, str | list | tuple):
@@ -441,7 +441,7 @@ def _verl(name: str, value: Any) -> Any:
 
 
 def _easy(name: str, value: Any) -> Any:
-    """Return a reward of EasyR1: a dict with `overall`."""
+    """Return a reward of EasyR1, which is a dict with `overall`."""
     if not isinstance(value, dict) or "overall" not in value:
         raise Refused(f"`{name}` returned {type_name(type(value))}; EasyR1 takes a dict with `overall`")
     return {**value, "score": _float(name, value["overall"])}

@@ -1,6 +1,6 @@
-"""Implements dialect `uipath`: finds the evaluator class, creates the evaluator, describes the classes for a check.
+"""Implements dialect `uipath`: finds the evaluator class, creates the evaluator, and describes the classes for a check.
 
-It works with the `uipath` that the code imported: the light modules of this runner, or the real package.
+This works with the package that the code has imported as `uipath`: the runner's light modules, or the real package.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _modules = sys.modules
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Return whether the code defines an evaluator of the SDK; with `name`, one of that name."""
+    """Return whether the code defines an evaluator of the SDK; with `name`, only with that name."""
     found = _classes(namespace)
     return bool(found) if name is None else _named(found, name) is not None
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for the evaluator whose name or id is `name`, or for the only one.
+    """Return the entry for the evaluator with the name or id `name`, or for the only evaluator.
 
     Raises:
       Failure: there is no such evaluator, there are several, or its class is invalid.
@@ -62,13 +62,13 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def describe(namespace: dict[str, Any], source: list[str]) -> list[dict[str, Any]]:
-    """Return a description of each evaluator class, in the order of definition; `source` locates errors."""
+    """Return a description of each evaluator class, in the order of definition; `source` locates errors in the code."""
     found = _classes(namespace)
     return [_description(kind, found[kind], source) for kind in list(found)[:_MOST]]
 
 
 def _classes(namespace: dict[str, Any]) -> dict[Any, int | None]:
-    """Return the evaluator classes of the code with their lines."""
+    """Return the evaluator classes in the code, with their lines."""
     base = getattr(_modules.get(SDK), "BaseEvaluator", None)
     if not isinstance(base, type):
         return {}
@@ -81,7 +81,7 @@ def _classes(namespace: dict[str, Any]) -> dict[Any, int | None]:
 
 
 def _is_own(kind: Any, base: type) -> bool:
-    """Return whether the code itself defines this class; `BaseEvaluator[…]` makes classes too."""
+    """Return whether the code itself defines this class. Classes that `BaseEvaluator[…]` makes do not count."""
     generic = getattr(kind, "__pydantic_generic_metadata__", None) or {}
     return issubclass(kind, base) and kind.__module__ == "evaluator" and generic.get("origin") is None
 
@@ -136,7 +136,7 @@ def _none(namespace: dict[str, Any]) -> Failure:
 
 
 def _made(kind: Any, config: dict[str, Any]) -> Any:
-    """Return an evaluator made from its configuration, or from the whole content of an evaluator's file.
+    """Make and return an evaluator from its configuration, or from the whole content of an evaluator's JSON file.
 
     Raises:
       Failure: the class or the configuration is invalid.
@@ -152,7 +152,7 @@ def _made(kind: Any, config: dict[str, Any]) -> Any:
 
 
 def _own_config(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the configuration itself, also when `config` is the content of an evaluator's file."""
+    """Return the configuration itself; `config` may also be the whole content of an evaluator's JSON file."""
     own = config.get("evaluatorConfig")
     return own if isinstance(own, dict) else config
 
@@ -239,7 +239,7 @@ def _config(kind: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return an object converted to JSON values."""
+    """Convert an object to JSON values."""
     try:
         read = jsontext.decode(encode_result(value, limit=_DESCRIPTION_BYTES).decode())
     except TooLarge:

@@ -1,7 +1,7 @@
-"""Runs a UiPath agent project on the inputs of a row, inside a sandbox, in the form of an evaluator without scores.
+"""Runs a UiPath agent project on a row's inputs in a sandbox. To the host, this program is an evaluator without scores.
 
-The host replaces `@project@` by the agent's packed files. They are unpacked when the program is loaded, and again for
-every row, because the files of a row are removed after it.
+The host replaces `@project@` with the agent's packed files. They are unpacked when the program is loaded, and again for
+every row, because a row's files are removed when the row ends.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 
 
 def unpack():
-    """Write the agent's files and change to their folder."""
+    """Unpack the agent's files, and change to their folder."""
     if not os.path.isdir(ROOT):
         for path, content in PROJECT["files"].items():
             file = os.path.join(ROOT, path)
@@ -36,7 +36,7 @@ def unpack():
 
 
 def span_recorder():
-    """Return a function that returns the spans so far, from the light modules or the real package's OpenTelemetry."""
+    """Return a function that returns the spans so far; they come from the light modules, or from the real package."""
     try:
         from uipath.eval._host import recorded_spans
     except ImportError:
@@ -56,10 +56,10 @@ def span_recorder():
 
 
 def simulate(mocks):
-    """Set the answers of the agent's simulated functions.
+    """Set the answers of functions that the test case simulates.
 
     Raises:
-      RuntimeError: the real package is pinned, and its simulation cannot be set from here.
+      RuntimeError: the real package is pinned, and this program cannot set its simulation.
     """
     import uipath.eval.mocks
 
@@ -85,7 +85,7 @@ def load():
 
 
 def given(function, inputs):
-    """Return the arguments to call the agent with: none, or the inputs converted to the first parameter's type."""
+    """Return the arguments for the agent: none, or the inputs converted to the type of the first parameter."""
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters:
         return []
@@ -97,7 +97,7 @@ def given(function, inputs):
 
 
 def made(wanted, value):
-    """Return a dict converted to `wanted` if this is a model, dataclass or annotated class; else return it as it is."""
+    """Return a dict as an object of class `wanted` if that is a model, dataclass or annotated class; else unchanged."""
     if not inspect.isclass(wanted) or not isinstance(value, dict) or issubclass(wanted, dict):
         return value
     if hasattr(wanted, "model_validate"):
@@ -114,7 +114,7 @@ def made(wanted, value):
 
 
 def plain(value):
-    """Return an agent's answer as a JSON object, as UiPath does."""
+    """Return an agent's answer as a JSON object, by UiPath's rules."""
     if value is None:
         return {}
     if isinstance(value, dict):
@@ -129,7 +129,7 @@ def plain(value):
 
 
 def told(error):
-    """Return the text of an exception: its traceback in the agent's own files, and its message."""
+    """Return an exception as text: the lines of its traceback in the agent's own files, and its message."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith(ROOT)]
     where = [f"{os.path.relpath(one.filename, ROOT)}:{one.lineno} in {one.name}" for one in frames[-3:]]
     said = f"{type(error).__name__}: {error}"
@@ -147,7 +147,7 @@ except Exception as error:  # noqa: BLE001 - every row reports the error that pr
 
 
 async def evaluate(inputs, outputs, trace):
-    """Return the agent's output and spans, or its error, as details of a result without a score."""
+    """Run the agent; return its output and spans, or its error, as the details of a result without a score."""
     unpack()
     started = time.perf_counter()
     output, error = None, broken

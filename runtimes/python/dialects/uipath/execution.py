@@ -1,4 +1,4 @@
-"""Runs a row of dialect `uipath`: builds the evaluator's execution object and converts its result to plain values."""
+"""Runs a row of dialect `uipath`: makes the evaluator's execution object, and converts the result to plain values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _modules, _clock = sys.modules, time.perf_counter
 
 
 class Evaluator:
-    """An evaluator as rows call it.
+    """An evaluator that rows call.
 
     Attributes:
       notes: Remarks for the author.
@@ -44,7 +44,7 @@ class Evaluator:
 
     @property
     def signature(self) -> signature.Signature | None:
-        """Return the parameters of the author's method."""
+        """Return the parameters of the method that the author has written."""
         found = signature.read(self._method)
         return None if found is None else found.without_first()
 
@@ -52,7 +52,7 @@ class Evaluator:
         """Score a row.
 
         Raises:
-          Failure: the criteria do not fit, or the returned value is not a result.
+          Failure: the criteria do not fit the evaluator, or the returned value is not a result.
         """
         execution = self._execution(agent_input, output, spans, more)
         ignored = unknown(self._evaluator.evaluation_criteria_type, criteria)
@@ -76,7 +76,7 @@ class Evaluator:
         return kind(agent_input=agent_input, workload_output=output, workload_trace=trace, **more)
 
     def _criteria(self, given: Any) -> Any:
-        """Return the criteria as the evaluator's own type; an empty object counts as none, as in UiPath."""
+        """Return the criteria as the evaluator's own type; as in UiPath, an empty object counts as no criteria."""
         evaluator = self._evaluator
         chosen = given or evaluator.evaluator_config.default_evaluation_criteria
         kind = evaluator.evaluation_criteria_type
@@ -120,7 +120,7 @@ class Evaluator:
 
 
 def explained(error: BaseException, what: str) -> str:
-    """Return pydantic's findings as text; field names are shown below `what`."""
+    """Return pydantic's errors as text; each field's path begins with `what`."""
     if not hasattr(error, "errors"):
         return str(error)
     found = error.errors(include_url=False)
@@ -135,7 +135,7 @@ def explained(error: BaseException, what: str) -> str:
 
 
 def unknown(kind: Any, given: Any) -> list[str]:
-    """Return the keys that a model does not have and will ignore, as UiPath's models do."""
+    """Return the keys that a model does not have; like UiPath's models, it ignores them."""
     if not isinstance(given, dict) or kind.model_config.get("extra", "ignore") != "ignore":
         return []
     known = {
@@ -153,7 +153,7 @@ def _fields(kind: Any) -> str:
 
 
 def _span(held: dict[str, Any], resource: Any) -> Any:
-    """Return the SDK's span for a span from the host: ids in hex, times in nanoseconds, the SDK's numbers."""
+    """Return a span from the host (ids in hex, times in nanoseconds, numbers for kind and status) as the SDK's span."""
     sdk, api = _modules["opentelemetry.sdk.trace"], _modules["opentelemetry.trace"]
     parent, status = held["parent_id"], api.StatusCode(held["status"])
     return sdk.ReadableSpan(

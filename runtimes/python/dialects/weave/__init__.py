@@ -1,6 +1,6 @@
-"""Implements dialect `weave`: a function decorated by `weave.op`, or a class of `weave.Scorer`.
+"""Implements dialect `weave`: a function with the decorator `weave.op`, or a subclass of `weave.Scorer`.
 
-It works with the `weave` that the code imported: the light modules of this runner, or the real package.
+This works with the package that the code has imported as `weave`: the runner's light modules, or the real package.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OUTPUTS = ("output", "model_output")
 
 
 class OpCallError(Exception):
-    """The row lacks what a scorer needs."""
+    """The row lacks a value that the scorer needs."""
 
 
 OpCallError.__module__ = "weave.trace.op"
@@ -40,7 +40,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the scorer, which gets the output and the columns of the row that it names.
+    """Return the entry for the scorer, which gets the output and the row's columns that its parameters name.
 
     Raises:
       Failure: there is no scorer, or there are several.

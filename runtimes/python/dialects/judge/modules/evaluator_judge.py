@@ -1,4 +1,4 @@
-"""Judges rows by a form: renders the prompt, asks the model, and reads the score in its answer."""
+"""Judges rows by a form: renders the prompt, calls the model, and reads the score in the model's answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Answer with one JSON object: {% if explains %}"reason", a short text; then {% en
 
 
 class Judge:
-    """A judge as rows call it; the host has completed its form."""
+    """A judge that rows call; the host has filled in the missing parts of the form."""
 
     def __init__(self, form: dict[str, Any]) -> None:
         self._form = form
@@ -44,10 +44,10 @@ class Judge:
     def score(
         self, inputs: dict[str, Any], outputs: Any, trace: Any, *, answers: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Return `{"name", "score", "label", "reason"}`, or the request that the host has to send first.
+        """Return `{"name", "score", "label", "reason"}`, or a request to the model that the host must send first.
 
         Raises:
-          ValueError: the answer has no score of the form.
+          ValueError: the answer has no score that the form allows.
           RuntimeError: the model did not answer.
         """
         request = self._request(_names(inputs, outputs, trace))
@@ -99,10 +99,10 @@ class Judge:
         return {"id": _name(request), **asked, "request": request}
 
     def _read(self, text: str) -> dict[str, Any]:
-        """Return the score in the model's answer, a JSON object, which may stand in other text.
+        """Return the score in the model's answer, which is a JSON object, perhaps with other text around it.
 
         Raises:
-          ValueError: the answer has no score, or one that is not in the form.
+          ValueError: the answer has no score, or a score that the form does not allow.
         """
         form, scale = self._form, self._form["scale"]
         found = _object(text)
@@ -120,7 +120,7 @@ class Judge:
 
 
 def _names(inputs: dict[str, Any], outputs: Any, trace: Any) -> dict[str, Any]:
-    """Return the values that a prompt may use: columns, `inputs`, `outputs`, `output`, and all of them as `item`."""
+    """Return the values that a prompt may use: columns, `inputs`, `outputs`, `output`, and all of these in `item`."""
     data = {**inputs, "output": inputs.get("output", outputs)}
     asked = {name: value for name, value in inputs.items() if name != "output"}
     return {

@@ -1,4 +1,4 @@
-"""A light module in place of `autoevals`, checked against 0.4.1: results of scorers; its own scorers need the pin."""
+"""A light module that replaces `autoevals` (compared with 0.4.1): only results; autoevals' own scorers need a pin."""
 
 from braintrust.score import Score as Score
 

@@ -1,4 +1,4 @@
-"""Light modules in place of the package `braintrust`, checked against 0.48.1: scorers; nothing is traced."""
+"""Light modules that replace the package `braintrust` (compared with 0.48.1): only scorers; nothing is traced."""
 
 from braintrust.score import Score as Score
 

@@ -2,7 +2,7 @@
 
 
 class Score:
-    """A named score between 0 and 1; None means that it does not apply."""
+    """A named score between 0 and 1; None means that the score does not apply."""
 
     def __init__(self, name, score=None, metadata=None, error=None):
         if score is not None and (score < 0 or score > 1):

@@ -1,4 +1,4 @@
-"""The result of scorers, under the older name of its package."""
+"""The class of scorers' results, under the older name of the package."""
 
 from braintrust.score import Score as Score
 

@@ -1,3 +1,3 @@
-"""Light modules in place of the package `galileo_core`: steps and messages."""
+"""Light modules that replace the package `galileo_core`: steps and messages."""
 
 __pin__ = "galileo==2.7.0"

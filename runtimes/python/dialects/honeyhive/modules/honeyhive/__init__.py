@@ -1,11 +1,11 @@
-"""Light modules in place of the package `honeyhive`, checked against 1.7.0: the decorators of evaluators."""
+"""Light modules that replace the package `honeyhive` (compared with 1.7.0): the decorators of evaluators."""
 
 __pin__ = "honeyhive==1.7.0"
 __version__ = "1.7.0"
 
 
 def evaluator(func=None, **_settings):
-    """Mark a function as an evaluator; with or without parentheses."""
+    """Mark a function as an evaluator. The decorator can be used with or without parentheses."""
     if func is None or isinstance(func, str):
         return evaluator
     func.is_evaluator = True

@@ -1,7 +1,7 @@
-"""Light modules in place of the package `langsmith`, checked against 0.15.0: what modules with evaluators import.
+"""Light modules that replace the package `langsmith` (compared with 0.15.0): only names that evaluators' files import.
 
-Code can make a client, because modules with evaluators often make one. An experiment at the end of such a module
-does nothing; its results cannot be used.
+Code can make a client, because files with evaluators often do. An experiment at the end of such a file does nothing,
+and its results cannot be used.
 """
 
 __pin__ = "langsmith==0.15.0"
@@ -22,13 +22,13 @@ class NotRun:
 
 
 class Client:
-    """A client that does nothing: its methods for experiments and data sets can be called without effect."""
+    """A client that does nothing: its methods for experiments and data sets can be called, but have no effect."""
 
     def __init__(self, *args, **kwargs):
         pass
 
     def evaluate(self, *_args, **_kwargs):
-        """Do nothing: no experiment runs here."""
+        """Do nothing, because no experiment runs here."""
         return NotRun()
 
     aevaluate = create_dataset = create_example = create_examples = evaluate
@@ -47,7 +47,7 @@ def traceable(*args, **kwargs):
 
 
 def evaluate(*args, **kwargs):
-    """Do nothing: no experiment runs here."""
+    """Do nothing, because no experiment runs here."""
     return NotRun()
 
 

@@ -1,4 +1,4 @@
-"""Types of the arguments of evaluators: attributes and keys are the same."""
+"""Types of evaluators' arguments. Their fields can be read as attributes and as keys."""
 
 
 class _Record(dict):

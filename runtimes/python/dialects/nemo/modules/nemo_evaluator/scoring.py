@@ -1,4 +1,4 @@
-"""Names of metrics by the path that NeMo Evaluator's own repository uses: those of `nemo_evaluator_sdk`."""
+"""The names of `nemo_evaluator_sdk`, under the import path that NeMo Evaluator's own repository uses."""
 
 import nemo_evaluator_sdk
 

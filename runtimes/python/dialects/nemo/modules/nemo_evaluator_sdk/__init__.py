@@ -1,7 +1,7 @@
-"""Provides the names that metrics for NeMo Evaluator import: the same behaviour, without its 190 dependencies.
+"""Provides the names that metrics for NeMo Evaluator import, with the same behaviour but without 190 dependencies.
 
-Judges and targets can call models. Features that need a platform or another service are missing. An evaluator that
-pins the real package gets that one instead. Each module is imported when one of its names is first used.
+Judges and targets can call models. Features that need a platform or another service are missing. An evaluator that pins
+the real package gets that package instead. Each module is imported when one of its names is first used.
 """
 
 from __future__ import annotations

@@ -16,11 +16,11 @@ _TIMEOUT_S = 120.0
 
 
 class AgentAnswerError(RuntimeError):
-    """Raised when an agent's answer has no output."""
+    """An agent's answer has no output."""
 
 
 def parse_path(path: str) -> list[tuple[bool, str | int]]:
-    """Return the steps of a JSONPath, each with whether it goes to any depth: `$.a[0]['b c'][*]..d`.
+    """Return the steps of a JSONPath such as `$.a[0]['b c'][*]..d`, and for each whether it matches at any depth.
 
     Raises:
       ValueError: the path has other syntax.
@@ -75,7 +75,7 @@ def _children(value: Any, name: str | int) -> Iterable[Any]:
 
 
 def extract(value: Any, path: str, *, field: str, required: bool = True) -> Any:
-    """Return the last value at a JSONPath; None when there is none and it is not required.
+    """Return the last value at a JSONPath; None if there is no value and none is required.
 
     Raises:
       ValueError: there is no required value.
@@ -91,11 +91,12 @@ def payload_of(body: dict[str, Any] | str, request: dict[str, Any]) -> dict[str,
     """Return the JSON body to send to an agent.
 
     Args:
-      body: Template of the body; `request` in it is the request, `input_message` the text of the user's last message.
+      body: Template of the body. It may use `request`, and `input_message`, which is the text of the user's last
+        message.
       request: The rendered prompt template, with `messages` or `prompt`.
 
     Raises:
-      ValueError: the request has neither of the two.
+      ValueError: the request has neither `messages` nor `prompt`.
     """
     if isinstance(body, dict):
         made: dict[str, Any] = render_template(body, {**request, "request": request})
@@ -104,7 +105,7 @@ def payload_of(body: dict[str, Any] | str, request: dict[str, Any]) -> dict[str,
 
 
 def input_message(request: dict[str, Any]) -> str:
-    """Return the text of the user's last message; without one, the text of all messages, or the prompt.
+    """Return the text of the user's last message; if there is none, return the text of all messages, or the prompt.
 
     Raises:
       ValueError: the request has neither messages nor a prompt.
@@ -119,13 +120,13 @@ def input_message(request: dict[str, Any]) -> str:
 
 
 def response_of(value: Any, trajectory: Any) -> dict[str, Any]:
-    """Return the response that a metric sees: the output as a chat message, and the trajectory if there is one."""
+    """Return the response for metrics: the output as a chat message, and the trajectory if there is one."""
     made = {"choices": [{"message": {"role": "assistant", "content": value}}]}
     return made if trajectory is None else {**made, "trajectory": trajectory}
 
 
 def read_whole(answer: Any, *, path: str, field: str, trajectory_path: str | None) -> dict[str, Any]:
-    """Return the response in an agent's JSON answer.
+    """Return the response that is in an agent's JSON answer.
 
     Raises:
       ValueError: the answer has no output.
@@ -140,10 +141,10 @@ def read_whole(answer: Any, *, path: str, field: str, trajectory_path: str | Non
 def read_stream(
     lines: Iterable[str], *, path: str, field: str, trajectory_path: str | None, joined: bool
 ) -> tuple[dict[str, Any], Any]:
-    """Return the response in an agent's stream of events, and the last event.
+    """Return the response that is in an agent's stream of events, and the last event.
 
     Raises:
-      AgentAnswerError: no event has an output, or one is an error.
+      AgentAnswerError: no event has an output, or an event is an error.
       ValueError: the path is not valid.
     """
     parts: list[str] = []
@@ -192,7 +193,7 @@ def _error_in(payload: Any) -> str | None:
 
 
 def call_of(agent: Any) -> dict[str, Any]:
-    """Return how an agent is called: its address, what is sent, and where in the answer the output is."""
+    """Return how to call an agent: its address, the body to send, and where the output is in the answer."""
     if hasattr(agent, "body"):
         return {
             "url": agent.url,
@@ -234,7 +235,7 @@ async def make_agent_inference_request(
 
     Raises:
       RuntimeError: the agent refuses, does not answer, or its answer has no output.
-      ValueError: its JSON answer has no output.
+      ValueError: the agent's JSON answer has no output.
     """
     import httpx  # imported here, because only calls need it
 

@@ -1,4 +1,4 @@
-"""Names the built-in metrics and the model interfaces."""
+"""Defines the names of the built-in metrics, and of the APIs for models and agents."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class MetricType(str, Enum):
-    """Built-in metrics that come with these modules."""
+    """The built-in metrics that these modules contain."""
 
     BLEU = "bleu"
     ROUGE = "rouge"
@@ -19,14 +19,14 @@ class MetricType(str, Enum):
 
 
 class AgentFormat(str, Enum):
-    """The API by which an agent is called."""
+    """The API that an agent has."""
 
     GENERIC = "generic"
     NEMO_AGENT_TOOLKIT = "nemo_agent_toolkit"
 
 
 class ModelFormat(str, Enum):
-    """The API by which a model is called."""
+    """The API that a model has."""
 
     NVIDIA_NIM = "nim"
     OPEN_AI = "openai"

@@ -1,4 +1,4 @@
-"""Imports all public names at once, for processes that import them ahead of use."""
+"""Imports all public names at once, for processes that import modules before they are used."""
 
 from .datasets import DatasetLoadError, load_dataset_as_dicts
 from .execution.backend import LocalBackend

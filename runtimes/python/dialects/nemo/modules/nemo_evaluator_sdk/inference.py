@@ -1,4 +1,4 @@
-"""Calls models directly over HTTP, for use in one's own process. In a sandbox the host calls them."""
+"""Calls models directly over HTTP, in the user's own process. In a sandbox, the host calls models instead."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ClientInferenceError(RuntimeError):
 
 @runtime_checkable
 class InferenceFn(Protocol):
-    """Asks a model and returns its whole answer."""
+    """A function that calls a model and returns the model's whole answer."""
 
     def __call__(
         self,
@@ -47,7 +47,7 @@ class InferenceFn(Protocol):
         default_headers: dict[str, str] | None = None,
         timeout: float | None = None,
     ) -> Awaitable[dict[str, Any]]:
-        """Ask the model."""
+        """Call the model."""
         ...
 
 
@@ -63,16 +63,16 @@ async def make_inference_request(
 ) -> dict[str, Any]:
     """Return a model's answer to a chat request, or to a completion request when there are no `messages`.
 
-    Requests are repeated after temporary faults, each time after twice as long a pause.
+    Requests are repeated after temporary faults; each pause is twice as long as the one before.
 
     Args:
       model: The model: its URL, name and headers.
-      request: Body of the request; its `extra_body` is merged into it.
-      max_retries: Number of tries after the first; None for no more.
-      client: An `httpx.AsyncClient`; None for one of its own.
+      request: Body of the request; the fields in its `extra_body` are merged into the body.
+      max_retries: Number of tries after the first; None for no further try.
+      client: An `httpx.AsyncClient`; None to make one for this request.
       api_key: Bearer token.
-      default_headers: Sent along with the model's own.
-      timeout: Seconds for one answer.
+      default_headers: Headers to send in addition to the model's own headers.
+      timeout: Time limit in seconds for one answer.
 
     Raises:
       ClientInferenceError: the model refuses the request.
@@ -129,8 +129,8 @@ async def posted(
     """Return the successful answer to a POST request with a JSON body; repeat it after temporary faults.
 
     Raises:
-      ClientInferenceError: the request is refused.
-      RuntimeError: there is no answer.
+      ClientInferenceError: the server refuses the request.
+      RuntimeError: the server does not answer.
     """
     import asyncio
     import random
@@ -171,7 +171,7 @@ def refused(status: int, said: str, *, url: str, model: str) -> RuntimeError:
 
 
 def endpoint_url(url: str, *, chat: bool) -> str:
-    """Return the URL for requests; a model's URL may already end in the path for chat or for completions."""
+    """Return the URL for requests; a model's URL may already end with the path for chat or for completions."""
     _, mark, query = url.partition("?")
     return f"{_base_url(url)}{_SUFFIXES[0 if chat else 1]}{mark}{query}"
 
@@ -190,7 +190,7 @@ def is_chat(url: str) -> bool:
 
 
 def output_text(response: dict[str, Any], reasoning: ReasoningParams | None = None) -> str | None:
-    """Return the text of an answer without the reasoning before it.
+    """Return the text of an answer, without the reasoning that comes before the text.
 
     Raises:
       ValueError: the answer has no text.
@@ -210,7 +210,7 @@ def output_text(response: dict[str, Any], reasoning: ReasoningParams | None = No
 
 
 def without_reasoning(response: dict[str, Any], reasoning: ReasoningParams | None) -> dict[str, Any]:
-    """Return a response in which the reasoning of each choice, up to its end token, is `reasoning_content`."""
+    """Return a response with the reasoning of each choice (the text up to the end token) in `reasoning_content`."""
     token = reasoning.end_token if reasoning is not None else None
     if not token:
         return response
@@ -228,7 +228,7 @@ def _parted(choice: dict[str, Any], token: str) -> dict[str, Any]:
 
 
 def deep_merge(request: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
-    """Return a request with parameters merged in, also inside objects; they replace existing values."""
+    """Return a request into which parameters are merged, also inside objects; parameters replace existing values."""
     merged = dict(request)
     for key, value in params.items():
         both = isinstance(merged.get(key), dict) and isinstance(value, dict)

@@ -1,4 +1,4 @@
-"""Gives a package names from modules that are imported on first use."""
+"""Gives a package names from modules that are imported only when a name is first used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def attribute(package: str, namespace: dict[str, Any], where: dict[str, str], na
     """Import the module that has a name, store the name in the package's namespace, and return its value.
 
     Raises:
-      AttributeError: no module has it.
+      AttributeError: no module has this name.
     """
     module = next((module for module, known in where.items() if name in known.split()), None)
     if module is None:

@@ -1,4 +1,4 @@
-"""Returns responses of models as OpenAI's client library does: with a null for every optional field that is missing."""
+"""Completes models' responses as OpenAI's client library does: every optional field that is missing becomes null."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ _TEXT = {
 
 
 def completed(response: Any, *, chat: bool | None = None) -> Any:
-    """Return a response with all the fields of its type.
+    """Return a response with all fields of its type.
 
     Args:
-      response: Of `/chat/completions` or `/completions`.
-      chat: Which of the two; None to tell by the response, of which only a completion's choices have `text`.
+      response: A response from `/chat/completions` or `/completions`.
+      chat: Whether it is from chat; None to find out from its choices, which have `text` only in a completion.
     """
     if chat is None:
         choices = response.get("choices") if isinstance(response, dict) else None
@@ -78,5 +78,5 @@ def _others(value: dict[str, Any], kind: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_custom(value: dict[str, Any]) -> bool:
-    """Return whether a value is a tool call of the other type, which has other fields."""
+    """Return whether a value is a custom tool call, which has other fields than a function call."""
     return "custom" in value and value.get("type") == "custom"

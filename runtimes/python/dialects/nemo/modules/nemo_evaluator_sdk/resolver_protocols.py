@@ -13,7 +13,7 @@ class SecretResolver(Protocol):
     """Looks up secrets by reference."""
 
     async def resolve_secret(self, secret_ref: SecretRef) -> str | None:
-        """Return a secret, or None when there is none of that name."""
+        """Return a secret; None if there is no secret with that name."""
         ...
 
 
@@ -22,5 +22,5 @@ class ModelResolver(Protocol):
     """Looks up models by reference."""
 
     async def resolve_model(self, model_ref: ModelRef) -> Model:
-        """Return the model that a reference names."""
+        """Return the model to which a reference refers."""
         ...

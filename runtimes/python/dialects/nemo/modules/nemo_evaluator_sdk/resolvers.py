@@ -1,4 +1,4 @@
-"""Resolves secrets from environment variables, and models from a registry."""
+"""Looks up secrets in environment variables, and models in a registry."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from .values.models import Model, ModelRef
 
 
 class LocalSecretResolver:
-    """Finds secrets in environment variables: `my-ws/key` also as `my_ws_key` and `MY_WS_KEY`."""
+    """Finds secrets in environment variables; `my-ws/key` may also be called `my_ws_key` or `MY_WS_KEY`."""
 
     async def resolve_secret(self, secret_ref: SecretRef) -> str | None:
-        """Return the first variable that is set and not empty, or None."""
+        """Return the value of the first variable that is set and not empty, or None."""
         return next(filter(None, map(os.environ.get, _spellings(secret_ref.root))), None)
 
 
 class LocalModelResolver:
-    """Finds the models that were registered with it."""
+    """Finds models that were registered with `register_model`."""
 
     def __init__(self) -> None:
         self._models: dict[str, Model] = {}
@@ -26,7 +26,7 @@ class LocalModelResolver:
         """Register a model under a reference.
 
         Raises:
-          ValueError: the reference has a model already, and `replace` is false.
+          ValueError: a model is already registered under this reference, and `replace` is false.
         """
         if model_ref.root in self._models and not replace:
             raise ValueError(f"Model reference '{model_ref.root}' is already registered.")

@@ -1,4 +1,4 @@
-"""Builds the request parameters that make a model answer in JSON, for each kind of API."""
+"""Makes the request parameters with which a model answers in JSON, for each kind of API."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PROBE = {
 
 
 class StructuredOutputMode(str, Enum):
-    """How an API accepts a JSON schema for the answer; if it is `unsupported`, the prompt describes the schema."""
+    """How an API accepts a JSON schema for the answer. With `unsupported`, the prompt describes the schema instead."""
 
     OPENAI_RESPONSE_FORMAT = "openai_response_format"
     ROOT_GUIDED_JSON = "root_guided_json"
@@ -35,7 +35,7 @@ def default_structured_output_mode(format: str) -> StructuredOutputMode:  # noqa
     """Return the default mode of an API.
 
     Raises:
-      ValueError: the API has none.
+      ValueError: the API has no default mode.
     """
     if format == ModelFormat.OPEN_AI:
         return StructuredOutputMode.OPENAI_RESPONSE_FORMAT
@@ -53,7 +53,7 @@ class StructuredOutput(BaseModel):
 
 
 async def detect_mode(model: Model, ask: InferenceFn, *, api_key: str | None) -> StructuredOutputMode:
-    """Return the mode in which a NIM accepts a schema, found by trial; `unsupported` when every trial fails."""
+    """Find out by trial requests in which mode a NIM accepts a schema; return `unsupported` if every trial fails."""
     request = {
         "messages": [{"role": "user", "content": "Answer with one JSON object of the given schema, and nothing else."}],
         "temperature": 0,
@@ -73,7 +73,7 @@ async def detect_mode(model: Model, ask: InferenceFn, *, api_key: str | None) ->
 def with_schema(
     request: dict[str, Any], structured_output: dict[str, Any], mode: StructuredOutputMode
 ) -> dict[str, Any]:
-    """Return a request for answers that match a schema.
+    """Return a request that asks for an answer that matches a schema.
 
     Raises:
       ValueError: there is no schema.
@@ -87,7 +87,7 @@ def with_schema(
 
 
 def with_system(request: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return a request with text added at the start of its system message, which is created if missing."""
+    """Return a request with text added at the start of its system message, which is created if it is missing."""
     if messages := request.get("messages"):
         first = messages[0]
         if first.get("role") == "system":
@@ -99,7 +99,7 @@ def with_system(request: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 def schema_of_scores(scores: list[RubricScore | RangeScore]) -> dict[str, Any] | None:
-    """Return the JSON schema of an answer with these scores; None when no score is read from JSON.
+    """Return the JSON schema of an answer with these scores; None if no score is read from JSON.
 
     Raises:
       ValueError: two scores need different values under one key.

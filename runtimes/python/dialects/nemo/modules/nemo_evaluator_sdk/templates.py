@@ -1,4 +1,4 @@
-"""Renders templates of metrics: sandboxed Jinja in which every name must exist."""
+"""Renders metrics' templates with sandboxed Jinja; every name in a template must exist."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ def _environment() -> SandboxedEnvironment:
 def render_template(template: str | dict[str, Any] | list[Any], context: dict[str, Any]) -> Any:
     """Return a rendered template; in objects and lists, each string is rendered.
 
-    A template of one expression keeps the type of its value. A template that mentions `tojson` is read as JSON.
+    A template that is only one expression keeps the type of its value. If a template contains `tojson`, the rendered
+    text is parsed as JSON.
 
     Raises:
-      jinja2.UndefinedError: the template uses a name that does not exist.
-      json.JSONDecodeError: a text that should be JSON is not.
+      jinja2.UndefinedError: a name in the template does not exist.
+      json.JSONDecodeError: a rendered text that must be JSON is not JSON.
     """
     if isinstance(template, dict):
         return {key: render_template(value, context) for key, value in template.items()}
@@ -42,10 +43,10 @@ def render_template(template: str | dict[str, Any] | list[Any], context: dict[st
 
 
 def render_request(template: str | dict[str, Any], context: dict[str, Any]) -> dict[str, Any]:
-    """Return the model request that a template renders to; a text becomes its `prompt`.
+    """Return a template rendered as a request to a model; a rendered string becomes the request's `prompt`.
 
     Raises:
-      TypeError: the template renders to something else.
+      TypeError: the rendered template is neither a string nor an object.
     """
     request = render_template(template, context)
     if isinstance(request, str):
@@ -62,7 +63,7 @@ def _single_expression(template: str) -> str | None:
 
 
 def compile_ahead(templates: Iterable[Any]) -> None:
-    """Compile templates ahead of use, because a metric is made once and each row may have a process of its own."""
+    """Compile templates in advance, because a metric is made only once, but each row may run in a separate process."""
     for template in templates:
         with suppress(Exception):  # a row will report the error
             _compiled(template)

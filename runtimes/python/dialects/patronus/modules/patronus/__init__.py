@@ -1,4 +1,4 @@
-"""Light modules in place of the package `patronus`, checked against 0.1.26: evaluators and their results."""
+"""Light modules that replace the package `patronus` (compared with 0.1.26): evaluators and their results."""
 
 from patronus.evals import AsyncStructuredEvaluator, EvaluationResult, Evaluator, StructuredEvaluator, evaluator
 
@@ -16,9 +16,9 @@ __all__ = [
 
 
 def init(**_settings):
-    """Do nothing: nothing is recorded here."""
+    """Do nothing, because nothing is recorded here."""
 
 
 def traced(func=None, **_settings):
-    """Return the function unchanged; with or without parentheses."""
+    """Return the function unchanged. The decorator can be used with or without parentheses."""
     return traced if func is None or isinstance(func, str) else func

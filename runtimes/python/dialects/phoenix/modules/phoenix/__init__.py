@@ -1,6 +1,6 @@
-"""Light modules in place of `arize-phoenix-evals`, checked against 3.9.4: evaluators that are code.
+"""Light modules that replace `arize-phoenix-evals` (compared with 3.9.4): only evaluators that are code.
 
-Several distributions share the name `phoenix`: those that the evaluator pins are found before these modules.
+Several distributions share the package name `phoenix`. Those that the evaluator pins are found before these modules.
 """
 
 import sys

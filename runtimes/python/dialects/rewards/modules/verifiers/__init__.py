@@ -1,4 +1,4 @@
-"""Light modules in place of the package `verifiers`, checked against 0.1.14: parsers and rubrics."""
+"""Light modules that replace the package `verifiers` (compared with 0.1.14): parsers and rubrics."""
 
 from verifiers.parsers.parser import MaybeThinkParser, Parser, ThinkParser
 from verifiers.parsers.xml_parser import XMLParser
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class Environment:
-    """An environment with its rubric, here without rollouts."""
+    """An environment with its rubric. It cannot make rollouts here."""
 
     def __init__(self, *, rubric=None, **settings):
         self.rubric = rubric
@@ -33,11 +33,11 @@ class Environment:
 
 
 class SingleTurnEnv(Environment):
-    """An environment of one answer."""
+    """An environment with a single answer."""
 
 
 class MultiTurnEnv(Environment):
-    """An environment of several turns."""
+    """An environment with several turns."""
 
 
 class ToolEnv(MultiTurnEnv):

@@ -1,4 +1,4 @@
-"""Names for annotations."""
+"""Types that code uses in annotations."""
 
 Message = dict
 Messages = list

@@ -1,4 +1,4 @@
-"""Light modules in place of the package `weave`, checked against 0.54.0: ops and scorers; nothing is traced."""
+"""Light modules that replace the package `weave` (compared with 0.54.0): ops and scorers; nothing is traced."""
 
 from weave.flow.model import Model
 from weave.flow.obj import Object
@@ -11,4 +11,4 @@ __all__ = ["Model", "Object", "Scorer", "WeaveScorerResult", "init", "op"]
 
 
 def init(*_args, **_settings):
-    """Do nothing: nothing is traced here."""
+    """Do nothing, because nothing is traced here."""

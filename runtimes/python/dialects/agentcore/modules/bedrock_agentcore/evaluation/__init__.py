@@ -1,1 +1,1 @@
-"""Evaluation: code-based evaluators only."""
+"""Evaluation: the light modules have only code-based evaluators."""

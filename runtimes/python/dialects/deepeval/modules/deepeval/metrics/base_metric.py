@@ -1,4 +1,4 @@
-"""Base classes of metrics over one answer, and over a conversation."""
+"""Base classes for metrics that score one answer, and for metrics that score a conversation."""
 
 
 class BaseMetric:
@@ -28,7 +28,7 @@ class BaseMetric:
         )
 
     def is_successful(self):
-        """Return whether the score reaches the threshold; None without one."""
+        """Return whether the score reaches the threshold; None if there is no threshold."""
         if self.error is not None:
             self.success = False
         elif self.threshold is None:
@@ -46,4 +46,4 @@ class BaseMetric:
 
 
 class BaseConversationalMetric(BaseMetric):
-    """A metric over a conversation."""
+    """A metric that scores a conversation."""

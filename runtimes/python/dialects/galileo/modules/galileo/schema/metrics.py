@@ -1,8 +1,8 @@
-"""Local metrics: a name and its functions."""
+"""Local metrics: each has a name and functions."""
 
 
 class LocalMetricConfig:
-    """A metric that a user's function computes, with a function that aggregates its scores."""
+    """A metric that a user's function computes, and a function that aggregates the metric's scores."""
 
     def __init__(self, *, name, scorer_fn, aggregator_fn=None, **settings):
         self.name = name

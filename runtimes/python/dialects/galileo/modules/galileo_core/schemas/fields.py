@@ -1,8 +1,8 @@
-"""The base of all schemas: fields by keyword, with defaults, compared by value."""
+"""The base class of all schemas: objects get fields by keyword, have default values, and are compared by value."""
 
 
 class Fields:
-    """Fields by keyword; a field that a class does not know is kept."""
+    """An object that gets its fields by keyword; it also keeps fields that its class does not declare."""
 
     _defaults = {}  # noqa: RUF012 - read only
 

@@ -9,7 +9,7 @@ class Scorer:
 
 
 class Score:
-    """A score: a letter, number, text, bool, list or dict; NaN is unscored."""
+    """A score: a letter, number, string, bool, list or dict. NaN means that the sample is unscored."""
 
     def __init__(self, value, answer=None, explanation=None, metadata=None, reason=None, **_other):
         self.value = value
@@ -38,7 +38,7 @@ class Score:
 
 
 class Target:
-    """One or several texts; `text` joins them."""
+    """One or several target strings; `text` joins them."""
 
     def __init__(self, target):
         self.target = [target] if isinstance(target, str) else list(target)
@@ -51,7 +51,7 @@ class Target:
 
     @property
     def text(self):
-        """All of them as one text."""
+        """All target strings as one string."""
         return "".join(self.target)
 
 
@@ -126,7 +126,7 @@ def scorer(metrics=None, name=None, **_other):
 
 
 class _Metric:
-    """The name of a metric; metrics are computed over many samples, not here."""
+    """The name of a metric. Metrics are computed over many samples, which these modules do not do."""
 
 
 def accuracy(*_args, **_kwargs):

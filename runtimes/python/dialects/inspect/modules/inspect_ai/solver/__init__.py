@@ -1,3 +1,3 @@
-"""The state of a task, which a scorer looks at."""
+"""The state of a task, which scorers read."""
 
 from inspect_ai.scorer.scores import TaskState as TaskState

@@ -1,4 +1,4 @@
-"""Results of evaluators, and experiments, which do nothing here."""
+"""Results of evaluators; and functions for experiments, which do nothing here."""
 
 from langsmith import aevaluate as aevaluate
 from langsmith import evaluate as evaluate

@@ -7,7 +7,7 @@ FIELDS = (
 
 
 class EvaluationResult:
-    """One feedback; takes the fields in `FIELDS`, of which `key` is required."""
+    """One feedback. It has the fields in `FIELDS`; only `key` is required."""
 
     def __init__(self, **fields):
         unknown = [name for name in fields if name not in FIELDS]

@@ -1,4 +1,4 @@
-"""Feedback on one output, and where it comes from."""
+"""Feedback on one output, and the source of the feedback."""
 
 
 class AssessmentSourceType:
@@ -10,7 +10,7 @@ class AssessmentSourceType:
 
 
 class AssessmentSource:
-    """Where feedback comes from."""
+    """The source of feedback, such as code or a person."""
 
     def __init__(self, source_type=AssessmentSourceType.CODE, source_id="default"):
         self.source_type = source_type
@@ -27,7 +27,7 @@ class AssessmentError:
 
 
 class Feedback:
-    """A value with its rationale; the name `feedback` stands for the name of the scorer."""
+    """A value with its rationale. Its default name `feedback` stands for the scorer's name."""
 
     def __init__(self, name="feedback", value=None, error=None, source=None, trace_id=None, metadata=None, span_id=None,
                  rationale=None, **_other):  # fmt: skip
@@ -46,5 +46,5 @@ class Feedback:
 
     @property
     def feedback(self):
-        """The value and the error, nested as in the package."""
+        """The value and the error, in a nested object as in the package."""
         return self

@@ -1,4 +1,4 @@
-"""Traces of a conversation: one for each turn."""
+"""Traces of a conversation: there is one trace for each turn."""
 
 import json
 
@@ -16,7 +16,7 @@ class TraceInfo(_Record):
 
 
 class TraceData(_Record):
-    """Request and response as JSON text, and spans."""
+    """The request and the response as JSON text, and spans."""
 
 
 class Trace(_Record):
@@ -41,7 +41,7 @@ class Trace(_Record):
         return cls(info=info, data=data, messages=messages)
 
     def search_spans(self, **_conditions):
-        """Return the spans: there are none."""
+        """Return an empty list, because a turn has no spans."""
         return []
 
 

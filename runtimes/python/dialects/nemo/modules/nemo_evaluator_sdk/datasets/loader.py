@@ -1,4 +1,4 @@
-"""Reads rows from the forms of a data set: a list of rows, a file, or a folder or pattern of files."""
+"""Reads the rows of a data set in any of its forms: a list of rows, a file, a folder, or a pattern for files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DatasetLoadError(Exception):
 def prepare_rows(
     dataset: DatasetInput | str | Path, *, limit: int | None, mapping: FieldMapping | None
 ) -> list[dict[str, Any]]:
-    """Return the rows of a data set, the first `limit`, with mapped fields added.
+    """Return the first `limit` rows of a data set, with the mapped fields added.
 
     Raises:
       DatasetLoadError: the data set cannot be read.

@@ -1,4 +1,4 @@
-"""Evaluates in this process: existing outputs, or outputs that a model makes first."""
+"""Runs metrics in this process, over existing outputs or over outputs that a model makes first."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _policy(
 
 
 def filtered(result: EvaluationResult, fields: tuple[str, ...] | None) -> EvaluationResult:
-    """Return a result whose figures are written with these fields only; None for all."""
+    """Return a result whose figures are written with only these fields; None means all fields."""
     if not fields:
         return result
     scores = [score.with_fields(frozenset(fields)) for score in result.aggregate_scores.scores]
@@ -166,7 +166,7 @@ def filtered(result: EvaluationResult, fields: tuple[str, ...] | None) -> Evalua
 
 
 def joined(results: dict[str, EvaluationResult], count: int) -> BenchmarkEvaluationResult:
-    """Return the results of several metrics over the same rows as one."""
+    """Join the results of several metrics over the same rows to one result, and return it."""
     rows = []
     for index in range(count):
         own = {key: result.row_scores[index] for key, result in results.items()}
@@ -189,7 +189,7 @@ def joined(results: dict[str, EvaluationResult], count: int) -> BenchmarkEvaluat
 
 
 def _requests(sample: dict[str, Any], rows: Sequence[RowScore]) -> list[dict[str, Any]]:
-    """Return the request that made the output, which the rows of every metric begin with, then those of each metric."""
+    """Return a row's requests: the request that made the output, then the requests of each metric."""
     made = 1 if sample.get("response") else 0
     return [*rows[0].requests[:made], *(one for row in rows for one in row.requests[made:])]
 

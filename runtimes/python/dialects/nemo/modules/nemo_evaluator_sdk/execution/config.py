@@ -1,4 +1,4 @@
-"""Checks that a configuration fits the kind of run."""
+"""Checks that the configuration of a run fits the kind of run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ..values.params import RunConfig, RunConfigOnline, RunConfigOnlineModel
 
 
 def resolve_params(params: RunConfig | None = None, target: object = None) -> RunConfig:
-    """Return the configuration of a run.
+    """Return the configuration of a run, after a check that it fits the target.
 
     Raises:
       TypeError: `params` is for another kind of run.

@@ -1,4 +1,4 @@
-"""Provides `Evaluator`, which runs metrics over a data set, from async or plain code."""
+"""Provides `Evaluator`, with which async or plain code runs metrics over a data set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Evaluator:
     """Runs metrics, in this process unless a backend is given.
 
     Args:
-      client: The backend: an object with `evaluate` and `evaluate_benchmark`, both async or neither.
+      client: The backend: an object with methods `evaluate` and `evaluate_benchmark`; either both or neither are async.
     """
 
     def __init__(self, client: Any = None) -> None:
@@ -50,16 +50,18 @@ class Evaluator:
 
         Args:
           metrics: One metric, or a list of them.
-          dataset: Rows, or a file of them.
+          dataset: Rows, or a file with rows.
           config: Parallelism and limits of the run; a `RunConfigOnlineModel` if there is a target model.
-          target: A `Model` that makes the outputs first.
+          target: A `Model` that first makes the outputs.
           field_mapping: The column of each canonical field, such as the reference.
-          prompt_template: Template of the request to the target: a text, or an object such as `{"messages": […]}`.
-          aggregate_fields: Figures that are written; None for all.
-          preprocess_hooks: Functions that change requests to the target.
-          postprocess_hooks: Functions that change its answers.
-          on_error: `row`: a row that fails has `metric_errors`, and the others are scored; `raise`: it ends the run.
-          row_timeout_s: Time limit for scoring a row. In this process it does not stop code that never awaits.
+          prompt_template: Template of the request to the target: a string, or an object such as `{"messages": […]}`.
+          aggregate_fields: The fields of the figures to write; None for all.
+          preprocess_hooks: Functions that change the requests to the target.
+          postprocess_hooks: Functions that change the target's answers.
+          on_error: With `row`, a row that fails gets `metric_errors` and the run goes on; with `raise`, it ends the
+            run.
+          row_timeout_s: Time limit in seconds for scoring a row. In this process, it does not stop code that never
+            awaits.
 
         Raises:
           EvaluationError: a row failed.
@@ -90,7 +92,7 @@ class Evaluator:
     def run_sync(
         self, metrics: Metric | Sequence[Metric], dataset: DatasetInput | str | Path, **options: Any
     ) -> Result:
-        """Call `run` from code that is not async, even where an event loop is running; blocks until it ends."""
+        """Call `run` from code that is not async, and wait for the result; an event loop may be running."""
         return _run_to_end(lambda: self.run(metrics, dataset, **options))
 
     async def _asked(self, method: str, **options: Any) -> Result:

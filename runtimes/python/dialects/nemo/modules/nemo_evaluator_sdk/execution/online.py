@@ -1,4 +1,4 @@
-"""Makes the outputs of online runs: calls a model for every row before anything is scored."""
+"""Makes the outputs of online runs: calls a model for every row before any row is scored."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ async def online_samples(
     postprocess: Sequence[Any] = (),
     key: str | None = None,
 ) -> list[Sample]:
-    """Call a model or an agent for every row, a few at a time; `key` is the metric's name in errors.
+    """Call a model or an agent for every row, a few rows at a time; errors call the metric `key`.
 
     Raises:
       EvaluationError: the model did not answer, and the run does not ignore that.
-      ValueError: there is no prompt template, and none can be inferred from the first row.
+      ValueError: there is no prompt template, and the first row does not show which to use.
     """
     try:
         import httpx
@@ -178,7 +178,7 @@ class _Asking:
 
 
 def inferred_template(row: dict[str, Any], url: str) -> dict[str, Any]:
-    """Return a template for rows like this one, for a model at this address.
+    """Return a prompt template for rows with the columns of this row, and for a model at this address.
 
     Raises:
       ValueError: no column has the name of a prompt.

@@ -1,4 +1,4 @@
-"""Scores rows and their samples with a prepared metric, a few at a time, and keeps their order."""
+"""Scores rows and their samples with a prepared metric, a few rows at a time, and keeps the rows' order."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ class Policy:
     """How rows are scored.
 
     Attributes:
-      parallelism: Rows at once, on one event loop.
-      fail_fast: The first row that fails ends the run.
-      timeout_s: Time limit for a row; it does not stop code that blocks the event loop.
-      in_declared_order: Whether outputs have the order of their declarations, not that in which they are returned.
+      parallelism: How many rows are scored at the same time, on one event loop.
+      fail_fast: Whether the first row that fails ends the run.
+      timeout_s: Time limit for a row in seconds; it does not stop code that blocks the event loop.
+      in_declared_order: Whether outputs have the order of their declarations, instead of the order in the metric's
+        result.
     """
 
     parallelism: int = 8
@@ -38,7 +39,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The outcome of a row; a failed one has NaN for its numbers."""
+    """The outcome of a row; the numbers of a failed row are NaN."""
 
     result: MetricResult
     requests: list[dict[str, Any]]
@@ -46,7 +47,7 @@ class Scored:
 
 
 def corpus_output_spec(metric: Any) -> list[MetricOutputSpec]:
-    """Return the outputs that a metric declares for all rows together, else those for each row."""
+    """Return the outputs that a metric declares for all rows together, or else those that it declares for each row."""
     declared = getattr(metric, "corpus_output_spec", None)
     return list(declared() if callable(declared) else metric.output_spec())
 
@@ -54,7 +55,7 @@ def corpus_output_spec(metric: Any) -> list[MetricOutputSpec]:
 async def evaluate_metric(
     metric: Any, *, key: str, rows: Rows, samples: Sequence[Sample], policy: Policy
 ) -> EvaluationResult:
-    """Score rows and aggregate; names of scores begin with `key`.
+    """Score rows and aggregate the scores; the names of scores begin with `key`.
 
     Raises:
       EvaluationError: a row failed and failures end the run.

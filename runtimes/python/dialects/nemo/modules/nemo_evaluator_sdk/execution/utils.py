@@ -1,4 +1,4 @@
-"""Recognises metrics by their members, and copies and prepares them before a run."""
+"""Recognises metrics by their members; copies and prepares metrics before a run."""
 
 from __future__ import annotations
 

@@ -13,11 +13,11 @@ class EvaluationPhase(str, Enum):
 
 
 class EvaluationError(Exception):
-    """A row failed, and with it the run.
+    """A row failed, and therefore the run failed.
 
     Attributes:
       index: The row's position.
-      message: What the metric or the model said.
+      message: The message of the error in the metric or the model.
     """
 
     def __init__(

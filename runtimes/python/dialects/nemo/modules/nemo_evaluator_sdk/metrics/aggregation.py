@@ -1,4 +1,4 @@
-"""Aggregates the outputs of many rows; labels and objects are left out."""
+"""Aggregates the outputs of many rows, except labels and objects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def is_aggregateable_output_spec(output_spec: MetricOutputSpec) -> bool:
 
 
 def number_of(output: MetricOutput, spec: MetricOutputSpec) -> float | int | None:
-    """Return an output as a number, a bool as 1.0 or 0.0; None for labels and objects.
+    """Return an output as a number; a bool becomes 1.0 or 0.0, labels and objects become None.
 
     Raises:
       ValueError: the output is not of its declared type.
@@ -53,7 +53,7 @@ def aggregate_metrics(
     output_specs: Sequence[MetricOutputSpec],
     rubrics: dict[str, list[Rubric]] | None = None,
 ) -> AggregatedMetricResult:
-    """Return the figures of every score, in order of first appearance; `rubrics` is keyed by name of score."""
+    """Return the figures of every score, in the order of first appearance; `rubrics` has the rubrics by score."""
     specs = {spec.name: spec for spec in output_specs}
     values: dict[str, list[float]] = {}
     labels: Counter[tuple[str, str]] = Counter()
@@ -74,7 +74,7 @@ def aggregate_metrics(
 
 
 def rubrics_of(metric: object) -> dict[str, list[Rubric]]:
-    """Return the levels of each of a metric's scores that is a rubric."""
+    """Return, by name, the levels of each of a metric's scores that is a rubric."""
     scores = getattr(metric, "scores", None)
     known = scores if isinstance(scores, list | tuple) else ()
     return {score.name: score.rubric for score in known if isinstance(score, RubricScore)}

@@ -1,4 +1,4 @@
-"""Implements `bleu` with sacrebleu: n-grams that a text shares with references, per sentence and over all rows."""
+"""Implements `bleu` with sacrebleu: the n-grams that a text shares with references, for each row and over all rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["BLEUMetric"]
 
 
 class BLEUMetric(BLEU):
-    """Scores 0 to 100, per row and over all rows; the latter uses only the first reference of each row."""
+    """Scores 0 to 100, for each row and over all rows. The score over all rows uses only each row's first reference."""
 
     def model_post_init(self, context: Any, /) -> None:
         """Import sacrebleu before the first row."""

@@ -1,4 +1,4 @@
-"""Implements `exact-match`: compares two texts, ignoring case, punctuation, articles and spaces."""
+"""Implements `exact-match`: compares two strings, and ignores case, punctuation, articles and extra spaces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ExactMatchMetric"]
 
 
 class ExactMatchMetric(ExactMatch):
-    """Scores 1 if the texts are equal, else 0."""
+    """Scores 1 if the strings are equal, else 0."""
 
     def output_spec(self) -> list[MetricOutputSpec]:
         """Declare `exact-match`."""

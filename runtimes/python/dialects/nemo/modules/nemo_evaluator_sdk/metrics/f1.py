@@ -1,4 +1,4 @@
-"""Implements `f1`: the overlap of the words of two texts."""
+"""Implements `f1`: how many words two texts share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["F1Metric"]
 
 
 class F1Metric(F1):
-    """Harmonic mean of precision and recall of words, 0 to 1; two texts without words agree."""
+    """Scores 0 to 1: the harmonic mean of the precision and the recall of words. Two texts without words score 1."""
 
     def output_spec(self) -> list[MetricOutputSpec]:
         """Declare `f1`."""

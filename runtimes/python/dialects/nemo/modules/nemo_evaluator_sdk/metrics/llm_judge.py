@@ -35,7 +35,7 @@ _NO_MAX_TOKENS = "'max_tokens' is not supported with this model"
 
 
 class LLMJudgeMetric(LLMJudge):
-    """Scores rows by a model: one number per score, and the label of the level for a rubric."""
+    """Scores rows with a model. Each score has a number; a score by a rubric also has the label of its level."""
 
     job_type: SupportedJobTypes = SupportedJobTypes.ONLINE
 
@@ -47,10 +47,10 @@ class LLMJudgeMetric(LLMJudge):
     _described: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Derive the format of the judge's answer from the scores.
+        """Make the format of the judge's answer from the scores.
 
         Raises:
-          ValueError: the given schema has no place for one of the scores.
+          ValueError: the given schema has no field for one of the scores.
         """
         self._own_prompt = self.prompt_template is not None
         self.structured_output = self.structured_output or schema_of_scores(self.scores)
@@ -62,7 +62,7 @@ class LLMJudgeMetric(LLMJudge):
         super().model_post_init(context)
 
     def output_spec(self) -> list[MetricOutputSpec]:
-        """Declare a number per score, and the label of each rubric."""
+        """Declare a number for each score, and a label for each rubric."""
         specs = []
         for score in self.scores:
             specs.append(MetricOutputSpec.continuous_score(score.name, description=score.description))
@@ -81,30 +81,30 @@ class LLMJudgeMetric(LLMJudge):
         return self._ask or make_inference_request
 
     def apply_evaluation_job_params(self, params: RunConfig) -> None:
-        """Store whether a model makes the outputs in this run, or they exist already."""
+        """Store whether a model makes the outputs in this run, or the outputs exist already."""
         self.job_type = SupportedJobTypes.ONLINE if isinstance(params, RunConfigOnline) else SupportedJobTypes.OFFLINE
 
     def model_refs(self) -> dict[str, ModelRef]:
-        """Return the judge, if it is a reference."""
+        """Return the judge if it is a reference to a model."""
         return {"model": self.model} if isinstance(self.model, ModelRef) else {}
 
     async def resolve_models(self, model_resolver: ModelResolver) -> None:
-        """Replace the reference to the judge by the model that it names."""
+        """Replace the reference to the judge with the model to which it refers."""
         if isinstance(self.model, ModelRef):
             self.model = await model_resolver.resolve_model(self.model)
         if self.structured_output and isinstance(self.model, Model):
             self._mode = default_structured_output_mode(self.model.format)
 
     def secrets(self) -> dict[str, SecretRef]:
-        """Return the reference to the judge's key by the name of its variable; empty if it has none."""
+        """Return the reference to the judge's key, by the name of the key's variable; empty if the judge has no key."""
         secret = self.model.api_key_secret if isinstance(self.model, Model) else None
         return {} if secret is None else {secret.root.replace("-", "_").replace("/", "_"): secret}
 
     async def resolve_secrets(self, secret_resolver: SecretResolver) -> None:
-        """Look up the judge's key and keep it.
+        """Look up the judge's key and store it.
 
         Raises:
-          ValueError: there is no secret of that name.
+          ValueError: there is no secret with that name.
         """
         secret = self._required_model().api_key_secret
         if secret is not None:
@@ -113,13 +113,13 @@ class LLMJudgeMetric(LLMJudge):
                 raise ValueError(f"Missing secret '{secret.root}' for API key authentication with LLM judge.")
 
     async def preflight(self) -> None:
-        """Find out by trial how the judge accepts a JSON schema for its answer, if it is a NIM."""
+        """If the judge is a NIM, find out by trial requests how it accepts a JSON schema for its answer."""
         model = self._required_model()
         if model.format == ModelFormat.NVIDIA_NIM and self.structured_output:
             self._mode = await detect_mode(model, self.inference_fn, api_key=self._api_key)
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name
-        """Ask the judge about a row, and read its answer."""
+        """Send a row to the judge, and read the judge's answer."""
         try:
             response = await self._asked(self._request(input))
         except ClientInferenceError as error:

@@ -1,4 +1,4 @@
-"""Implements `number-check`: compares the last numbers in two texts."""
+"""Implements `number-check`: compares the last number in one text with the last number in another."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CHECKS: dict[tuple[str, ...], Callable[[float, float], bool]] = {
 
 
 class NumberCheckMetric(NumberCheck):
-    """Scores 1.0 if the comparison holds, else 0.0; NaN when one of the texts has no number."""
+    """Scores 1.0 if the comparison is true, else 0.0; NaN if one of the texts has no number."""
 
     def output_spec(self) -> list[MetricOutputSpec]:
         """Declare `number-check`."""
@@ -46,7 +46,7 @@ class NumberCheckMetric(NumberCheck):
 
 
 def last_number(text: str) -> int | float:
-    """Return the last number in a text; NaN when there is none, or it is not a number, such as `1.2.3`."""
+    """Return the last number in a text; NaN if there is none, or if it is not a valid number, such as `1.2.3`."""
     found = _NUMBER.findall(text)
     points = found[-1].count(".") if found else 2
     if points > 1:

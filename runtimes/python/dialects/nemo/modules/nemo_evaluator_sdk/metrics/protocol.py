@@ -57,7 +57,7 @@ class Metric(Protocol):
         ...
 
     def output_spec(self) -> list[MetricOutputSpec]:
-        """Declare the outputs that every row's result has; called for each row, so it must always return the same."""
+        """Declare the outputs of every row's result. Called for each row; must return the same each time."""
         ...
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name
@@ -70,7 +70,7 @@ class CorpusMetric(Protocol):
     """A metric that also scores all rows together."""
 
     async def compute_corpus_scores(self, inputs: list[MetricInput]) -> MetricResult | None:
-        """Return the scores over all rows, or None if there are none."""
+        """Return the scores over all rows; None if there are no such scores."""
         ...
 
 
@@ -79,31 +79,31 @@ class MetricWithSecrets(Protocol):
     """A metric that needs secrets, such as API keys."""
 
     def secrets(self) -> dict[str, SecretRef]:
-        """Return references to secrets by the name of the environment variable of each."""
+        """Return references to secrets, each by the name of its environment variable."""
         ...
 
     async def resolve_secrets(self, secret_resolver: SecretResolver) -> None:
-        """Look the secrets up and keep them; called before the first row."""
+        """Look up the secrets and store them. This is called before the first row."""
         ...
 
 
 @runtime_checkable
 class MetricWithModels(Protocol):
-    """A metric that calls models by reference."""
+    """A metric that calls models to which it has references."""
 
     def model_refs(self) -> dict[str, ModelRef]:
-        """Return references to models by the name of the field of each."""
+        """Return references to models, each by the name of the metric's field that has the reference."""
         ...
 
     async def resolve_models(self, model_resolver: ModelResolver) -> None:
-        """Look the models up and keep them; called before the first row."""
+        """Look up the models and store them. This is called before the first row."""
         ...
 
 
 @runtime_checkable
 class MetricWithPreflight(Protocol):
-    """A metric with a step to run once before the first row."""
+    """A metric with a step that runs once, before the first row."""
 
     async def preflight(self) -> None:
-        """Run this step."""
+        """Run the step that comes before the first row."""
         ...

@@ -1,4 +1,4 @@
-"""Implements `rouge` with rouge-score: words, pairs, triples and the longest sequence that two texts share."""
+"""Implements `rouge` with rouge-score: single words, pairs, triples and the longest sequence that two texts share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RougeScoreName = Literal["rouge_1_score", "rouge_2_score", "rouge_3_score", "rou
 
 
 class ROUGEMetric(ROUGE):
-    """Scores four F-measures from 0 to 1, over words reduced to their stems."""
+    """Gives four scores from 0 to 1: F-measures that compare the stems of words."""
 
     scores_mapping: ClassVar[dict[RougeScoreName, str]] = {
         "rouge_1_score": "rouge1",

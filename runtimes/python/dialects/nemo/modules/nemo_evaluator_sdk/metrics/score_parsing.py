@@ -1,4 +1,4 @@
-"""Reads scores from a judge's answer; a score that cannot be read is NaN."""
+"""Reads the scores in a judge's answer; a score that cannot be read is NaN."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _NAN = float("nan")
 
 
 def parse(score: RubricScore | RangeScore, text: str) -> tuple[float, str | None]:
-    """Return the value of a score in a judge's answer, and the label of its level (None for a range).
+    """Return the value of a score in a judge's answer, and the label of its level; the label is None for a range.
 
     Raises:
-      ValueError: the value is of a type that no score has.
+      ValueError: the value has a type that no score can have.
     """
     parser = score.parser
     found = _by_pattern(parser, text) if isinstance(parser, RegexScoreParser) else _by_key(parser, text)
@@ -32,10 +32,10 @@ def parse(score: RubricScore | RangeScore, text: str) -> tuple[float, str | None
 
 
 def check_schema(score: RubricScore | RangeScore, structured_output: dict[str, Any] | None) -> None:
-    """Check that the judge's answer format has the score.
+    """Check that the format of the judge's answer has a field for the score.
 
     Raises:
-      ValueError: the format lacks it.
+      ValueError: the format has no such field.
     """
     if not structured_output or not isinstance(score.parser, JSONScoreParser):
         return

@@ -1,4 +1,4 @@
-"""Implements `string-check`: one comparison of two texts, unchanged."""
+"""Implements `string-check`: compares two strings as they are, without normalizing them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CHECKS: dict[tuple[str, ...], Callable[[str, str], bool]] = {
 
 
 class StringCheckMetric(StringCheck):
-    """Scores 1.0 if the comparison holds, else 0.0."""
+    """Scores 1.0 if the comparison is true, else 0.0."""
 
     def output_spec(self) -> list[MetricOutputSpec]:
         """Declare `string-check`."""

@@ -1,4 +1,4 @@
-"""Renders templates of metrics over a row, and explains which name a row lacks."""
+"""Renders a metric's templates with the values of a row; an error names a value that the row lacks."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _NO_ARGUMENTS = {"type", "description", "labels", "supported_job_types"}
 
 
 def build_template_context(item: dict[str, Any], sample: CandidateOutput) -> dict[str, Any]:
-    """Return every column and every part of the sample by name, and all of them as `item` and `sample`."""
+    """Return all values for templates: columns and parts of the sample by name, and the whole `item` and `sample`."""
     seen = sample.as_sample()
     return {**item, **seen, "item": item, "sample": seen}
 
 
 def render(metric: BaseModel, name: str, template: str, row: MetricInput) -> Any:
-    """Return a template of a metric rendered for a row.
+    """Return a metric's template, rendered with the values of a row.
 
     Raises:
-      ValueError: the row lacks a name of the template.
+      ValueError: the row lacks a value that the template uses.
     """
     from jinja2 import UndefinedError
 
@@ -36,11 +36,11 @@ def render(metric: BaseModel, name: str, template: str, row: MetricInput) -> Any
 
 
 def render_texts(metric: Any, row: MetricInput) -> tuple[str, str]:
-    """Return reference and candidate of a metric as texts.
+    """Return the reference and the candidate of a metric as strings.
 
     Raises:
-      ValueError: the row lacks one of them.
-      TypeError: the reference or the candidate is not a text.
+      ValueError: the row lacks the reference or the candidate.
+      TypeError: the reference or the candidate is not a string.
     """
     reference = render(metric, "reference", metric.reference, row)
     candidate = render_candidate(metric, row)
@@ -48,10 +48,10 @@ def render_texts(metric: Any, row: MetricInput) -> tuple[str, str]:
 
 
 def render_candidate(metric: Any, row: MetricInput) -> Any:
-    """Return the candidate: by the metric's template, else the output text.
+    """Return the candidate: the metric's rendered template, or else the output text.
 
     Raises:
-      ValueError: there is neither.
+      ValueError: there is neither a template nor an output text.
     """
     if metric.candidate:
         return render(metric, "candidate", metric.candidate, row)
@@ -67,10 +67,10 @@ def render_candidate(metric: Any, row: MetricInput) -> Any:
 
 
 def as_text(value: Any, what: str) -> str:
-    """Return a value that must be a text.
+    """Return a value, which must be a string.
 
     Raises:
-      TypeError: the value is not a text.
+      TypeError: the value is not a string.
     """
     if not isinstance(value, str):
         raise TypeError(f"The {what} must be a string.")

@@ -14,9 +14,9 @@ __all__ = ["ToolCallingMetric"]
 
 
 class ToolCallingMetric(ToolCalling):
-    """Scores 1.0 or 0.0 twice: same functions in any order, and same arguments too (NaN if these are not JSON).
+    """Gives two scores, each 1.0 or 0.0: same functions in any order; also same arguments (NaN if they are not JSON).
 
-    Reference and response are in OpenAI's format. The response is the sample's, else the row's `response`.
+    Reference and response are in OpenAI's format. The response is that of the sample, or else the row's `response`.
     """
 
     _score_names: ClassVar[tuple[str, str]] = ("function_name_accuracy", "function_name_and_args_accuracy")
@@ -39,7 +39,7 @@ class ToolCallingMetric(ToolCalling):
 
 
 def _expected(reference: list[Any]) -> dict[str, Any]:
-    """Return the arguments that are expected, by function."""
+    """Return the expected arguments, by function."""
     try:
         return dict(_call(item) for item in reference)
     except (KeyError, TypeError) as error:
@@ -63,7 +63,7 @@ def _mapping(value: Any, what: str) -> dict[str, Any]:
 
 
 def _calls(response: Any) -> list[dict[str, Any]]:
-    """Return the tool calls of a response that name a function."""
+    """Return those tool calls in a response that name a function."""
     if not response:
         raise ValueError("No response found in sample or item - tool-calling metric requires model response data")
     if not isinstance(response, dict):

@@ -1,4 +1,4 @@
-"""Implements two rules that many metrics share: the name of a metric, and the equality of two texts."""
+"""Implements two rules that many metrics share: the name of a metric, and how texts are normalized for comparison."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def normalize_text(s: str) -> str:
 
 
 def metric_type_name(metric: object) -> str:
-    """Return a metric's name: its `type`, or the name of its class when `type` is not text."""
+    """Return a metric's name: its `type`, or the name of its class if `type` is not a string."""
     name = getattr(metric, "type", None)
     if isinstance(name, str) and isinstance(name, Enum):
         return str(name.value) if type(name).__name__ == "MetricType" else name

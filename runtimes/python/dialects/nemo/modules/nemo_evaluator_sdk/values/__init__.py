@@ -1,4 +1,4 @@
-"""Defines the values of evaluations, metrics and results; each module is imported on first use."""
+"""Defines the values of evaluations, metrics and results. Each module is imported when it is first used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines agents that make the outputs of online runs: any HTTP service, and those of NeMo Agent Toolkit."""
+"""Defines agents that make the outputs of online runs: any HTTP service, and agents of NeMo Agent Toolkit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STRICT = ConfigDict(defer_build=True, extra="forbid")
 
 
 class NatAgentConfig(BaseModel):
-    """How an agent of NeMo Agent Toolkit is called, and which part of its stream is the answer."""
+    """How to call an agent of NeMo Agent Toolkit, and which part of its stream is the answer."""
 
     model_config = _STRICT
 
@@ -35,7 +35,7 @@ class AgentBase(BaseModel):
 
 
 class GenericAgent(AgentBase):
-    """A service that takes a JSON body and answers with JSON, or with a stream of server-sent events of JSON."""
+    """A service that accepts a JSON body, and answers with JSON or with a stream of server-sent JSON events."""
 
     format: Literal[AgentFormat.GENERIC] = AgentFormat.GENERIC
     body: dict[str, Any]

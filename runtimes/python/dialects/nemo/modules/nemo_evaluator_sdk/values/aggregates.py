@@ -41,7 +41,7 @@ class Histogram(_Strict):
 
 
 class AggregateScoreBase(_Strict):
-    """Figures of one score; `count` leaves NaN out, the variance is that of the population."""
+    """Figures of one score. `count` does not include NaN, and the variance is that of the population."""
 
     name: str
     count: int
@@ -56,7 +56,7 @@ class AggregateScoreBase(_Strict):
     _shown: frozenset[str] | None = None
 
     def with_fields(self, fields: frozenset[str]) -> Self:
-        """Return a copy that writes only these fields, name and count."""
+        """Return a copy that writes only these fields, and always name and count."""
         copy = self.model_copy()
         copy._shown = fields | {"name", "count"}  # noqa: SLF001 - a copy of this object
         return copy
@@ -76,7 +76,7 @@ class AggregateRangeScore(AggregateScoreBase):
 
 
 class RubricScoreStat(BaseModel):
-    """A level of a rubric, and how many rows have it."""
+    """A level of a rubric, and the number of rows that have this level."""
 
     model_config = ConfigDict(defer_build=True)
 
@@ -87,7 +87,7 @@ class RubricScoreStat(BaseModel):
 
 
 class AggregateRubricScore(AggregateScoreBase):
-    """Figures of a rubric; `mode_category` is the most frequent level, the first by name if several are."""
+    """Figures of a rubric. `mode_category` is the most frequent level; of several such levels, the first by name."""
 
     score_type: Literal["rubric"] = "rubric"
     rubric_distribution: list[RubricScoreStat]

@@ -1,4 +1,4 @@
-"""Defines small shared values: a reference to a secret, kinds of jobs."""
+"""Defines small values that several modules share: references to secrets, and kinds of jobs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pydantic import ConfigDict, Field, RootModel
 
 
 class SupportedJobTypes(str, Enum):
-    """Whether outputs are there already, or a model makes them."""
+    """Whether outputs already exist, or a model makes them."""
 
     ONLINE = "online"
     OFFLINE = "offline"
 
 
 class SecretRef(RootModel[str]):
-    """Name of a secret, perhaps with a workspace before it: `key`, `workspace/key`."""
+    """The name of a secret, with or without a workspace: `key`, `workspace/key`."""
 
     model_config = ConfigDict(defer_build=True)
 

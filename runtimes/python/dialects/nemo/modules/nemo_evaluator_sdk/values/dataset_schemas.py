@@ -12,7 +12,7 @@ _ABSENT = object()
 
 
 class FieldMapping(BaseModel):
-    """Canonical fields and the columns they are taken from; dots lead into nested objects."""
+    """The canonical fields, and the columns from which they are taken; dots in a column lead into nested objects."""
 
     model_config = ConfigDict(defer_build=True, extra="forbid")
 
@@ -33,7 +33,7 @@ class FieldMapping(BaseModel):
         return self
 
     def mapping(self) -> dict[str, str]:
-        """Return the column of each field that has one."""
+        """Return the column of each field that is mapped to a column."""
         known = {name: getattr(self, name) for name in _FIELDS}
         return {name: path for name, path in known.items() if path is not None} | self.custom
 

@@ -1,4 +1,4 @@
-"""Defines inline data sets."""
+"""Defines data sets whose rows are given inline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class DatasetRows(BaseModel):
-    """Rows given where they are used."""
+    """A data set whose rows are given inline."""
 
     model_config = ConfigDict(defer_build=True, extra="forbid")
 

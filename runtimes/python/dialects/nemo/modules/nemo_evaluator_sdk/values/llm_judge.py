@@ -34,9 +34,9 @@ class LLMJudge(MetricBase):
 
     Attributes:
       model: The judge.
-      scores: The scores that the judge gives, and how each is read from its answer.
-      prompt_template: A text, or a request such as `{"messages": […]}`; None for one made from the scores.
-      structured_output: `{"schema": …}`; None for one made from the scores.
+      scores: The scores that the judge gives, and how to read each from the judge's answer.
+      prompt_template: A string, or a request such as `{"messages": […]}`; None for a prompt made from the scores.
+      structured_output: `{"schema": …}`; None for a schema made from the scores.
       system_prompt: Text that is put before the system message.
       ignore_request_failure: Whether scores are NaN when the judge does not answer; otherwise the row fails.
     """
@@ -70,7 +70,7 @@ class LLMJudge(MetricBase):
 
 
 def default_prompt(model: Model, job_type: SupportedJobTypes) -> dict[str, Any]:
-    """Return the default prompt of a judge: it shows a model's output, or else the whole row."""
+    """Return the default prompt of a judge. The prompt contains a model's output, or else the whole row."""
     shown = "{{ sample.output_text }}" if job_type is SupportedJobTypes.ONLINE else "{{ item | string }}"
     if is_chat(model.url):
         return {"messages": [{"role": "system", "content": _TASK}, {"role": "user", "content": shown}]}

@@ -24,7 +24,7 @@ _JOB_TYPES = (SupportedJobTypes.ONLINE, SupportedJobTypes.OFFLINE)
 
 
 class MetricBase(BaseModel):
-    """The fields of every built-in metric. Templates see `item` (the row) and `sample` (the output to score)."""
+    """The fields of every built-in metric. Templates can use `item` (the row) and `sample` (the output to score)."""
 
     model_config = ConfigDict(defer_build=True)  # built at first use, as an evaluator uses few models
 
@@ -41,7 +41,7 @@ class MetricBase(BaseModel):
 
 
 class ExactMatch(MetricBase):
-    """Configuration of `ExactMatchMetric`; without `candidate` the output text is compared."""
+    """Configuration of `ExactMatchMetric`. Without `candidate`, the output text is compared with the reference."""
 
     type: Literal[MetricType.EXACT_MATCH] = MetricType.EXACT_MATCH
     reference: str
@@ -49,7 +49,7 @@ class ExactMatch(MetricBase):
 
 
 class F1(MetricBase):
-    """Configuration of `F1Metric`; without `candidate` the output text is compared."""
+    """Configuration of `F1Metric`. Without `candidate`, the output text is compared with the reference."""
 
     type: Literal[MetricType.F1] = MetricType.F1
     reference: str
@@ -57,7 +57,7 @@ class F1(MetricBase):
 
 
 class BLEU(MetricBase):
-    """Configuration of `BLEUMetric`; without `candidate` the output text is compared."""
+    """Configuration of `BLEUMetric`. Without `candidate`, the output text is compared with the references."""
 
     type: Literal[MetricType.BLEU] = MetricType.BLEU
     references: list[str]
@@ -65,7 +65,7 @@ class BLEU(MetricBase):
 
 
 class ROUGE(MetricBase):
-    """Configuration of `ROUGEMetric`; without `candidate` the output text is compared."""
+    """Configuration of `ROUGEMetric`. Without `candidate`, the output text is compared with the reference."""
 
     type: Literal[MetricType.ROUGE] = MetricType.ROUGE
     reference: str
@@ -82,7 +82,7 @@ class StringCheck(MetricBase):
 
 
 class NumberCheck(MetricBase):
-    """Configuration of `NumberCheckMetric`; `epsilon` is for the operation `absolute difference`."""
+    """Configuration of `NumberCheckMetric`. Only the operation `absolute difference` uses `epsilon`."""
 
     type: Literal[MetricType.NUMBER_CHECK] = MetricType.NUMBER_CHECK
     operation: NumberCheckOperation
@@ -100,7 +100,7 @@ class NumberCheck(MetricBase):
 
 
 class ToolCalling(MetricBase):
-    """Configuration of `ToolCallingMetric`; the reference renders to a list of tool calls."""
+    """Configuration of `ToolCallingMetric`. The rendered reference must be a list of tool calls."""
 
     model_config = ConfigDict(defer_build=True, validate_assignment=True)
 

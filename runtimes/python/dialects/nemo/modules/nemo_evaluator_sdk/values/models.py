@@ -13,7 +13,7 @@ _NAME = r"[a-z](?:[a-z0-9@.+_]|-[a-z0-9@.+_]){1,62}"
 
 
 class ReasoningParams(BaseModel):
-    """How a model that reasons is used."""
+    """Options for a model that reasons."""
 
     model_config = ConfigDict(defer_build=True)
 
@@ -23,13 +23,13 @@ class ReasoningParams(BaseModel):
 
 
 class ModelRef(RootModel[Annotated[str, Field(pattern=rf"^{_NAME}/{_NAME}$")]]):
-    """Reference to a model of a platform, `workspace/name`."""
+    """A reference `workspace/name` to a model on a platform."""
 
     model_config = ConfigDict(defer_build=True)
 
 
 class Model(BaseModel):
-    """A model and where it answers."""
+    """A model and its address."""
 
     model_config = ConfigDict(defer_build=True, extra="forbid")
 

@@ -1,4 +1,4 @@
-"""Exports the result of several metrics under its documented module name."""
+"""Exports the result class for several metrics under the documented name of the module."""
 
 from .results import BenchmarkEvaluationResult
 

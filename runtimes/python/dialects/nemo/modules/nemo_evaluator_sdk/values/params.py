@@ -10,7 +10,7 @@ from .models import ReasoningParams
 
 
 class InferenceParams(BaseModel):
-    """Parameters of generation; unknown ones are passed on to the model."""
+    """Parameters for generation; unknown parameters are passed on to the model."""
 
     model_config = ConfigDict(defer_build=True, extra="allow")
 
@@ -31,8 +31,8 @@ class RunConfig(BaseModel):
     """Configuration of a run over existing outputs.
 
     Attributes:
-      parallelism: Rows at once, on one event loop.
-      limit_samples: Number of rows to take, from the first; None for all.
+      parallelism: How many rows are scored at the same time, on one event loop.
+      limit_samples: How many rows to score, beginning with the first; None for all.
     """
 
     model_config = ConfigDict(defer_build=True, extra="forbid")

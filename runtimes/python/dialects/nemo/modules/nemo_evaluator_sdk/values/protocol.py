@@ -1,4 +1,4 @@
-"""Defines the data between an evaluator and a metric: a row and its output in, declared and named values out."""
+"""Defines a metric's input (a row and its output) and its result (named values of declared types)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class _Strict(BaseModel):
 
 
 class DatasetRow(_Strict):
-    """A row of a data set, mapped fields included."""
+    """A row of a data set, including the mapped fields."""
 
     row_index: int | None = None
     data: dict[str, Any]
 
 
 class CandidateOutput(_Strict):
-    """The output to score: its text, and other facts about how it was made."""
+    """The output to score: its text, and facts about how the output was made."""
 
     output_text: str | None = None
     response: Any | None = None
@@ -32,13 +32,13 @@ class CandidateOutput(_Strict):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
     def as_sample(self) -> dict[str, Any]:
-        """Return the output as the dict that templates see under `sample`."""
+        """Return the output as the dict that templates can use as `sample`."""
         known = {name: getattr(self, name) for name in _SAMPLE}
         return {**self.metadata, **{name: value for name, value in known.items() if value is not None}}
 
 
 class MetricInput(_Strict):
-    """One row and its candidate."""
+    """One row, and the output to score."""
 
     row: DatasetRow
     candidate: CandidateOutput
@@ -61,7 +61,7 @@ class BooleanValue(RootModel[bool]):
 
 
 class MetricOutput(_Strict):
-    """A named value; NaN is written as text, since JSON has none."""
+    """A named value. NaN is written as the string "NaN", since JSON has no NaN."""
 
     name: str
     value: Any
@@ -99,12 +99,12 @@ class MetricOutputSpec(BaseModel):
 
     @staticmethod
     def label(name: str, description: str | None = None) -> MetricOutputSpec:
-        """Declare a text, which is never aggregated."""
+        """Declare a string, which is never aggregated."""
         return MetricOutputSpec(name=name, description=description, value_schema=Label)
 
     @staticmethod
     def boolean(name: str, description: str | None = None) -> MetricOutputSpec:
-        """Declare a yes or no, which aggregates as a rate."""
+        """Declare a boolean, which is aggregated as a rate."""
         return MetricOutputSpec(name=name, description=description, value_schema=BooleanValue)
 
     @staticmethod
@@ -113,15 +113,15 @@ class MetricOutputSpec(BaseModel):
         return MetricOutputSpec(name=name, description=description, value_schema=value_schema)
 
     def coerce_value(self, value: Any) -> BaseModel:
-        """Return a value as the declared type.
+        """Return a value converted to the declared type.
 
         Raises:
-          pydantic.ValidationError: it does not fit the type, even in lax mode.
+          pydantic.ValidationError: the value does not fit the type, even in pydantic's lax mode.
         """
         return self.value_schema.model_validate(value)
 
     def coerce_output(self, output: MetricOutput) -> BaseModel:
-        """Return the value of an output as the declared type.
+        """Return the value of an output, converted to the declared type.
 
         Raises:
           ValueError: the output has another name, or its value does not fit the type.
@@ -150,7 +150,7 @@ class MetricDescriptor(_Strict):
 
 
 class MetricDiagnostic(_Strict):
-    """Something that explains a score."""
+    """A message that explains a score."""
 
     message: str
     details: dict[str, Any] | None = None
@@ -164,7 +164,7 @@ class MetricResult(_Strict):
 
 
 def validate_metric_result(result: MetricResult, outputs: list[MetricOutputSpec]) -> MetricResult:
-    """Check that a result has exactly the declared outputs, each of its declared type; returns it unchanged.
+    """Check that a result has exactly the declared outputs, each with its declared type; return the result unchanged.
 
     Raises:
       ValueError: an output is missing, unknown or of another type.

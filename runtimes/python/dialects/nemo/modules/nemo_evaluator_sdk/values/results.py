@@ -1,4 +1,4 @@
-"""Defines the result of an evaluation: rows with their outputs, figures over all rows, and views of both."""
+"""Defines the result of an evaluation: rows with their outputs, figures over all rows, and both in other forms."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ class RowScore(BaseModel):
         return "error" if self.error else "ok"
 
     def position(self, index: int) -> int:
-        """Return the row's own index, else `index`."""
+        """Return the row's own index if it has one, else `index`."""
         return index if self.row_index is None else self.row_index
 
 
 class _Result(BaseModel):
-    """Shared parts of the results of one metric and of several."""
+    """The parts that the results of one metric and of several metrics share."""
 
     model_config = ConfigDict(defer_build=True)
 
@@ -84,7 +84,7 @@ class _Result(BaseModel):
     aggregate_scores: AggregatedMetricResult
 
     def to_records(self, view: ResultView = "rows") -> list[dict[str, Any]]:
-        """Return rows, or figures, as flat records.
+        """Return the rows or the figures as flat records.
 
         Raises:
           ValueError: there is no such view.
@@ -99,19 +99,19 @@ class _Result(BaseModel):
         ]
 
     def to_table(self, view: ResultView = "rows") -> Any:
-        """Return a `pyarrow.Table`; pin pyarrow for that."""
+        """Return a `pyarrow.Table`. This needs a pin of pyarrow."""
         import pyarrow as pa
 
         return pa.Table.from_pylist(self.to_records(view=view))
 
     def to_pandas(self, view: ResultView = "rows") -> Any:
-        """Return a `pandas.DataFrame`; pin pandas for that."""
+        """Return a `pandas.DataFrame`. This needs a pin of pandas."""
         import pandas as pd
 
         return pd.DataFrame.from_records(self.to_records(view=view))
 
     def format_summary(self, max_rows: int = _ROWS, *, max_error_rows: int | None = None) -> str:
-        """Return figures, the first rows and the errors as text."""
+        """Return the figures, the first rows and the errors as text."""
         scores = self.aggregate_scores.scores
         parts = [
             summaries.header(type(self).__name__, self.row_scores, len(scores)),

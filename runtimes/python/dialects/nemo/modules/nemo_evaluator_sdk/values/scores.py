@@ -1,4 +1,4 @@
-"""Defines the scores of a judge: a range or a rubric, and how to find them in its answer."""
+"""Defines the scores of a judge, each a range or a rubric, and how to find a score in the judge's answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_val
 
 
 class JSONScoreParser(BaseModel):
-    """Takes a score from a key of a JSON object."""
+    """Reads a score from a key of a JSON object."""
 
     model_config = ConfigDict(defer_build=True)
 
@@ -18,7 +18,7 @@ class JSONScoreParser(BaseModel):
 
 
 class RegexScoreParser(BaseModel):
-    """Takes a score from the first group of a pattern, searched anywhere or matched from the beginning."""
+    """Reads a score from the first group of a pattern; the pattern may match anywhere, or only at the beginning."""
 
     model_config = ConfigDict(defer_build=True)
 
@@ -46,7 +46,7 @@ class _Score(BaseModel):
 
 
 class Rubric(BaseModel):
-    """One level of a rubric, and its value."""
+    """One level of a rubric, and the level's value."""
 
     model_config = ConfigDict(defer_build=True, extra="forbid")
 
@@ -56,13 +56,13 @@ class Rubric(BaseModel):
 
 
 class RubricScore(_Score):
-    """A score by levels; the judge names one of their labels."""
+    """A score with levels; the judge answers with the label of one level."""
 
     rubric: list[Rubric] = Field(min_length=2)
 
 
 class RangeScore(_Score):
-    """A score between two bounds. The judge is told the bounds, but nothing enforces them."""
+    """A score between two bounds. The prompt tells the judge the bounds, but a score outside them is accepted."""
 
     minimum: float | int
     maximum: float | int

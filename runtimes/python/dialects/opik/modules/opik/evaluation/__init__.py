@@ -1,1 +1,1 @@
-"""Evaluation: metrics only."""
+"""Evaluation: these modules have only metrics."""

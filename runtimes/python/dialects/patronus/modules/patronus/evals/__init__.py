@@ -1,4 +1,4 @@
-"""The decorator, the base classes and the result of evaluators."""
+"""The decorator and the base classes for evaluators, and the class of their results."""
 
 from patronus.evals.evaluators import (
     AsyncEvaluator,

@@ -2,7 +2,7 @@
 
 
 def evaluator(_fn=None, **_settings):
-    """Mark a function as an evaluator; with or without parentheses."""
+    """Mark a function as an evaluator. The decorator can be used with or without parentheses."""
     if _fn is None:
         return evaluator
     _fn.is_evaluator = True
@@ -10,7 +10,7 @@ def evaluator(_fn=None, **_settings):
 
 
 class Evaluator:
-    """A class with a method `evaluate`."""
+    """The base class of evaluators: subclasses define `evaluate`."""
 
     evaluator_id = None
     criteria = None
@@ -24,12 +24,12 @@ class Evaluator:
 
 
 class StructuredEvaluator(Evaluator):
-    """A class whose `evaluate` takes the fields of a row by name."""
+    """The base class of evaluators whose `evaluate` gets the fields of a row by name."""
 
 
 class AsyncEvaluator(Evaluator):
-    """A class with an `evaluate` that is awaited."""
+    """The base class of evaluators whose `evaluate` is async."""
 
 
 class AsyncStructuredEvaluator(AsyncEvaluator):
-    """A class whose awaited `evaluate` takes the fields of a row by name."""
+    """The base class of evaluators whose `evaluate` is async and gets the fields of a row by name."""

@@ -1,1 +1,1 @@
-"""Light modules in place of `arize-phoenix-client`: evaluators of its experiments."""
+"""Light modules that replace `arize-phoenix-client`: evaluators for its experiments."""

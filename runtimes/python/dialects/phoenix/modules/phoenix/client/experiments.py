@@ -8,7 +8,7 @@ _NAMES = ("input", "output", "expected", "reference", "metadata", "example")
 
 
 class ExperimentEvaluator(FunctionEvaluator):
-    """Calls a function with the fields that its parameters name; one parameter of another name gets the output."""
+    """Calls a function with the fields that its parameters name; one parameter with another name gets the output."""
 
     def _arguments(self, row, _mapping):
         code = self._fn.__code__
@@ -20,7 +20,7 @@ class ExperimentEvaluator(FunctionEvaluator):
 
 
 def create_evaluator(kind="CODE", name=None, scorer=None):
-    """Return the decorator; the decorated name is an evaluator with `evaluate(row)`."""
+    """Return the decorator, which turns a function into an evaluator with a method `evaluate(row)`."""
 
     def decorate(fn):
         return ExperimentEvaluator(fn, name or fn.__name__, kind.lower(), "maximize")

@@ -1,4 +1,4 @@
-"""Evaluators of functions, and their scores."""
+"""Evaluators made from functions, and their scores."""
 
 from phoenix.evals.evaluators import Score, create_evaluator
 

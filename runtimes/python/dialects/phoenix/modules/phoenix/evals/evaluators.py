@@ -1,4 +1,4 @@
-"""The decorator that makes an evaluator of a function."""
+"""The decorator that turns a function into an evaluator."""
 
 _VARIADIC = 0x0C
 _WORDS_OF_A_LABEL = 2  # maximum number of spaces in a label
@@ -33,7 +33,7 @@ class Score:
 
 
 class FunctionEvaluator:
-    """Calls a function with the fields of a row that it names, and makes a score of what it returns."""
+    """Calls a function with the fields of a row that its parameters name, and makes a score from the returned value."""
 
     def __init__(self, fn, name, kind, direction):
         self._fn = fn
@@ -48,11 +48,11 @@ class FunctionEvaluator:
         return self._fn(*args, **kwargs)
 
     def evaluate(self, eval_input, input_mapping=None):
-        """Return the scores of a row, a list."""
+        """Return a list of the row's scores."""
         return [self._score(self._fn(**self._arguments(eval_input, input_mapping or {})))]
 
     async def async_evaluate(self, eval_input, input_mapping=None):
-        """Return the scores of a row; the function is awaited."""
+        """Await the function, and return a list of the row's scores."""
         value = self._fn(**self._arguments(eval_input, input_mapping or {}))
         return [self._score(await value if hasattr(value, "__await__") else value)]
 
@@ -102,7 +102,7 @@ class FunctionEvaluator:
 
 
 def create_evaluator(name=None, source=None, direction="maximize", kind=None, **_settings):
-    """Return the decorator; the decorated name is an evaluator with `evaluate(row)`."""
+    """Return the decorator, which turns a function into an evaluator with a method `evaluate(row)`."""
 
     def decorate(fn):
         return FunctionEvaluator(fn, name or fn.__name__, kind or source or "code", direction)

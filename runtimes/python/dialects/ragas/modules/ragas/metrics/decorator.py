@@ -1,4 +1,4 @@
-"""Metrics made of functions."""
+"""Metrics that are made from functions."""
 
 from ragas.metrics.result import MetricResult
 
@@ -7,7 +7,7 @@ _NUMBERS = {"int": int, "float": float}
 
 
 class DecoratedMetric:
-    """A metric; `score` takes the function's parameters by name."""
+    """A metric made from a function; `score` accepts the function's parameters by name."""
 
     def __init__(self, function, name, allowed_values, refusal):
         self.name = name or function.__name__
@@ -22,10 +22,10 @@ class DecoratedMetric:
         return self.__wrapped__(*args, **kwargs)
 
     def score(self, **given):
-        """Return a MetricResult; a coroutine of one for an async function.
+        """Return a MetricResult; for an async function, return a coroutine that returns a MetricResult.
 
         Raises:
-          TypeError: an argument is missing or of another type than the function says.
+          TypeError: an argument is missing, or does not have the annotated type.
         """
         arguments = _arguments(self, given)
         try:

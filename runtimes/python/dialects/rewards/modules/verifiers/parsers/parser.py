@@ -1,4 +1,4 @@
-"""Parsers that read the whole text, or what follows the thinking."""
+"""Parsers that read the whole text, or only the text after the model's thinking."""
 
 
 def _field(message, name, default=None):
@@ -6,7 +6,7 @@ def _field(message, name, default=None):
 
 
 class Parser:
-    """Returns the text of the last answer, after `extract_fn`."""
+    """Returns the result of `extract_fn` for the text of the last answer."""
 
     def __init__(self, extract_fn=lambda text: text):
         self.extract_fn = extract_fn
@@ -16,7 +16,7 @@ class Parser:
         return self.extract_fn(text)
 
     def parse_answer(self, completion):
-        """Return the last answer of a completion; None when it has none."""
+        """Return the last answer in a completion; None if it has no answer."""
         if isinstance(completion, str):
             return self.parse(completion)
         answers = self.get_assistant_messages(completion)
@@ -49,11 +49,11 @@ class Parser:
         return self._of("tool", completion)
 
     def format_score(self, _text):
-        """Return how well a message keeps the format."""
+        """Return how well a message keeps to the format."""
         return 1.0
 
     def get_format_reward_func(self):
-        """Return a reward function: the mean of `format_score` over the model's messages."""
+        """Return a reward function that returns the mean of `format_score` over the model's messages."""
 
         def format_reward_func(completion, **_more):
             messages = self.get_assistant_messages(completion)
@@ -64,25 +64,25 @@ class Parser:
 
 
 class ThinkParser(Parser):
-    """Returns what follows `</think>`; nothing when that is missing."""
+    """Returns the text after `</think>`, or an empty text if `</think>` is missing."""
 
     def parse(self, text):
-        """Return the result of `extract_fn` for the text after `</think>`, or for an empty text if that is missing."""
+        """Return the result of `extract_fn` for the text after `</think>`, or for an empty text without `</think>`."""
         return self.extract_fn(text.split("</think>")[-1].strip() if "</think>" in text else "")
 
     def format_score(self, text):
-        """Return 1 for one block of thinking at the start, and text after it."""
+        """Return 1 if the text begins with one block of thinking and has text after the block, else 0."""
         once = text.count("<think>") == text.count("</think>") == 1
         return float(text.strip().startswith("<think>") and once and text.split("</think>")[-1] != "")
 
 
 class MaybeThinkParser(Parser):
-    """Returns what follows `</think>`, or the whole text."""
+    """Returns the text after `</think>`, or the whole text if `</think>` is missing."""
 
     def parse(self, text):
-        """Return the result of `extract_fn` for the text after `</think>`, or for the whole text if that is missing."""
+        """Return the result of `extract_fn` for the text after `</think>`, or for the whole text without `</think>`."""
         return self.extract_fn(text.split("</think>")[-1].strip())
 
     def format_score(self, _text):
-        """Return 1: any text will do."""
+        """Return 1, because every text has the right format."""
         return 1.0

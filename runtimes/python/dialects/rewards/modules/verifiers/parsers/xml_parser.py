@@ -14,7 +14,7 @@ class _Fields:
 
 
 class XMLParser(Parser):
-    """Returns an object with an attribute for each tag, None where the text does not have it."""
+    """Returns an object with an attribute for each tag; the attribute is None if the text does not have the tag."""
 
     def __init__(self, fields, answer_field="answer", extract_fn=lambda text: text):
         super().__init__(extract_fn=extract_fn)
@@ -27,7 +27,7 @@ class XMLParser(Parser):
         self.answer_field = answer_field
 
     def parse(self, text, strip=True, last=False):  # noqa: FBT002 - as in verifiers
-        """Return the tags of a text: the first of each name, or the last."""
+        """Return the contents of a text's tags; if a tag occurs several times, the first or the last counts."""
         found = {}
         for tag in (tag for tags in self._fields for tag in tags):
             matches = re.findall(rf"<{tag}>\s*(.*?)\s*</{tag}>", text, re.DOTALL)
@@ -36,7 +36,7 @@ class XMLParser(Parser):
         return _Fields(found)
 
     def parse_answer(self, completion):
-        """Return the text in the answer's tag: of the last tag in a text, or of the last message that has one."""
+        """Return the text in the last answer tag of a string, or of the last message that has an answer tag."""
         if isinstance(completion, str):
             return getattr(self.parse(completion, last=True), self.answer_field, None)
         texts = (self.text_of(one) for one in reversed(self.get_assistant_messages(completion)))
@@ -44,7 +44,7 @@ class XMLParser(Parser):
         return next((one for one in answers if one is not None), None)
 
     def format_score(self, text):
-        """Return 0.4 by the share of fields, and 0.2 each for closed tags, a tag at the start and one at the end."""
+        """Return 0.4 times the share of fields, plus 0.2 each for closed tags, a first tag and a last tag."""
         parsed = self.parse(text)
         mentioned = [[tag for tag in tags if f"<{tag}>" in text or f"</{tag}>" in text] for tags in self._fields]
         complete = any(getattr(parsed, tag) is not None for tags in self._fields for tag in tags)
@@ -58,12 +58,12 @@ class XMLParser(Parser):
         return [tags[0] for tags in self._fields]
 
     def get_format_str(self):
-        """Return the format as a text."""
+        """Return the format as a string."""
         shown = (f"[ {' | '.join(tags)} ]" if len(tags) > 1 else tags[0] for tags in self._fields)
         return "\n".join(f"<{one}>\n...\n</{one}>" for one in shown)
 
     def format(self, **values):
-        """Return a text with these values in their tags."""
+        """Return a string with these values in their tags."""
         parts = []
         for tags in self._fields:
             value = next((values[tag] for tag in tags if values.get(tag) is not None), None)

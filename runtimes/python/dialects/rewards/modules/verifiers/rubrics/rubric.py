@@ -4,7 +4,7 @@ from verifiers.parsers.parser import Parser
 
 
 class Rubric:
-    """Reward functions with weights, 1 by default."""
+    """Reward functions with weights, which are 1 by default."""
 
     def __init__(self, funcs=None, weights=None, parser=None):
         self.funcs = list(funcs or [])
@@ -22,9 +22,9 @@ class Rubric:
         self.weights.append(weight)
 
     def add_metric(self, func, weight=0.0):
-        """Add a function whose weight is 0 by default."""
+        """Add a function, by default with weight 0."""
         self.add_reward_func(func, weight)
 
     def add_class_object(self, name, obj):
-        """Add an object that reward functions get through a parameter of this name."""
+        """Add an object, which reward functions get if they have a parameter with this name."""
         self.class_objects[name] = obj

@@ -1,1 +1,1 @@
-"""Provides the names that custom UiPath evaluators import, as light modules with the paths of package `uipath`."""
+"""Provides the names that custom UiPath evaluators import, in light modules with the paths of package `uipath`."""

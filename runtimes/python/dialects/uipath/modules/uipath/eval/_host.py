@@ -9,5 +9,5 @@ from .runtime._spans import serialize_span
 
 
 def recorded_spans() -> list[dict[str, Any]]:
-    """Return the spans that ended since the last call, in that order, as JSON."""
+    """Return the spans that have ended since the last call, in the order in which they ended, as JSON."""
     return [serialize_span(span) for span in take_spans()]

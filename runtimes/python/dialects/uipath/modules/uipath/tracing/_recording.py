@@ -15,7 +15,7 @@ _MOST = 10_000
 
 
 class _Recorder(SpanProcessor):
-    """Keeps ended spans, up to a number far above that of any real trace."""
+    """Keeps spans that have ended, up to a number that no real trace reaches."""
 
     def __init__(self) -> None:
         self.spans: list[ReadableSpan] = []
@@ -33,6 +33,6 @@ tracer = _provider.get_tracer("uipath")
 
 
 def take_spans() -> list[ReadableSpan]:
-    """Return the spans that ended since the last call."""
+    """Return the spans that have ended since the last call."""
     taken, _recorder.spans = _recorder.spans, []
     return taken

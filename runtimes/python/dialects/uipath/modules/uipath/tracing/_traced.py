@@ -1,4 +1,4 @@
-"""Records a traced call in its span: the tool's name, arguments and outcome, as JSON."""
+"""Records each traced call in a span: the tool's name, its arguments and its outcome, as JSON."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def traced(
     hide_output: bool = False,  # noqa: FBT001, FBT002
     recording: bool = True,  # noqa: FBT001, FBT002
 ) -> Any:
-    """Make calls of a function spans; `span_type="tool"` makes them calls of a tool.
+    """Record calls of a function as spans; with `span_type="tool"`, as calls of a tool.
 
     Args:
-      name: Name of the spans and of the tool; None for the function's own.
-      run_type: Kept in the span.
-      span_type: Kept in the span.
-      input_processor: Gets the arguments by name; its result replaces them in the span.
-      output_processor: The same for the returned value.
-      hide_input: Whether the span has no arguments.
-      hide_output: Whether the span has no outcome.
-      recording: False: neither this call nor the calls inside it leave a span.
+      name: Name of the spans and of the tool; None for the function's name.
+      run_type: Stored in the span.
+      span_type: Stored in the span.
+      input_processor: Function that gets the arguments by name; its result replaces them in the span.
+      output_processor: Function that gets the returned value; its result replaces the value in the span.
+      hide_input: Whether to leave the arguments out of the span.
+      hide_output: Whether to leave the outcome out of the span.
+      recording: Whether to record spans; if false, neither this call nor calls inside it are recorded.
     """
     if callable(name):
         return traced()(name)
@@ -53,7 +53,7 @@ def traced(
 
 
 class _Call:
-    """How calls of one function are traced."""
+    """Traces the calls of one function."""
 
     def __init__(self, name: str | None, run_type: str | None, span_type: str | None, *, recording: bool) -> None:
         self.name = name
@@ -64,7 +64,7 @@ class _Call:
         self.output: Callable[..., Any] | None = None
 
     def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function, traced."""
+        """Return the function in a form that traces its calls."""
         if inspect.iscoroutinefunction(function):
             return self._around_coroutine(function)
         if inspect.isasyncgenfunction(function):
@@ -117,7 +117,7 @@ class _Call:
 
     @contextmanager
     def _span(self, function: Callable[..., Any], args: Any, kwargs: Any, kind: str) -> Iterator[list[Any]]:
-        """Open a span; the body appends the returned value."""
+        """Open a span for the block; the block appends the returned value to the yielded list."""
         returned: list[Any] = []
         if not self.recording or contexts.get_value(_OFF):
             token = contexts.attach(contexts.set_value(_OFF, True))  # noqa: FBT003
@@ -158,7 +158,7 @@ def _tell(item: Any) -> None:
 
 
 def _named(function: Callable[..., Any], args: Any, kwargs: Any) -> dict[str, Any]:
-    """Return arguments by name, defaults included, without the object that a method belongs to."""
+    """Return the arguments by name, with defaults and without a method's `self` or `cls`."""
     signature = inspect.signature(function)
     try:
         bound = signature.bind_partial(*args, **kwargs)

@@ -4,4 +4,4 @@ from weave.flow.obj import Object
 
 
 class Model(Object):
-    """A model; scorers may hold one."""
+    """A model, which a scorer may have as a field."""

@@ -1,15 +1,15 @@
-"""An object whose fields are its annotations."""
+"""The base class of objects whose annotations declare their fields."""
 
 
 class ValidationError(ValueError):
-    """A field is missing or unknown, or Weave would refuse the class."""
+    """A field is missing or unknown, or the class is one that Weave refuses."""
 
 
 ValidationError.__module__ = "pydantic_core._pydantic_core"
 
 
 class Object:
-    """An object whose fields are its annotations, with their defaults."""
+    """An object whose fields are declared by annotations, with their defaults."""
 
     name: str | None = None
     description: str | None = None

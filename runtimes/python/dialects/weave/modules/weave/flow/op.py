@@ -2,7 +2,7 @@
 
 
 def op(func=None, **_settings):
-    """Mark a function; with or without parentheses."""
+    """Mark a function as an op. The decorator can be used with or without parentheses."""
     if func is None:
         return op
     func.is_weave_op = True

@@ -4,7 +4,7 @@ from weave.flow.obj import Object, ValidationError
 
 
 class Scorer(Object):
-    """A class with a method `score(self, output, …)`."""
+    """The base class of scorers: subclasses define `score(self, output, …)`."""
 
     column_map: dict | None = None
 

@@ -1,4 +1,4 @@
-"""The decorator that makes a Lambda handler of a function."""
+"""The decorator that turns a function into a Lambda handler."""
 
 import functools
 
@@ -6,7 +6,7 @@ from bedrock_agentcore.evaluation.custom_code_based_evaluators.models import Eva
 
 
 def custom_code_based_evaluator():
-    """Return the decorator; the handler gets an event and a context, and returns a dict."""
+    """Return the decorator. The handler that it makes gets an event and a context, and returns a dict."""
 
     def decorator(fn):
         @functools.wraps(fn)

@@ -1,4 +1,4 @@
-"""The argument and the result of a code-based evaluator. Values that the package refuses are refused here, too."""
+"""The argument and the result of a code-based evaluator. They refuse the same values as the package."""
 
 _MISSING = object()
 
@@ -11,7 +11,7 @@ ValidationError.__module__ = "pydantic_core._pydantic_core"
 
 
 class _Model:
-    """An object with `_fields`, each with its default; `_aliases` are other names for some of them."""
+    """An object with fields: `_fields` has each field's default, `_aliases` other names of some fields."""
 
     _fields = ()
     _aliases = ()
@@ -80,7 +80,7 @@ class EvaluatorInput(_Model):
 
 
 class EvaluatorOutput(_Model):
-    """The result: a label is required unless there is an error code."""
+    """The result. A label is required unless there is an error code."""
 
     _fields = (("value", None), ("label", None), ("explanation", None), ("errorCode", None), ("errorMessage", None))
 

@@ -4,7 +4,7 @@ from galileo_core.schemas.fields import Fields
 
 
 class MessageRole(str):
-    """The author of a message: a str with an attribute `value`, like a member of an enumeration."""
+    """The author of a message: a string that also has the attribute `value`, like a member of an enumeration."""
 
     __slots__ = ()
 
@@ -19,7 +19,7 @@ for _name in ("agent", "assistant", "developer", "function", "system", "tool", "
 
 
 class ToolCallFunction(Fields):
-    """Name and arguments of a called tool; the arguments are JSON text."""
+    """The name and the arguments of a called tool; the arguments are JSON text."""
 
     _defaults = {"name": "", "arguments": ""}  # noqa: RUF012 - read only
 

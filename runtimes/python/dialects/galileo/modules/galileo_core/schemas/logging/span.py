@@ -1,4 +1,4 @@
-"""The kinds of spans; `Span` is the base of all."""
+"""The kinds of spans; `Span` is the base class of all."""
 
 from galileo_core.schemas.logging.llm import Message
 from galileo_core.schemas.logging.step import BaseStep, StepType
@@ -37,7 +37,7 @@ class AgentSpan(StepWithChildSpans):
 
 
 class LlmSpan(BaseSpan):
-    """A call of a model: messages in, one message out."""
+    """A call of a model, which gets messages and returns one message."""
 
     type = StepType.llm
     tools = None
@@ -74,7 +74,7 @@ KINDS = {kind.type: kind for kind in (WorkflowSpan, AgentSpan, LlmSpan, Retrieve
 
 
 def span_of(fields):
-    """Return the span of a dict by its `type`; a span is returned as it is."""
+    """Return a dict as a span of the kind in its `type`; return a span unchanged."""
     if not isinstance(fields, dict):
         return fields
     return KINDS.get(fields.get("type"), WorkflowSpan)(**fields)

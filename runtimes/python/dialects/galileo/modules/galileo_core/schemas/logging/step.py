@@ -1,10 +1,10 @@
-"""The base of traces, spans and sessions."""
+"""The base class of traces, spans and sessions."""
 
 from galileo_core.schemas.fields import Fields
 
 
 class StepType(str):
-    """The kind of a step: a str with an attribute `value`, like a member of an enumeration."""
+    """The kind of a step: a string that also has the attribute `value`, like a member of an enumeration."""
 
     __slots__ = ()
 
@@ -19,7 +19,7 @@ for _name in ("llm", "retriever", "tool", "workflow", "agent", "control", "trace
 
 
 class Metrics(Fields):
-    """Metrics of a step, as attributes or by name."""
+    """The metrics of a step, which can be read as attributes or by name."""
 
     _defaults = {"duration_ns": None}  # noqa: RUF012 - read only
 

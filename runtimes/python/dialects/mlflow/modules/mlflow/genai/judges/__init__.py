@@ -1,4 +1,4 @@
-"""Judges: the ratings that scorers share with them; judges themselves need the package."""
+"""The ratings that judges and scorers share. Judges themselves need the real package."""
 
 from enum import StrEnum
 

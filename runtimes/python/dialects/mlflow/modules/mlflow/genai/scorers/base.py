@@ -1,4 +1,4 @@
-"""The base class of scorers, and the decorator that makes one of a function."""
+"""The base class of scorers, and the decorator that turns a function into a scorer."""
 
 from mlflow.exceptions import MlflowException
 
@@ -6,7 +6,7 @@ _FIELDS = ("inputs", "outputs", "expectations", "trace", "session")
 
 
 def _taken(function):
-    """Return the names of a function's parameters; None if it takes keyword arguments of any name."""
+    """Return the names of a function's parameters; None if the function accepts keyword arguments of any name."""
     code = function.__code__
     if code.co_flags & 8:
         return None
@@ -37,7 +37,7 @@ class Scorer:
         raise NotImplementedError("Implementation of __call__ is required for Scorer class")
 
     def run(self, *, inputs=None, outputs=None, expectations=None, trace=None, session=None):
-        """Call the scorer with those fields that it takes.
+        """Call the scorer with the fields that it accepts.
 
         Raises:
           MlflowException: the scorer returned something other than a value, feedback or a list of feedback.
@@ -61,7 +61,7 @@ class _FunctionScorer(Scorer):
 
 
 def scorer(func=None, *, name=None, description=None, aggregations=None, pass_if=None, timeout=None):
-    """Make a scorer of a function; used with and without arguments."""
+    """Turn a function into a scorer. The decorator can be used with or without arguments."""
     if func is None:
         return lambda function: _FunctionScorer(function, name, description, aggregations)
     if not callable(func):

@@ -5,7 +5,7 @@ import dataclasses
 
 @dataclasses.dataclass
 class ScoreResult:
-    """One named score; `scoring_failed` means that it has no usable value."""
+    """One named score; `scoring_failed` means that the score has no usable value."""
 
     name: str
     value: float

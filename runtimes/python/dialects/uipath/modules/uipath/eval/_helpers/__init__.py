@@ -1,1 +1,1 @@
-"""Helpers with which evaluators read traces."""
+"""Functions with which evaluators read traces."""

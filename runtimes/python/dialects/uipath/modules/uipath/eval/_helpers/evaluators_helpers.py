@@ -1,4 +1,4 @@
-"""Reads tool calls from a trace: names, arguments and outputs, by the rules of release 2.14."""
+"""Reads tool calls from a trace (names, arguments and outputs), by the rules of UiPath's release 2.14."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONTENT = "content"
 
 
 def extract_tool_calls(spans: Sequence[ReadableSpan], include_args: bool = True) -> list[ToolCall]:  # noqa: FBT001, FBT002
-    """Return every tool call, in the order of the spans; without arguments when `include_args` is false."""
+    """Return every tool call in the order of the spans; if `include_args` is false, without arguments."""
     return [
         ToolCall(name=str(held[_NAME]), args=_arguments(held.get(_ARGUMENTS)) if include_args else {}, id=_id(held))
         for held in _tools(spans)
@@ -28,19 +28,19 @@ def extract_tool_calls(spans: Sequence[ReadableSpan], include_args: bool = True)
 
 
 def extract_tool_calls_names(spans: Sequence[ReadableSpan]) -> list[str]:
-    """Return the name of the tool of every call."""
+    """Return the tool's name of every tool call."""
     return [str(held[_NAME]) for held in _tools(spans)]
 
 
 def extract_tool_calls_outputs(spans: Sequence[ReadableSpan]) -> list[ToolOutput]:
-    """Return the output of every tool call: the `content` of an object, else the text."""
+    """Return the output of every tool call: the `content` if the output is an object, or else the text."""
     return [
         ToolOutput(name=str(held[_NAME]), output=_output(held.get(_OUTPUT, "")), id=_id(held)) for held in _tools(spans)
     ]
 
 
 def trace_to_str(workload_trace: Sequence[ReadableSpan]) -> str:
-    """Return the tool calls as a conversation, each span once; times are in this machine's zone."""
+    """Return the tool calls as a conversation in text, with each span once; times are in this machine's time zone."""
     lines: list[str] = []
     told = set()
     for span in workload_trace:
@@ -60,7 +60,7 @@ def trace_to_str(workload_trace: Sequence[ReadableSpan]) -> str:
 
 
 def _tools(spans: Sequence[ReadableSpan]) -> Iterator[Mapping[str, Any]]:
-    """Yield the attributes of spans that are tool calls, except spans made up afterwards."""
+    """Yield the attributes of spans that are tool calls, except spans that were added after the run."""
     for span in spans:
         held = span.attributes
         if held and held.get(_NAME) and not held.get(_SYNTHESIZED, False):
@@ -72,7 +72,7 @@ def _id(held: Mapping[str, Any]) -> str | None:
 
 
 def _arguments(value: Any) -> dict[str, Any]:
-    """Return arguments from an object, its JSON or its Python literal; an empty dict for anything else."""
+    """Return arguments that are an object, JSON or a Python literal; for anything else, an empty dict."""
     if isinstance(value, str):
         value = _literal(value)
     return value if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""Wraps `evaluate`: turns an exception into a result, and adds the elapsed time to every result."""
+"""Wraps `evaluate`: exceptions become results, and every result gets the elapsed time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def track_evaluation_metrics(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `evaluate` wrapped so that exceptions become results, and each result has the elapsed time."""
+    """Return `evaluate` in a wrapper that turns exceptions into results and adds the elapsed time to each result."""
 
     @wraps(func)
     async def tracked(*args: Any, **kwargs: Any) -> Any:

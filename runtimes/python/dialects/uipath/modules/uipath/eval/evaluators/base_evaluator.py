@@ -36,7 +36,7 @@ class BaseEvaluatorJustification(BaseModel):
 
     @classmethod
     def try_from(cls, details: object) -> BaseEvaluatorJustification | None:
-        """Return the details of a result as a justification; None when they do not fit."""
+        """Return the details of a result as a justification; None if the details do not fit."""
         if isinstance(details, cls):
             return details
         try:
@@ -87,7 +87,7 @@ class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
     @model_validator(mode="before")
     @classmethod
     def _typed(cls, values: Any) -> Any:
-        """Fill in the types, and make the configuration from whichever form it was given in."""
+        """Set the types, and make the configuration from the form in which it was given."""
         if not isinstance(values, dict):
             return values
         types = {name: cls._type_of(name) for name in _TYPES}
@@ -107,7 +107,7 @@ class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
         return {**rest, **types, "evaluatorConfig": config}
 
     def model_post_init(self, context: Any, /) -> None:
-        """Name the evaluator as its configuration does."""
+        """Give the evaluator the name in its configuration."""
         super().model_post_init(context)
         self.evaluator_type_id = self.evaluator_type_id or type(self).get_evaluator_id()
         self.name = self.name or self.evaluator_config.name
@@ -120,7 +120,7 @@ class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
 
     @classmethod
     def _type_of(cls, field: str) -> Any:
-        """Return the type that a class parameter stands for in this class."""
+        """Return the type that this class has for a type parameter."""
         arguments = get_args(cls.model_fields[field].annotation)
         found = arguments[0] if arguments else None
         base, fits = _EXPECTED[field]
@@ -136,7 +136,7 @@ class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
     @classmethod
     @abstractmethod
     def get_evaluator_id(cls) -> str:
-        """Return the evaluator's id, unique among all."""
+        """Return the evaluator's id, which no other evaluator has."""
 
     @abstractmethod
     async def evaluate(self, workload_execution: WorkloadExecution, evaluation_criteria: T) -> EvaluationResult:
@@ -145,7 +145,7 @@ class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
     async def validate_and_evaluate_criteria(
         self, workload_execution: WorkloadExecution, evaluation_criteria: Any
     ) -> EvaluationResult:
-        """Score an execution by criteria as JSON has them; None stands for the configuration's default."""
+        """Score an execution by criteria in JSON; None stands for the default criteria in the configuration."""
         if evaluation_criteria is None:
             evaluation_criteria = self.evaluator_config.default_evaluation_criteria
         if evaluation_criteria is None:
@@ -166,7 +166,7 @@ class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
         return _taken_as(self.justification_type, justification, "CANNOT_CONVERT_JUSTIFICATION", "convert")
 
     def reduce_scores(self, results: list[EvaluationResultDto]) -> float:
-        """Return the score of many results together: their mean."""
+        """Return the mean of many results as their score."""
         return sum(result.score for result in results) / len(results) if results else 0.0
 
     @classmethod
@@ -220,7 +220,7 @@ _EXPECTED: dict[str, tuple[str, Any]] = {
 
 
 def _require_same_criteria(evaluator: type, config: type[BaseEvaluatorConfig[Any]], criteria: type) -> None:
-    """Raise when a configuration's default criteria have another type than the evaluator's criteria."""
+    """Raise an error if the default criteria in a configuration have another type than the evaluator's criteria."""
     for kind in get_args(config.model_fields["default_evaluation_criteria"].annotation):
         if _is_a(BaseEvaluationCriteria)(kind) and kind is not criteria:
             raise _error(

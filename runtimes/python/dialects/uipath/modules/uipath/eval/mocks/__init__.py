@@ -1,4 +1,4 @@
-"""Provides `mockable`: functions of an agent whose answers a test case sets by `mockingStrategy` of type mockito."""
+"""Provides `mockable`, for functions whose answers a test case sets with a `mockingStrategy` of type mockito."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _answered: dict[int, int] = {}
 
 
 class UiPathMockResponseGenerationError(Exception):
-    """Raised when a test case simulates a function but gives no answer for these arguments, or lets it raise."""
+    """A test case simulates a function, but has no answer for these arguments, or its answer is an exception."""
 
 
 class ExampleCall:
-    """An example of a call, for models that simulate functions."""
+    """An example of a call, for a model that simulates the function."""
 
     def __init__(self, *, id: str = "", input: str = "", output: str = "") -> None:  # noqa: A002 - the field's names
         self.id = id
@@ -25,13 +25,13 @@ class ExampleCall:
 
 
 def set_behaviors(behaviors: list[dict[str, Any]]) -> None:
-    """Set the answers of simulated functions, as `mockingStrategy` of a test case describes them."""
+    """Set the answers of simulated functions from the `mockingStrategy` of a test case."""
     _behaviors[:] = behaviors
     _answered.clear()
 
 
 def is_tool_simulated(tool_name: str) -> bool:
-    """Return whether the test case simulates a function; underscores count as spaces."""
+    """Return whether the test case simulates a function; in names, underscores and spaces are equal."""
     return any(one["function"].replace("_", " ") == tool_name.replace("_", " ") for one in _behaviors)
 
 
@@ -59,10 +59,10 @@ def _is_set(name: str) -> bool:
 
 
 def _answer(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the next answer of the last behavior that fits; its last answer is repeated.
+    """Return the next answer of the last behavior that matches the call; the behavior's last answer is repeated.
 
     Raises:
-      UiPathMockResponseGenerationError: no behavior fits, or its answer is an exception.
+      UiPathMockResponseGenerationError: no behavior matches the call, or the answer is an exception.
     """
     for number, one in reversed(list(enumerate(_behaviors))):
         if one["function"] == name and _fits(one.get("arguments"), args, kwargs):
@@ -95,7 +95,7 @@ def _is_any(wanted: Any) -> bool:
 
 
 def _resolved(value: Any) -> Any:
-    """Return a value, in which `{"_target_": "module.name", …}` is an object made with the other keys."""
+    """Return a value in which an object made with the other keys replaces each `{"_target_": "module.name", …}`."""
     if isinstance(value, list):
         return [_resolved(one) for one in value]
     if not isinstance(value, dict):
@@ -108,7 +108,7 @@ def _resolved(value: Any) -> Any:
 
 
 def _typed(function: Any, value: Any) -> Any:
-    """Return an answer as the type that the function is annotated with."""
+    """Convert an answer to the function's annotated return type."""
     wanted = getattr(function, "__annotations__", {}).get("return")
     if wanted is None or isinstance(wanted, str):
         return value

@@ -1,4 +1,4 @@
-"""Defines executions, results and errors; the field names of all releases of the package work."""
+"""Defines executions, results and errors. They accept the field names of all releases of the package."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class WorkloadExecution(BaseModel):
         return _renamed(values) if isinstance(values, dict) else values
 
     def model_copy(self, *, update: Any = None, deep: bool = False) -> WorkloadExecution:
-        """Return a copy, with the fields in `update` replaced; they may have their older names."""
+        """Return a copy in which the fields in `update` are replaced; `update` may use the older names of fields."""
         return super().model_copy(update=_renamed(update) if update else update, deep=deep)
 
     @computed_field  # type: ignore[prop-decorator]
@@ -66,7 +66,7 @@ class WorkloadExecution(BaseModel):
 
 
 def _renamed(values: dict[str, Any]) -> dict[str, Any]:
-    """Return fields by their new names; when a field has both names, the new one counts."""
+    """Return fields by their new names; if a field is given by both names, the value under the new name counts."""
     old = {new: values[name] for name, new in _RENAMED.items() if name in values}
     return old | {name: value for name, value in values.items() if name not in _RENAMED}
 
@@ -83,7 +83,7 @@ class ScoreType(IntEnum):
 
 
 class BaseEvaluationResult(BaseModel):
-    """The fields of all results. Details that are a dict stay one; the package drops them."""
+    """The fields of all results. Details that are a dict are kept as a dict; the package drops them."""
 
     details: str | dict[str, Any] | SerializeAsAny[BaseModel] | None = None
     evaluation_time: float | None = None
@@ -140,7 +140,7 @@ class EvaluationResultDto(BaseModel):
 
     @classmethod
     def from_evaluation_result(cls, evaluation_result: Any) -> EvaluationResultDto:
-        """Return the written form of a result."""
+        """Return a result in the form in which it is written."""
         kind, score = evaluation_result.score_type, evaluation_result.score
         if kind == ScoreType.BOOLEAN:
             score = 100 if score else 0
@@ -183,7 +183,7 @@ class ToolOutput(BaseModel):
 
 
 class EvaluatorType(str, Enum):
-    """Type ids of the evaluators that the package has itself."""
+    """Type ids of the package's own evaluators."""
 
     CONTAINS = "uipath-contains"
     EXACT_MATCH = "uipath-exact-match"
@@ -239,5 +239,5 @@ class UiPathEvaluationError(Exception):
 
     @property
     def as_dict(self) -> dict[str, Any]:
-        """The fields of `error_info` as a dict."""
+        """Return the fields of `error_info` as a dict."""
         return self.error_info.model_dump()

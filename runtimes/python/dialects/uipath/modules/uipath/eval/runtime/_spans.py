@@ -1,4 +1,4 @@
-"""Converts spans to and from JSON, in the shape that the package stores."""
+"""Converts spans to and from JSON, in the format in which the package stores them."""
 
 from __future__ import annotations
 
