@@ -10,7 +10,7 @@ import { BY_NAME, LISTED, OWN } from './dialects/steps.mjs';
 import { DIALECTS } from './dialects/table.mjs';
 import { unreadKeys } from './facts.mjs';
 import { optionalNames } from './optional_names.mjs';
-import { parametersOf } from './parameters.mjs';
+import { parametersOf, withoutUnderscore } from './parameters.mjs';
 
 /**
  * @typedef {{name: string, text: string, length: number}} Method
@@ -412,8 +412,8 @@ function found(candidate, dialect, source, reason, byColumn = false) {
   const selector = {
     ...candidate.selector,
     ...(dialect.contract === 'evaluate-v1' ? { params: true } : {}),
-    ...(apart ? { names: parameters.map((one) => one.name) } : {}),
-    ...(dialect.byName ? { needs: whole ?? parameters.filter((one) => !one.optional).flatMap((one) => one.required ?? (apart ? [one.name] : [])).filter((one) => !unread.includes(one)) } : {}),
+    ...(apart ? { names: parameters.map((one) => withoutUnderscore(one.name)) } : {}),
+    ...(dialect.byName ? { needs: whole ?? parameters.filter((one) => !one.optional).flatMap((one) => one.required ?? (apart ? [withoutUnderscore(one.name)] : [])).filter((one) => !unread.includes(one)) } : {}),
   };
   const names = keys?.length ? keys : parameters.map((one) => (one.rest ? `...${one.name}` : one.name));
   return { contract: dialect.contract, source, reason, entry: candidate.name, parameters: names.slice(0, 100), selector, functions: [{ name: candidate.name, text: candidate.text }] };

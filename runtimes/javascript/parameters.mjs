@@ -21,6 +21,11 @@ export function parametersOf({ text, length }) {
   return { parameters, required: parameters.filter((one) => !one.optional).length, counted: parameters.filter((one) => !one.rest).length };
 }
 
+/** Return the name of a parameter without the underscore that says that the function does not use it: `_expected`. @param {string} name */
+export function withoutUnderscore(name) {
+  return name.replace(/^_(?=[a-z])/, '');
+}
+
 const OPENERS = '([{';
 const CLOSERS = ')]}';
 const IDENTIFIER = /[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*/uy;

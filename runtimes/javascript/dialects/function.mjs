@@ -1,6 +1,6 @@
 // @ts-check
 /** Dialect `function`: `score(output, expected)` or `score({ output, expected })`, a function of any name; the names of its parameters tell their values. */
-import { parametersOf } from '../parameters.mjs';
+import { parametersOf, withoutUnderscore } from '../parameters.mjs';
 import { BY_NAME } from './steps.mjs';
 
 const OUTPUTS = new Set('output outputs response prediction predicted pred completion actual actualOutput actual_output modelOutput model_output generated candidate finalAnswer final_answer'.split(' '));
@@ -28,7 +28,7 @@ export const dialect = {
     const one = parameters.length === 1 ? parameters[0] : null;
     const read = one && one.keys === null && !KNOWN.has(one.name) ? readOf(one.name, candidate.text) : [];
     const destructured = one !== null && (one.keys !== null || read.length > 0);
-    const names = destructured ? one.keys ?? read : parameters.map((each) => each.name);
+    const names = destructured ? one.keys ?? read : parameters.map((each) => withoutUnderscore(each.name));
     if (parameters.some((each) => each.rest || (each.keys !== null && !destructured))) return null;
     if (isListed && parameters.length > 0 && parameters.every((each) => each.keys === null && !each.rest) && !isByPosition(parameters.map((each) => each.name))) {
       return { step: BY_NAME, reason: `${candidate.label} is in a list of evaluators, and takes ${parameters.map((each) => each.name).join(', ')}`, byColumn: true };
