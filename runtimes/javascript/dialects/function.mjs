@@ -4,7 +4,7 @@ import { parametersOf, withoutUnderscore } from '../parameters.mjs';
 import { BY_NAME } from './steps.mjs';
 
 const OUTPUTS = new Set('output outputs response prediction predicted pred completion actual actualOutput actual_output modelOutput model_output generated candidate finalAnswer final_answer'.split(' '));
-const TRUTHS = new Set('expected expectedOutput expected_output expectedAnswer expected_answer reference referenceOutput referenceAnswer reference_answer groundTruth ground_truth gold target correctAnswer correct_answer ideal truth label'.split(' '));
+const TRUTHS = new Set('expected expectedOutput expected_output expectedAnswer expected_answer reference referenceOutput referenceAnswer reference_answer groundTruth ground_truth gold target correctAnswer correct_answer ideal truth label expect'.split(' '));
 const OTHERS = new Set('input inputs question query prompt userInput user_input trace metadata'.split(' '));
 
 const KNOWN = new Set([...OUTPUTS, ...TRUTHS, ...OTHERS]);

@@ -21,7 +21,7 @@ _OUTPUTS: Final = (
 _TRUTHS: Final = (
     *("expected", "expectedOutput", "expected_output", "expectedAnswer", "expected_answer", "reference"),
     *("referenceOutput", "referenceAnswer", "reference_answer", "groundTruth", "ground_truth", "gold", "target"),
-    *("correctAnswer", "correct_answer", "ideal", "truth", "label"),
+    *("correctAnswer", "correct_answer", "ideal", "truth", "label", "expect"),
 )
 _SKIPPED: Final = Note("skipped", "the function returned nothing, so it does not apply to this row")
 _QUESTIONS: Final = ("question", "query", "prompt", "userInput", "user_input")
