@@ -302,7 +302,7 @@ function matchesOf(offers, texts, dialects) {
   const matches = [];
   const inLists = listed(texts);
   const functions = functionsOf(offers);
-  const byColumn = functions.some((one) => inLists.has(one.name) && parametersOf(one).parameters.length > 1);
+  const byColumn = functions.some((one) => inLists.has(one.name) && (parametersOf(one).parameters.length > 1 || takesList(one)));
   const evaluate = lookUp(offers, 'evaluate');
   const own = evaluate !== null && parametersOf(evaluate).parameters.slice(0, 2).map((one) => one.name).join() === 'inputs,outputs';
   for (const dialect of dialects) {
@@ -325,6 +325,15 @@ function matchesOf(offers, texts, dialects) {
 }
 
 /** @returns {string[]} the names by which functions of any dialect are looked for */
+/** Return whether a function reads its only parameter as a list, which a row is not. @param {import('./candidates.mjs').Function_} one */
+function takesList(one) {
+  const { parameters } = parametersOf(one);
+  const [first] = parameters;
+  if (parameters.length !== 1 || first.keys !== null || first.rest) return false;
+  const name = first.name.replace(/\$/g, '\\$&');
+  return new RegExp(`(?<![\\w$.])${name}\\??\\.(?:every|filter|flatMap|forEach|map|reduce|some)\\(|\\bof\\s+${name}\\s*\\)`).test(one.text);
+}
+
 function usualNames() {
   return [...new Set(DIALECTS.flatMap((one) => one.entries))].sort();
 }
