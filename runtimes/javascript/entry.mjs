@@ -138,7 +138,7 @@ function search(offers, { contract, entry, code, source = code, lineOf = () => n
 
 const BY_PARAMETERS = /** @type {import('./dialects/table.mjs').Dialect} */ (DIALECTS.find((one) => one.contract === 'function'));
 /** Words in the name of a function that say that it scores. */
-const SCORES = /(?:^|_)(?:grade|grader|metric|reward|score|scorer)(?![a-z])|(?:Grade|Grader|Metric|Reward|Score|Scorer)(?![a-z])/;
+const SCORES = /^(?:evaluate|judge)(?=[A-Z_])|(?:^|_)(?:grade|grader|metric|reward|score|scorer)(?![a-z])|(?:Grade|Grader|Metric|Reward|Score|Scorer)(?![a-z])/;
 
 /** Return the only exported function that no other one uses, if its name says that it scores. Its parameters then name properties of the row. @param {Offer[]} offers @returns {Candidate | null} */
 function theOnlyThatScores(offers) {
@@ -146,6 +146,7 @@ function theOnlyThatScores(offers) {
   const free = functions.filter((one) => one.exported && one.name !== 'default' && usersOf(one.name, functions).length === 0);
   const candidate = free.length === 1 && SCORES.test(free[0].name) ? lookUp(offers, free[0].name) : null;
   const parameters = candidate ? parametersOf(candidate).parameters : [];
+  if (parameters.length === 1 && (parameters[0].keys?.length ?? 0) > 1) return candidate;
   return parameters.length > 1 && parameters.every((one) => one.keys === null && !one.rest) ? candidate : null;
 }
 
@@ -324,7 +325,6 @@ function matchesOf(offers, texts, dialects) {
   return matches;
 }
 
-/** @returns {string[]} the names by which functions of any dialect are looked for */
 /** Return whether a function reads its only parameter as a list, which a row is not. @param {import('./candidates.mjs').Function_} one */
 function takesList(one) {
   const { parameters } = parametersOf(one);
@@ -334,6 +334,7 @@ function takesList(one) {
   return new RegExp(`(?<![\\w$.])${name}\\??\\.(?:every|filter|flatMap|forEach|map|reduce|some)\\(|\\bof\\s+${name}\\s*\\)`).test(one.text);
 }
 
+/** @returns {string[]} the names by which functions of any dialect are looked for */
 function usualNames() {
   return [...new Set(DIALECTS.flatMap((one) => one.entries))].sort();
 }
