@@ -21,6 +21,7 @@
     return require;
   }
 
+  const CONFIGURED = /^(?:bind|bindTools|fromMessages|fromTemplate|pipe|with[A-Z]\w*)$/; // such a method of a client asks no model
   const SETUP = /^(?:Eval|config|default|init\w*|login|wrap\w*|create[A-Z]\w*|openai|anthropic|google|traceable|observe|traced)$/;
 
   /**
@@ -41,6 +42,7 @@
       },
       construct: () => later(client, 'new ' + path + '()'),
       apply(_target, _self, args) {
+        if (CONFIGURED.test(name)) return later(client, path + '()');
         if (!SETUP.test(name)) throw missing();
         return typeof args[0] === 'function' ? args[0] : later(client, path + '()');
       },

@@ -109,6 +109,11 @@ CASES = [
     javascript(id="JavaScript: expect", code="export const exact = (output, expect) => output === expect\n", passed=True),
     javascript(id="JavaScript: functions in a table, of one parameter that is a list", row=Row(variables={"angles": [{"hook": "a"}, {"hook": ""}]}), code="export const hooked = (angles) => angles.filter((one) => one.hook).length / angles.length;\nexport function sized(angles) {\n  for (const one of angles) if (one.size) return 1;\n  return 0;\n}\nexport const SCORERS = { hooked, sized };\n", score=0.25, metrics={"hooked": 0.5, "sized": 0.0}),
     javascript(id="JavaScript: the only export, of one object", row=Row(variables={"question": "2+2", "answer": "4"}), code="export async function evaluateSum({ question, answer }) { return eval(question) === Number(answer) }", passed=True),
+    *(javascript(id=f"JavaScript: a client that is made ready while the code loads: {use}", code=f"""import {{ ChatOpenAI }} from '@langchain/openai';
+import {{ ChatPromptTemplate }} from '@langchain/core/prompts';
+const judge = ChatPromptTemplate.fromTemplate('{{a}}').pipe(new ChatOpenAI({{ temperature: 0 }}).withStructuredOutput({{}}));
+export const exact = (output, expected) => {use};
+""", **more) for use, more in (("output === expected", {"passed": True}), ("judge.invoke(output)", {"status": "failed", "error": "user_exception", "message": "@langchain/"}))),
     javascript(id="JavaScript: columns", row=COLUMNS, code="const score = (output, expected) => output === expected", passed=True),
     javascript(id="JavaScript: a default", row=WITHOUT, code="const score = ({ output, expected = '4' }) => output === expected", passed=True),
     javascript(id="JavaScript: no ground truth", row=WITHOUT, code="const score = (output, expected) => 1", status="failed", error="user_exception", message="expected"),
