@@ -30,6 +30,7 @@ def error(message: str) -> EvaluationError:
         ("No module named 'rubric'", MissingImport("rubric", 1, "rubric==1.0", None, "rubric.py"), PY, 'rubric is probably a file of yours: send it in `files`, by its path: {"rubric.py": "…"}; for a package of that name, add rubric==1.0'),
         ("Cannot find module './own'", MissingImport("./own", 1, None, None, "a/own"), JS, '{"a/own.js": "…"}'),
         ("Cannot find module './own.js'", MissingImport("./own.js", 1, None, None, "own.js"), TS, '{"own.ts": "…"}'),
+        ("Cannot find module './own.mjs'", MissingImport("./own.mjs", 1, None, None, "own.mjs"), TS, '{"own.mjs": "…"}'),
         ("Cannot find module '@a/b/c'", MissingImport("@a/b/c", 1, "@a/b@1.0.0"), JS, "add @a/b@1.0.0 to `packages`"),
         ("Cannot find module '@a/b'", MissingImport("@a/b", 1, "@a/b"), JS, "add an exact pin of @a/b to `packages`"),
         ("`openai.OpenAI()` needs the package openai, which …", MissingImport("openai", 1, "openai==1.0"), PY, "then add openai==1.0"),

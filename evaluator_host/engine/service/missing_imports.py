@@ -68,7 +68,7 @@ def remedy(one: MissingImport, evaluator: Evaluator) -> str | None:
     if one.path is not None:
         suffixes = SUFFIXES[evaluator.language]
         source = one.path.removesuffix(".js") if evaluator.language is Language.TYPESCRIPT else one.path
-        path = source if source.endswith(suffixes) else source + suffixes[0]
+        path = source if source.endswith((*suffixes, *SUFFIXES[Language.JAVASCRIPT])) else source + suffixes[0]
         inner = path.replace("../", "")
         file = f'send it in `files`, by its path: {{"{inner}": "…"}}'
         if inner != path:
