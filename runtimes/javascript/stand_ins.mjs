@@ -67,7 +67,20 @@ const ofMastraUtils = () => {
   };
   const ofRole = (/** @type {any} */ messages, /** @type {string} */ role) => messages
     .filter((/** @type {any} */ one) => one?.role === role).map((/** @type {any} */ one) => textOf(one.content)).filter(Boolean);
+  const calledIn = (/** @type {any} */ { content }) => {
+    const inParts = (content?.parts ?? []).filter((/** @type {any} */ one) => one.type === 'tool-invocation').map((/** @type {any} */ one) => one.toolInvocation);
+    const known = new Set(inParts.map((/** @type {any} */ one) => one?.toolCallId));
+    return [...(content?.toolInvocations ?? []).filter((/** @type {any} */ one) => !known.has(one?.toolCallId)), ...inParts]
+      .filter((/** @type {any} */ one) => one?.toolName && ['result', 'call', 'output-error'].includes(one.state));
+  };
   return {
+    extractAgentResponseMessages: (/** @type {any[]} */ output) => output.filter((one) => one.role === 'assistant').map((one) => textOf(one.content)),
+    extractInputMessages: (/** @type {any} */ input) => (input?.inputMessages ?? []).map((/** @type {any} */ one) => textOf(one.content)),
+    extractToolCalls: (/** @type {any[]} */ output) => {
+      const toolCallInfos = output.flatMap((message, messageIndex) => calledIn(message).map((/** @type {any} */ one, /** @type {number} */ invocationIndex) => (
+        { toolName: one.toolName, toolCallId: one.toolCallId || `${messageIndex}-${invocationIndex}`, messageIndex, invocationIndex })));
+      return { tools: toolCallInfos.map((one) => one.toolName), toolCallInfos };
+    },
     getAssistantMessageFromRunOutput: (/** @type {any} */ output) => {
       if (typeof output === 'string') return output;
       return Array.isArray(output) ? ofRole(output, 'assistant').at(-1) : output?.text ?? (textOf(output) || undefined);

@@ -86,6 +86,12 @@ MESSAGES = Row(
         "groundTruth": "4",
     }
 )  # fmt: skip
+TALK = Row(
+    variables={
+        "input": {"inputMessages": [{"role": "user", "content": "2+2"}]},
+        "output": [{"role": "assistant", "content": {"format": 2, "content": "4", "parts": [], "toolInvocations": [{"toolName": "sum", "toolCallId": "1", "state": "result"}]}}],
+    }
+)  # fmt: skip
 
 
 def one(score: Any, name: str = "handler", **more: Any) -> dict[str, Any]:
@@ -96,6 +102,16 @@ def one(score: Any, name: str = "handler", **more: Any) -> dict[str, Any]:
 def returns(value: str) -> str:
     """Return the code of a scorer that returns this expression."""
     return f"def handler(input, output, expected, metadata):\n    return {value}\n"
+
+
+TOOLS = """import { createScorer } from "@mastra/core/evals";
+import { extractAgentResponseMessages, extractInputMessages, extractToolCalls } from "@mastra/evals/scorers/utils";
+
+export const all = createScorer({ id: "all", type: "agent" }).generateScore(({ run }) => {
+  const told = [extractInputMessages(run.input), extractAgentResponseMessages(run.output), extractToolCalls(run.output).tools];
+  return JSON.stringify(told) === '[["2+2"],["4"],["sum"]]' ? 1 : 0;
+});
+"""
 
 
 CASES = [
@@ -154,6 +170,7 @@ CASES = [
     typescript(id="vitest-evals: judges", row=Row(variables={"input": "2+2", "output": "4", "metadata": {"wanted": "4"}}), code=JUDGES, native=[one(1, "Same"), one(0.5, "Half")], score=0.75, warnings=frozenset({"several_entries"})),
     typescript(id="Mastra: steps of code, and of a model", row=MESSAGES, code=MASTRA, native=[one(1, "same", metadata={"reason": "scored 1"})], score=1, warnings=frozenset({"several_entries", "entry_failed"})),
     typescript(id="Mastra: a step of a model alone", row=MESSAGES, code=MASTRA, settings=EvaluatorSettings(entry="polite"), status="failed", error="user_exception", message="polite asks a model in analyze"),
+    typescript(id="Mastra: its functions for messages", row=TALK, code=TOOLS, score=1),
     typescript(id="an import of its types", code="import type { Score } from 'autoevals';\nconst plain = (text: string) => text.trim();\nexport function exact({ output, expected }: { output: string; expected?: string }): Score {\n  return { name: 'same', score: plain(output) === expected ? 1 : 0 };\n}\n", native=[one(1, "same")], score=1),
     typescript(id="an import of its types: over 1", code="import type { Score } from 'autoevals';\nexport const exact = ({ output }: { output: string }): Score => ({ name: 'same', score: 2 });\n", status="failed", error="invalid_result"),
     case(id="TypeScript", language=Language.TYPESCRIPT, row=OURS, code="export function handler({ output, expected }: { output: string; expected: string }): { score: number } {\n  return { score: output === expected ? 1 : 0 };\n}", native=[one(1)]),
