@@ -22,11 +22,11 @@ def interpret_every(
 ) -> tuple[Scored | EvaluationError, Json]:
     """Return one result with the scores of all evaluators as metrics, and the value that each evaluator returned.
 
-    Further metrics of an evaluator are named `name.metric`; an evaluator that has no name except its place in a list
-    takes the name of its score. The score of the result is that of the evaluator in `settings.score_output`, or of the
-    only one in the file. Otherwise it is the mean of all scores; but if `settings.entry` is `*`, or
-    `settings.score_output` is set, there is no score. An evaluator that failed adds a warning; if all failed, the row
-    fails with the first error.
+    Further metrics of an evaluator are named `name.metric`; its own name for its score is none of them. An evaluator
+    that has no name except its place in a list takes that name. The score of the result is that of the evaluator in
+    `settings.score_output`, or of the only one in the file. Otherwise it is the mean of all scores; but if
+    `settings.entry` is `*`, or `settings.score_output` is set, there is no score. An evaluator that failed adds a
+    warning; if all failed, the row fails with the first error.
     """
     try:
         outcomes = [_outcome(raw) for raw in returned.value["every"]]
@@ -54,7 +54,7 @@ def interpret_every(
         label = own if own is not None and _BY_PLACE.fullmatch(name) and own not in (metrics | dict(outcomes)) else name
         if scored.score is not None:
             metrics[label] = scored.score
-        left_out = {"score", name, label}
+        left_out = {"score", name, label, own}  # `own` is the score itself
         metrics |= {f"{label}.{one}": value for one, value in scored.metrics.items() if one not in left_out}
         shown[name] = {
             "status": "skipped" if scored.skipped else "scored",
