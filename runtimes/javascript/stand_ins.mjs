@@ -93,7 +93,7 @@ const ofMastraUtils = () => {
 const MODULES = {
   evalite: ofEvalite, 'evalite/ai-sdk': ofEvalite, 'vitest-evals': ofVitestEvals,
   '@mastra/core/evals': ofMastra, '@mastra/core/scores': ofMastra, '@mastra/evals/scorers/utils': ofMastraUtils,
-  '@mastra/evals/scorers/prebuilt': () => ({}),
+  '@mastra/evals/scorers/prebuilt': () => ({}), '@mastra/evals/scorers/code': () => ({}),
 };
 
 /** Return the code with stand-ins for its imports, on the same lines; code that imports no such module stays the same. @param {string} code */
@@ -115,10 +115,10 @@ export const AS_SCORER = `${PREFIX}as_scorer__`;
 /** The declaration of this function, as text. */
 export const DECLARED = `\n;function ${AS_SCORER}(one) { return typeof one?.scorer === "function" ? (${ofEvalite})().scorer(one) : one; }`;
 
-/** Return code for a name that has no stand-in: a function that throws when it is called. The name may also be a type's. @param {string} name @param {string} module */
+/** Return code for a name that has no stand-in: a function that calls the package's own, if it is pinned. The name may also be a type's. @param {string} name @param {string} module */
 function lacking(name, module) {
-  const fails = `() => { throw new Error(${JSON.stringify(`${name} of ${module} cannot be called here: leave it out, or write what it does as a function of your own`)}); }`;
-  return ` = ${/^create[A-Z]/.test(name) ? `() => async ({ output }) => (${fails})()` : fails}`;
+  const real = `{ try { return require(${JSON.stringify(module)}).${name}(...all); } catch (error) { throw error; } }`; // esbuild allows a missing module only in a `try`
+  return ` = ${/^create[A-Z]/.test(name) ? `(...all) => async (row) => { const one = (() => ${real})(); const { score, reason } = await one.run({ ...row, output: row.output }); return { name: one.name ?? one.id, score, metadata: { reason } }; }` : `(...all) => ${real}`}`;
 }
 
 /** @param {string} module */

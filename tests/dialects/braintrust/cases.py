@@ -113,6 +113,19 @@ export const all = createScorer({ id: "all", type: "agent" }).generateScore(({ r
 });
 """
 
+CAUGHT = """import { createScorer } from "@mastra/core/evals";
+import { getReasoningFromRunOutput } from "@mastra/evals/scorers/utils";
+
+function thought(output) {
+  try {
+    return getReasoningFromRunOutput(output);
+  } catch {
+    return "";
+  }
+}
+export const silent = createScorer({ id: "silent" }).generateScore(({ run }) => (thought(run.output) === "" ? 1 : 0));
+"""
+
 
 CASES = [
     case(id="number", code=returns("1.0 if output == expected else 0.0"), native=[one(1.0)], score=1.0, metrics={"score": 1.0, "handler": 1.0}),
@@ -171,6 +184,8 @@ CASES = [
     typescript(id="Mastra: steps of code, and of a model", row=MESSAGES, code=MASTRA, native=[one(1, "same", metadata={"reason": "scored 1"})], score=1, warnings=frozenset({"several_entries", "entry_failed"})),
     typescript(id="Mastra: a step of a model alone", row=MESSAGES, code=MASTRA, settings=EvaluatorSettings(entry="polite"), status="failed", error="user_exception", message="polite asks a model in analyze"),
     typescript(id="Mastra: its functions for messages", row=TALK, code=TOOLS, score=1),
+    typescript(id="Mastra: a scorer of a package that is not pinned", row=MESSAGES, code=MASTRA, settings=EvaluatorSettings(entry="toxic"), status="failed", error="user_exception", message="@mastra/evals"),
+    typescript(id="Mastra: a function that is not here, and a caught error", row=MESSAGES, code=CAUGHT, score=1, warnings=frozenset({"missing_import"})),
     typescript(id="Eval: a scorer with its own name for its score", code=MADE.format("[bug, ({ output }) => ({ name: 'bug', score: 0 })]"), score=0.5, metrics={"bug": 1.0, "scorer_1": 0.0}),
     typescript(id="an import of its types", code="import type { Score } from 'autoevals';\nconst plain = (text: string) => text.trim();\nexport function exact({ output, expected }: { output: string; expected?: string }): Score {\n  return { name: 'same', score: plain(output) === expected ? 1 : 0 };\n}\n", native=[one(1, "same")], score=1),
     typescript(id="an import of its types: over 1", code="import type { Score } from 'autoevals';\nexport const exact = ({ output }: { output: string }): Score => ({ name: 'same', score: 2 });\n", status="failed", error="invalid_result"),
