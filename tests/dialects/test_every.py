@@ -122,3 +122,27 @@ async def test_one_of_several_is_not_the_score_when_the_others_fail(service: Ser
     )
     assert (left.status, left.score, left.metrics) == (Status.SCORED, None, {"exact": 0.4})
     assert (named.score, none.score) == (None, 0.4)
+
+
+METRIC = """
+class {name}(BaseMetric):
+    def __init__(self{more}):
+        self.threshold = 0.5
+    async def a_measure(self, test_case):
+        self.score = float(test_case.actual_output == {wanted!r})
+        self.success = self.score >= self.threshold
+    def is_successful(self):
+        return self.success
+"""
+
+
+async def test_the_score_of_several_metrics_of_deepeval_is_their_mean(service: Service) -> None:
+    parts = (("Same", "", "Paris"), ("Other", "", "Rome"), ("Given", ", level", "Paris"))
+    code = "from deepeval.metrics import BaseMetric\n" + "".join(
+        METRIC.format(name=name, more=more, wanted=wanted) for name, more, wanted in parts
+    )
+    found = await service.evaluate(Evaluator(code), ROW)
+    assert (found.score, found.metrics["Same"], found.metrics["Other"], found.passed) == (0.5, 1.0, 0.0, False)
+    assert {"several_entries", "not_an_entry"} <= {one.code for one in found.warnings}
+    named = await service.evaluate(Evaluator(code, settings=EvaluatorSettings(entry="Same")), ROW)
+    assert named.score == 1.0

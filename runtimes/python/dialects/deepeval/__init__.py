@@ -9,7 +9,7 @@ import sys
 
 from evaluator_runner import dialects
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
-from evaluator_runner.candidates import meant_in, note_others
+from evaluator_runner.candidates import meant_in, outline_of, several
 from evaluator_runner.coerce import type_name
 from evaluator_runner.entry import Entry, object_of
 from evaluator_runner.failures import Failure
@@ -46,10 +46,10 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for the metric `name`, or else for the last metric that the code defines.
+    """Return the entry for the metric `name`, or else for the only metric that the code defines.
 
     Raises:
-      Failure: the code defines no metric.
+      Failure: the code defines no metric, or several.
     """
     module = _modules.get("deepeval.metrics.base_metric")
     bases = tuple(kind for kind in (getattr(module, one, None) for one in _BASES) if isinstance(kind, type))
@@ -62,16 +62,16 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
             what + (f"; it defines {', '.join(list(own)[:10])}" if own else ""),
             hint="write `class MyMetric(BaseMetric)`, with BaseMetric from deepeval.metrics",
         )
-    names = meant_in(namespace, list(own))
-    chosen = name or names[-1]
+    names = meant_in(namespace, list(own)) if name is None else [name]
+    if len(names) > 1:
+        raise several(outline_of(namespace), names, "metrics")
+    chosen = names[0]
     reads = _Reader(own[chosen], object_of(namespace, chosen, config))
     entry = Entry(chosen, own[chosen].measure)
     entry.call, entry.bind = reads.measure, reads.arguments
     if _measures_alone(own[chosen]):
         message = f"{chosen} has no `a_measure`, which DeepEval's evaluate() calls; its `measure` is called"
         entry.notes.append({"code": "measure_called", "message": message})
-    if name is None:
-        note_others(entry, "last", names)
     return entry
 
 
