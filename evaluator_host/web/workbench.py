@@ -147,10 +147,11 @@ class Workbench:
         return Response(content, media_type=asset.media_type, headers=headers)
 
     async def _read(self) -> _Built | None:
-        async with self._turn:
-            before = self._built
-            self._built = await asyncio.to_thread(_read, self._dist, before)
-            return self._built
+        # most requests find the build in memory, and are answered without a thread
+        if self._built is None or self._built.stamp != _stamp(self._dist):
+            async with self._turn:
+                self._built = await asyncio.to_thread(_read, self._dist, self._built)
+        return self._built
 
 
 def _takes_gzip(request: Request) -> bool:
@@ -158,12 +159,22 @@ def _takes_gzip(request: Request) -> bool:
     return any(one == "gzip" or (one.startswith("gzip;") and not one.endswith("q=0")) for one in given.split(","))
 
 
+def _stamp(dist: Path) -> int | None:
+    """Return the time of the current build, or None."""
+    try:
+        return (dist / "index.html").stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
+
+
 def _read(dist: Path, before: _Built | None) -> _Built | None:
     """Return the current build, or None. The page and its assets come from the same build."""
+    stamp = _stamp(dist)
+    if stamp is None:
+        return None
+    if before is not None and before.stamp == stamp:
+        return before
     try:
-        stamp = (dist / "index.html").stat().st_mtime_ns
-        if before is not None and before.stamp == stamp:
-            return before
         page, docs = ((dist / name).read_text("utf-8") for name in ("index.html", "docs.html"))
         assets = {file.name.removesuffix(".gz"): _read_asset(file) for file in (dist / "assets").iterdir()}
     except FileNotFoundError:
