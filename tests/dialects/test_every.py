@@ -144,5 +144,7 @@ async def test_the_score_of_several_metrics_of_deepeval_is_their_mean(service: S
     found = await service.evaluate(Evaluator(code), ROW)
     assert (found.score, found.metrics["Same"], found.metrics["Other"], found.passed) == (0.5, 1.0, 0.0, False)
     assert {"several_entries", "not_an_entry"} <= {one.code for one in found.warnings}
+    broken = code.replace("def __init__(self, level):", "def __init__(self):\n        raise ValueError('no key')")
+    assert (await service.evaluate(Evaluator(broken), ROW)).score == 0.5
     named = await service.evaluate(Evaluator(code, settings=EvaluatorSettings(entry="Same")), ROW)
     assert named.score == 1.0

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 EVERY = "*"
 _MOST = 100
+_MESSAGE = 500
 _BYTES = 1 << 30  # maximum size of one value in bytes; `limits.result_kb` applies to all values together
 
 
@@ -44,11 +45,17 @@ def find_every(names: list[str], find: Callable[[str], Entry], lines: list[str])
     """
     found: dict[str, Entry] = {}
     refused: dict[str, Failure] = {}
+    broken: Exception | None = None
     for name in names[:_MOST]:
         try:
             found[name] = find(name)
         except Failure as failure:
             refused[name] = failure
+        except Exception as raised:  # noqa: BLE001 - the class of one evaluator may raise anything
+            broken = broken or raised
+            refused[name] = Failure("load_error", f"making one raised {type(raised).__name__}: {raised}"[:_MESSAGE])
+    if not found and broken is not None:
+        raise broken
     if not found:
         first = next(iter(refused.values()), None)
         raise first or Failure("entry_not_found", "the code defines no evaluator", hint="define a function or a class")
