@@ -32,7 +32,9 @@ class CaseOutcome:
 
 
 def run_cases(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Evaluators, or folders of them.")],
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Files of evaluators, or folders that contain them.")
+    ],
     *,
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit XML report to this file.")] = None,
     url: options.UrlOption = None,
@@ -101,7 +103,7 @@ def _junit(outcomes: list[CaseOutcome]) -> bytes:
 def watch(
     context: typer.Context,
     file: options.FileArgument,
-    data: Annotated[Path, typer.Option(help="Rows, as for `run`.")],
+    data: Annotated[Path, typer.Option(help="File of rows: .jsonl .ndjson .csv .tsv .json .parquet .xlsx")],
 ) -> None:
     """Run an evaluator over rows now, and again after each save of a file beside it; takes the options of `run`."""
     from watchfiles import watch as changes  # noqa: PLC0415 - of this command alone

@@ -231,10 +231,10 @@ def setup(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption
 
 def install_service(
     *,
-    to: Annotated[Path, typer.Option("--unit", help="The unit file to write.")] = Path(
+    to: Annotated[Path, typer.Option("--unit", help="Path of the systemd unit file to write.")] = Path(
         "/etc/systemd/system/evaluator-host.service"
     ),
-    only_print: Annotated[bool, typer.Option("--print", help="Print the unit instead of writing it.")] = False,
+    only_print: Annotated[bool, typer.Option("--print", help="Print the unit file instead of writing it.")] = False,
 ) -> None:
     """Write a systemd unit that runs this installation as its own user, with as few rights as it needs."""
     command = f"{sys.executable} -m evaluator_host"
@@ -247,6 +247,6 @@ def install_service(
     except OSError as error:
         raise InvalidRequest(f"cannot write {to}: {error.strerror}. Run this as root, or use --print") from error
     start = f"{_ADD_USER} && systemctl daemon-reload && systemctl enable --now {to.stem}"
-    err.print(plain(f"wrote {to}; now create its user and start it: {start}"))
+    err.print(plain(f"wrote {to}; now create the service's user and start the service: {start}"))
     if any(part in ("home", "root") for part in Path(sys.executable).parts):
         err.print(plain(f"the service's user has to be able to read {sys.prefix}: install into a folder below /opt"))

@@ -44,10 +44,10 @@ def merge(
     ],
     *,
     target: Annotated[
-        Path | None, typer.Option("--out", help="Write the results of all rows to this file, in the rows' order.")
+        Path | None, typer.Option("--out", help="Write the results of all rows to this file, in the order of the rows.")
     ] = None,
     fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the mean score is below this.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit 2 if a line of the data is bad.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 2 if a line of the data is not a valid row.")] = False,
     as_json: options.JsonOption = False,
 ) -> None:
     """Join the results of all shards of a run; the results and the exit code are those of one run over all rows."""
@@ -111,7 +111,8 @@ def _entry(path: Path, number: int, line: bytes) -> dict[str, Any]:
     except (InvalidJson, TypeError):
         pass
     raise InvalidRequest(
-        f"{path}:{number} is not a line that `run --shard … --out` writes; the file may have been cut off"
+        f"{path}:{number} is not a line that `run --shard … --out` writes; the file may be cut off: run that shard "
+        "again"
     )
 
 
@@ -135,7 +136,9 @@ def _require_all(parts: list[_Part]) -> None:
             )
         due = part.shard.indexes(part.rows)
         if {*due} != part.places.keys():
-            raise InvalidRequest(f"{part.path} has {len(part.places)} of {len(due)} rows; run shard {part.shard} again")
+            raise InvalidRequest(
+                f"{part.path} has only {len(part.places)} of {len(due)} rows; run shard {part.shard} again"
+            )
     if missing := sorted({*range(first.shard.of)} - {*found}):
         named = ", ".join(f"{number}/{first.shard.of}" for number in missing[:10])
         raise InvalidRequest(

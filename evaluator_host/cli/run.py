@@ -51,11 +51,11 @@ def run(
         Path | None, typer.Option(help="File of rows: .jsonl .ndjson .csv .tsv .json .parquet .xlsx")
     ] = None,
     inputs: Annotated[str | None, typer.Option(help="Without --data: inputs of the row, a JSON object.")] = None,
-    outputs: Annotated[str | None, typer.Option(help="Without --data: its outputs, JSON or plain text.")] = None,
-    trace: Annotated[str | None, typer.Option(help="Without --data: its trace, a JSON object.")] = None,
+    outputs: Annotated[str | None, typer.Option(help="Without --data: outputs of the row, JSON or plain text.")] = None,
+    trace: Annotated[str | None, typer.Option(help="Without --data: trace of the row, a JSON object.")] = None,
     variables: Annotated[str | None, typer.Option(help="Without --data: arguments of main(), a JSON object.")] = None,
-    criteria: Annotated[str | None, typer.Option(help="Without --data: evaluation criteria, a JSON object.")] = None,
-    messages: Annotated[str | None, typer.Option(help="Without --data: a conversation, a JSON list.")] = None,
+    criteria: Annotated[str | None, typer.Option(help="Without --data: criteria of the row, a JSON object.")] = None,
+    messages: Annotated[str | None, typer.Option(help="Without --data: conversation of the row, a JSON list.")] = None,
     language: options.LanguageOption = None,
     contract: options.ContractOption = Contract.AUTO,
     entry: options.EntryOption = None,
@@ -68,7 +68,7 @@ def run(
         bool, typer.Option("--repair", help="Run code that lost its indentation, if it can be restored.")
     ] = False,
     correct_answer_key: Annotated[
-        str | None, typer.Option(help="evaluate-v1: the input passed as correct_answer.")
+        str | None, typer.Option(help="For evaluate-v1: name of the input to pass as correct_answer.")
     ] = None,
     threshold: Annotated[float | None, typer.Option(help="A row passes if score >= threshold.")] = None,
     package: options.PackageOption = None,
@@ -82,7 +82,9 @@ def run(
         int | None, typer.Option(help="Maximum number of processes and threads of a row.", show_default="32")
     ] = None,
     disk_mb: Annotated[int | None, typer.Option(help="Size of /tmp in MB.", show_default="64")] = None,
-    log_kb: Annotated[int | None, typer.Option(help="KB to keep of stdout and of stderr.", show_default="64")] = None,
+    log_kb: Annotated[
+        int | None, typer.Option(help="How many KB of stdout, and of stderr, to keep.", show_default="64")
+    ] = None,
     result_kb: Annotated[
         int | None, typer.Option(help="Maximum size of the returned value as JSON, in KB.", show_default="1024")
     ] = None,
@@ -94,9 +96,12 @@ def run(
     budget_cost: options.CostOption = None,
     replay: options.ReplayOption = Replay.OFF,
     isolation: Annotated[
-        Isolation, typer.Option(help="batch: rows may share a process (faster; state can leak).")
+        Isolation,
+        typer.Option(help="batch: rows may share a process, which is faster, but state can leak between rows."),
     ] = Isolation.ROW,
-    parallelism: Annotated[int | None, typer.Option(min=1, help="Sandboxes in parallel.", show_default="cores")] = None,
+    parallelism: Annotated[
+        int | None, typer.Option(min=1, help="Number of sandboxes that run rows at once.", show_default="cores")
+    ] = None,
     map_: Annotated[
         list[str] | None,
         typer.Option("--map", metavar="FIELD=COLUMN", help="Column to use for a field of the row. Repeatable."),
@@ -104,7 +109,7 @@ def run(
     format_: options.FormatOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of rows to read.")] = None,
     shard: Annotated[
-        str | None, typer.Option(help="Score only part of the rows: 3/16 takes those whose index mod 16 is 3.")
+        str | None, typer.Option(help="Score only part of the rows: 3/16 scores the rows whose index modulo 16 is 3.")
     ] = None,
     by: options.ByOption = None,
     out: Annotated[
@@ -116,18 +121,21 @@ def run(
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit XML report to this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Add a Markdown report to this file.")] = None,
     baseline: Annotated[
-        Path | None, typer.Option(help="Results of an earlier run (--out); reports show the change.")
+        Path | None, typer.Option(help="Results of an earlier run, written by --out; reports show the change.")
     ] = None,
     max_drop: Annotated[
         float | None, typer.Option(help="Exit 1 if the mean is lower than in --baseline by more than this.")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit 2 if a line of the data is bad.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 2 if a line of the data is not a valid row.")] = False,
     url: options.UrlOption = None,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Score rows with an evaluator. Exit code: 0 scored, 1 ran but did not score, 2 your mistake, 3 the host's."""
+    """Score rows with an evaluator.
+
+    Exit code: 0 if all rows were scored, 1 if not, 2 for a mistake of yours, 3 for a fault of the host.
+    """
     settings = load_settings(
         sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0, max_sandboxes_per_evaluator=parallelism
     )
@@ -172,13 +180,15 @@ def run(
         raise typer.Exit(code)
     if described := [f"--{name}" for name, value in single.items() if value is not None]:
         raise InvalidRequest(
-            f"--data does not go together with {', '.join(described)}, which is for a single row; leave one of them out"
+            f"--data cannot be combined with {', '.join(described)}, which is for a single row; leave out one of them"
         )
     if out is not None and out.exists() and out.samefile(data):
         raise InvalidRequest(f"--out would overwrite the rows in {data} with their results; choose another file")
     if out is not None and out.suffix.lower() in _OTHER_FORMATS:
         named = out.with_suffix(".jsonl")
-        raise InvalidRequest(f"--out writes JSON Lines, but the name {out} is of another format: write --out {named}")
+        raise InvalidRequest(
+            f"--out writes JSON Lines, but {out} has the suffix of another format: write --out {named}"
+        )
     work = Run(
         settings=settings,
         given=given,

@@ -30,13 +30,16 @@ def serve(
     *,
     host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
     port: Annotated[
-        int | None, typer.Option(help="Port to listen on; 0 takes a free one.", show_default="PORT, else 8710")
+        int | None,
+        typer.Option(help="Port to listen on; 0 chooses a free port.", show_default="PORT, else 8710"),
     ] = None,
     data_dir: options.DataDirOption = None,
     sandbox: options.SandboxOption = None,
     workers: Annotated[
         int | None,
-        typer.Option(help="Processes that answer calls.", show_default="1; more on a machine with over four cores"),
+        typer.Option(
+            help="Number of processes that answer calls.", show_default="1; more on a machine with over four cores"
+        ),
     ] = None,
 ) -> None:
     """Serve the API and the pages until SIGINT, SIGTERM or SIGHUP. Options override EVALUATOR_HOST_* variables."""

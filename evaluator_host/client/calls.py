@@ -253,7 +253,7 @@ def host_url(given: str) -> str:
     if parts.scheme not in ("http", "https") or not name:
         raise InvalidRequest(f"{given[:200]!r} is not the address of a host; write {DEFAULT_URL}")
     if path.rpartition("/")[2] == "v1":
-        raise InvalidRequest(f"{given[:200]} has a path of the API; leave out /v1: {url.removesuffix('/v1')}")
+        raise InvalidRequest(f"{given[:200]} contains a path of the API; leave out /v1: {url.removesuffix('/v1')}")
     return url
 
 

@@ -125,7 +125,7 @@ async def _tried(choice: SandboxChoice, settings: Settings, supervisor: Supervis
             sandbox = await start_sandbox(backend, default_spec(Language.PYTHON), grace_s=settings.grace_s)
             await sandbox.destroy()
         except PASSING as error:
-            _log.warning("no sandbox has started (try %d): %s", number, error.detail)
+            _log.warning("no sandbox could be started (attempt %d): %s", number, error.detail)
         except BaseException:
             await backend.close()
             raise

@@ -121,7 +121,7 @@ class DataFiles:
         found = DataFolder(f"sha256:{name}", layout / _CONTENT)
         if found.path.is_dir():
             return found
-        with MachineExhausted.refused("lay out the data files"):
+        with MachineExhausted.refused("create the folder of the data files"):
             stage = layout.parent / f"{_PARTIAL}{secrets.token_hex(8)}"
             try:
                 self._link(workspace, data, stage / _CONTENT)

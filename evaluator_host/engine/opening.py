@@ -154,7 +154,9 @@ class _FirstSandbox:
         try:
             await toolchain.ensure_javascript_runner(self._data_dir)
         except IndexUnavailable as error:
-            _log.warning("JavaScript and TypeScript wait for esbuild, Python does not: %s", error.detail)
+            _log.warning(
+                "JavaScript and TypeScript cannot run until esbuild is installed; Python can: %s", error.detail
+            )
 
     async def run(self) -> None:
         """Try to start the sandbox until it has started, with pauses that grow to half a minute."""

@@ -72,7 +72,7 @@ class _EvaluatorMagic:
             "name", help="the evaluator becomes a variable of this name, and its scores become NAME_scores"
         )
         parser.add_argument("--rows", help="name of a variable: rows as objects, or a DataFrame")
-        parser.add_argument("--map", action="append", default=[], help="FIELD=COLUMN, as in outputs=answer")
+        parser.add_argument("--map", action="append", default=[], help="column for a field of the row: outputs=answer")
         parser.add_argument("--language", default="python")
         parser.add_argument("--package", action="append", help="an exact pin; repeatable")
         parser.add_argument("--threshold", type=float)

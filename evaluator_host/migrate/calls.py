@@ -94,7 +94,7 @@ def _inputs_with_truth(
     if own or (draft.whole_row and text(inputs) == text(truth)):
         return (span(inputs),)
     if draft.whole_row:
-        raise refuse(truth, "the call passes inputs and a row that are not the same object")
+        raise refuse(truth, "the call passes inputs and a row that are not the same object; rewrite the call")
     opening, spread, closing = draft.grammar.table
     if inputs.type not in draft.grammar.table_literals:
         return (f"{opening}{spread}", span(inputs), f", {key}: ", span(truth), closing)

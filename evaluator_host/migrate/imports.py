@@ -166,7 +166,7 @@ def _format_of(document: Any, platform: str | None, path: str) -> Any:
     if found is None:
         raise InvalidRequest(
             f"{path} is neither a configuration nor an export of {', '.join(formats)}; "
-            "say where it is from, or upload plain rows: evaluator-host datasets upload"
+            "say which platform it comes from, or upload plain rows: evaluator-host datasets upload"
         )
     return found
 
@@ -346,7 +346,7 @@ def _granted(wish: ImportWish) -> dict[str, str]:
 
 def _lacks(names: Sequence[str]) -> str:
     options = " and ".join("--model NAME" if one == "judge" else f"--model {one}=NAME" for one in names)
-    return f"the evaluator asks a model: import it with the name of a registered model, {options} (`models` over HTTP)"
+    return f"the evaluator calls a model: import it with the name of a registered model, {options} (`models` over HTTP)"
 
 
 def _evaluator(one: FoundEvaluator, files: dict[str, str], wish: ImportWish) -> Evaluator:

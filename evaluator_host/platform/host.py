@@ -55,7 +55,9 @@ class Host:
             self._opened[kind] = kind(self)
         found = self._opened[kind]
         if not isinstance(found, kind):
-            raise TypeError(f"{kind} was opened as {type(found)}")
+            raise TypeError(
+                f"the resource {kind.__name__} was opened as an object of another class, {type(found).__name__}"
+            )
         return found
 
     def find(self, kind: type[_T]) -> _T | None:

@@ -140,7 +140,7 @@ class RewardPool:
         nodes = sum(bool(node["Resources"].get(resource)) for node in alive)
         option = f"--resources='{{\"{resource}\": 1}}'"
         raise SandboxUnavailable(
-            f"{detail}{nodes} of the cluster's {len(alive)} nodes have {resource}: start others with {option}, end "
+            f"{detail}{nodes} of the cluster's {len(alive)} nodes have {resource}: start more nodes with {option}, end "
             f"programs that use it, or ask for fewer workers (num_workers)"
         )
 

@@ -52,14 +52,18 @@ _ADVICE: Final[dict[Guard, str]] = {
 }
 
 BackendOption = Annotated[
-    SandboxChoice | None, typer.Option(help="auto, bubblewrap or docker. Default: the host's.", show_default=False)
+    SandboxChoice | None,
+    typer.Option(
+        help="Kind of sandbox to attack: auto, bubblewrap or docker. Default: the host's.", show_default=False
+    ),
 ]
 GroupOption = Annotated[
-    list[Group] | None, typer.Option(metavar="|".join(Group), help="Group of attacks. Repeatable.", show_default="all")
+    list[Group] | None,
+    typer.Option(metavar="|".join(Group), help="Run only this group of attacks. Repeatable.", show_default="all"),
 ]
 LanguagesOption = Annotated[
     list[Language] | None,
-    typer.Option(metavar="|".join(Language), help="Language of attacks. Repeatable.", show_default="all"),
+    typer.Option(metavar="|".join(Language), help="Run only attacks in this language. Repeatable.", show_default="all"),
 ]
 
 

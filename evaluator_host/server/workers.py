@@ -154,9 +154,11 @@ class _Processes:
             try:
                 if await self._live(what, number, stop_s, work, *args):
                     return
-                _log.error("a process of %s was lost; the next one is started in %g s", what, pause_s)
+                _log.error("a process for %s was lost; the next one is started in %g s", what, pause_s)
             except HostError as error:
-                _log.warning("no process of %s works; the next one is started in %g s: %s", what, pause_s, error.detail)
+                _log.warning(
+                    "no process for %s works; the next one is started in %g s: %s", what, pause_s, error.detail
+                )
             self._service.supervisor.count_restart()
             await asyncio.sleep(pause_s)
             steady = time.monotonic() - began > _STEADY_S

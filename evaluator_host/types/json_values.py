@@ -74,12 +74,10 @@ def decode_given(data: bytes) -> Any:
     if may_have_lone_surrogate(data) and (path := _lone_surrogate(_with_surrogates(data))) is not None:
         raise InvalidJson(
             f"the text at {path} ends or begins in the middle of a character (half of a surrogate pair); "
-            "cut texts between characters, or replace that half by \\ufffd"
+            "split text between characters, or replace that half with \\ufffd"
         )
     if _may_be_infinite(data, long_number=long_number) and (path := not_finite(value)) is not None:
-        raise InvalidJson(
-            f"the number at {path} is beyond the range of a float, so that it would be infinite; send it as text"
-        )
+        raise InvalidJson(f"the number at {path} is too large for a float and would become infinite; send it as text")
     return value
 
 

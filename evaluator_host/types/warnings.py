@@ -127,7 +127,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             "`settings.entry`",
         ),
         "scoring_failed": WarningKind(
-            "one of several scores reports that it failed",
+            "one of several scores has no usable value",
             doubtful=True,
             mend=Mend.CODE,
             remedy="see the reason of this score in the value",
@@ -150,7 +150,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         "too_many_metrics": WarningKind(
             "the result has too many numbers to keep them all as metrics; the others are in `value`"
         ),
-        "trace_converted": WarningKind("the trace came in another shape, and was converted"),
+        "trace_converted": WarningKind("the trace was not in the documented format, and was converted"),
         "ignored": WarningKind("the host does not read a part of the evaluator or of its criteria"),
         "skipped": WarningKind("the evaluator says that it does not apply to the row"),
         "not_asked": WarningKind("the row has no criteria for the evaluator"),
@@ -160,17 +160,17 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         "source_cleaned": WarningKind("a code fence, line numbers or the like were removed from the code"),
         "repaired": WarningKind("the code had lost its indentation, and ran with the only indentation that fits"),
         "magics": WarningKind("lines of a notebook that are not Python were left out of the code"),
-        "prebound": WarningKind("the code uses names without an import, as its platform allows"),
+        "prebound": WarningKind("the code uses names that it does not import, as its platform allows"),
         "packages_chosen": WarningKind(
             "the host chose packages for imports of the code",
             remedy="to keep these versions, give the pins as `packages`",
         ),
         "threads_at_load": WarningKind(
-            "loading left threads, interpreters or processes behind, so each row loads the code again"
+            "loading the code left threads, interpreters or processes behind, so each row loads it again"
         ),
-        "files_at_load": WarningKind("loading left files behind, so each row loads the code again"),
-        "descriptors_at_load": WarningKind("loading left files or sockets open, so each row loads the code again"),
-        "memory_at_load": WarningKind("loading left shared memory behind, so each row loads the code again"),
+        "files_at_load": WarningKind("loading the code left files behind, so each row loads it again"),
+        "descriptors_at_load": WarningKind("loading the code left files or sockets open, so each row loads it again"),
+        "memory_at_load": WarningKind("loading the code left shared memory behind, so each row loads it again"),
         "no_network": WarningKind("the code imports a client for models or HTTP, but was not granted models or hosts"),
     }
 )

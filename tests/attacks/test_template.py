@@ -30,4 +30,4 @@ async def test_attacks_of_every_kind_are_stopped(caplog):
     assert {one.attack.name: (one.verdict, *one.problems) for one in made.results} == {
         attack.name: ("stopped",) for attack in attacks
     }
-    assert "starts fresh" not in caplog.text
+    assert "starts without the template" not in caplog.text

@@ -45,7 +45,7 @@ _LOGGED: Final = re.compile(
 # this line is logged for calls that still wait when the grace period ends
 _CUT_OFF: Final = "ERROR uvicorn.error: Cancel"
 _LOST: Final = (
-    "ERROR evaluator_host.server.workers: a process of ",
+    "ERROR evaluator_host.server.workers: a process for ",
     "ERROR evaluator_host.engine.system.child_watch",
 )
 _LOSE_CHILDREN: Final = (Kind.KILL_CHILD, Kind.STOP_CHILD, Kind.KILL_CALLS, Kind.STOP_CALLS)

@@ -204,7 +204,7 @@ async def test_a_stopped_template_delays_one_start_and_serves_again_when_it_goes
             while started[0].silent or len(started[0]._children) > 1:
                 await asyncio.sleep(0.02)
         assert (await service.evaluate(Evaluator(f"{OK}# 3\n"), Row())).score == 1.0
-    assert caplog.text.count("starts fresh") == 3
+    assert caplog.text.count("starts without the template") == 3
     assert len(started) == 1
 
 
@@ -216,7 +216,7 @@ async def test_sandboxes_start_fresh_where_a_template_may_not_make_them(tmp_path
     async with open_engine(changed(tmp_path)) as service:
         for number in range(5):
             assert (await service.evaluate(Evaluator(f"{OK}# {number}\n"), Row())).score == 1.0
-    assert caplog.text.count("starts fresh") == 3
+    assert caplog.text.count("starts without the template") == 3
 
 
 HOST = """

@@ -58,7 +58,7 @@ def test_a_host_whose_first_sandboxes_are_killed_serves_and_recovers(tmp_path: P
         assert "something killed a sandbox while it started" in refused.json()["detail"]
         found = forked.run(["doctor"], env={**os.environ, **HERE, "EVALUATOR_HOST_PORT": str(server.port)})
         assert "is not ready: something killed a sandbox while it started" in " ".join(found.stdout.split())
-        assert "no sandbox has started (try 2)" in server.log
+        assert "no sandbox could be started (attempt 2)" in server.log
         assert "no sandbox has started yet, next try in 1 s" in server.log
         shim = tmp_path / "bin" / "bwrap"
         shim.write_text(shim.read_text().replace("kill -9 $$", "exit 1"))  # now bubblewrap fails in another way

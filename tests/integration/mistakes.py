@@ -145,7 +145,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "return 'good'", "kept as the label; score is null; return a number"),
     (PY + "return 7", "outside 0..1"),
     (PY + "return 85", "divide it by 100"),
-    (PY + "return {'score': 1, 'passed': 'perhaps'}", "says neither passed nor failed"),
+    (PY + "return {'score': 1, 'passed': 'perhaps'}", "means neither passed nor failed"),
     (PY + "return {'score': None}", "the row is skipped"),
     ("def evaluate(*, outputs, strict): return 1", "needs `strict`, which the row does not have"),
     (PY + "return 1\ndef main(completion): return {'score': 1}", "`main` beside it is not"),

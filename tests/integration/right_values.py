@@ -80,7 +80,7 @@ CASES: Final = [
     # cases with verdicts that are not bools
     *(py("verdict", f"return {{'score': 0.9, 'passed': {value}}}", 0.9, passed=passed, warns="coerced", **THIRD)
       for value, passed in (("'false'", False), ("0", False), ("'No'", False), ("' FAIL '", False), ("1", True), ("0.0", False))),
-    py("verdict", "return {'score': 0.9, 'success': 'perhaps'}", status="failed", said="says neither passed nor failed", **THIRD),
+    py("verdict", "return {'score': 0.9, 'success': 'perhaps'}", status="failed", said="means neither passed nor failed", **THIRD),
     js("verdict", "return { score: 0.9, passed: 'false' }", 0.9, passed=False, warns="coerced", **THIRD),
     js("verdict", "return { score: 0.9, pass: 0 }", 0.9, passed=False, warns="coerced", **THIRD),
     py("verdict", "return {'score': 0.9, 'is_passed': False}", 0.9, passed=False, **THIRD),

@@ -119,7 +119,7 @@ def test_results_of_an_earlier_run_stay_until_there_are_new_ones(folder: Path) -
     for other in ("out.csv", "out.tsv", "out.parquet", "out.XLSX"):
         named = cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--out", other)
         assert (named.returncode, (folder / other).exists()) == (2, False)
-        assert f"the name {other} is of another format: write --out out.jsonl" in named.stderr
+        assert f"{other} has the suffix of another format: write --out out.jsonl" in named.stderr
     assert [path.name for path in folder.glob("*.part")] == []
     assert cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--out", "kept.jsonl").returncode == 0
     assert len(read_lines(kept)) == 40

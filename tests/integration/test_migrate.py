@@ -62,7 +62,7 @@ def test_a_folder_is_migrated_and_what_is_proven_is_written(folder: Path) -> Non
     assert " refused " in rows["stars.py"]
     assert " no evaluator " in rows["deep/shared.py"]
     assert (
-        "stars.py:1: evaluate is created by other code, not a function with four parameters; rewrite it by hand\n"
+        "stars.py:1: evaluate is created by other code, so its four parameters cannot be seen; rewrite it by hand\n"
         in ran.stderr
     )
     assert (folder / "exact.py").read_text() == MIGRATED

@@ -140,7 +140,7 @@ def test_a_body_that_is_no_json_and_a_wrong_method_say_what_to_do(server: Server
         "errors"
     ]
     assert problem["message"].startswith("not valid JSON: Expecting property name")
-    assert problem["hint"] == "correct the body at this place; it is a JSON object"
+    assert problem["hint"] == "correct the body at this place; it must be a JSON object"
     assert "/docs names the methods" in server.client.put("/v1/evaluate", json={}).json()["detail"]
 
 

@@ -80,7 +80,7 @@ async def test_an_image_that_holds_no_set_is_refused(registry_server: Registry, 
         await asyncio.to_thread(registry_server.put_image, "plain", config, [])
         with pytest.raises(PackagesFailed, match="is not a package set"):
             await pull(f"{registry_server.name}/plain:1", target, max_bytes=MOST)
-    with pytest.raises(PackagesFailed, match="has no such image; check the name"):
+    with pytest.raises(PackagesFailed, match="there is no such image; check the name"):
         await pull(f"{registry_server.name}/absent:1", target, max_bytes=MOST)
 
 

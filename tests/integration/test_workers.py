@@ -168,7 +168,7 @@ def test_a_killed_process_is_started_again_and_no_call_fails_on_new_connections(
         time.sleep(0.05)
     assert calling_processes(host) not in ([], [first])
     many(host)
-    assert "a process of calls was lost" in host.log
+    assert "a process for calls was lost" in host.log
 
 
 def test_it_stops_as_one(host: Server) -> None:

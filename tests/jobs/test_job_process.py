@@ -60,7 +60,7 @@ def test_a_killed_process_of_jobs_loses_no_row(tmp_path: Path) -> None:
         counted = next(line for line in metrics.splitlines() if line.startswith("evaluator_host_rows_total{"))
         assert ROWS / 2 < float(counted.split()[-1]) <= ROWS + 64, "rows of both processes, but for a few"
         assert "evaluator_host_task_restarts 1.0" in metrics
-        assert "a process of jobs was lost" in server.log
+        assert "a process for jobs was lost" in server.log
         server.kill()
         until = time.monotonic() + 10
         while is_running(second or 0) and time.monotonic() < until:
@@ -82,7 +82,7 @@ def test_a_process_of_jobs_that_cannot_open_the_database_is_started_again_later(
         subprocess.run(["chattr", "+i", database], check=True)
         try:
             os.kill(first, signal.SIGKILL)
-            eventually(lambda: "no process of jobs works; the next one is started in" in server.log, within_s=60)
+            eventually(lambda: "no process for jobs works; the next one is started in" in server.log, within_s=60)
         finally:
             subprocess.run(["chattr", "-i", database], check=True)
         ended = client.jobs.wait(job.id)

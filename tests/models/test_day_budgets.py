@@ -161,6 +161,6 @@ async def test_without_a_database_a_process_counts_alone() -> None:
     assert [await days.take(WORKSPACE, priced=True) for _ in range(3)] == [
         None,
         None,
-        "the workspace, in one day, may ask models at most 2 times",
+        "the workspace, in one day, may call models at most 2 times",
     ]
     await days.aclose()

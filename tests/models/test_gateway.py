@@ -178,7 +178,7 @@ async def test_judges_and_code_score_the_same_on_docker_when_the_provider_is_gon
 @pytest.mark.parametrize(
     ("budget", "says", "asked"),
     [
-        (ModelBudget(requests=2), "may ask models at most 2 times", 2),
+        (ModelBudget(requests=2), "may call models at most 2 times", 2),
         (ModelBudget(tokens=1), "may use at most 1 tokens", 1),
         (ModelBudget(cost=0.0005), "may cost at most 0.0005", 1),
     ],

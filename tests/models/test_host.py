@@ -74,7 +74,7 @@ def test_a_model_is_registered_granted_and_counted(host: Server, home: Path, pro
             client.models.create(RegisteredModel("judge", provider.url))
         with pytest.raises(NotFound, match="secret"):
             client.models.create(RegisteredModel("other", provider.url, secret="none"))
-        with pytest.raises(InvalidRequest, match="may not ask example"):
+        with pytest.raises(InvalidRequest, match="may not call models on example"):
             client.models.create(RegisteredModel("other", "https://example.com/v1"))
         with pytest.raises(InvalidRequest, match="evaluator"):
             client.evaluate(Evaluator(ONE, models=("judge",), budget=ModelBudget(requests=1000)), outputs="x")
@@ -131,7 +131,7 @@ def test_a_new_price_counts_from_the_next_request_on(host: Server, provider: Mod
         assert client.evaluate(evaluator, outputs="x").usage.cost == pytest.approx(1e-4)
         assert provider.bodies[-1]["model"] == "judge"
         for changes, refused, says in (
-            ({"url": "https://example.com/v1"}, InvalidRequest, "may not ask example"),
+            ({"url": "https://example.com/v1"}, InvalidRequest, "may not call models on example"),
             ({"url": None}, InvalidRequest, "url"),
             ({"name": "other"}, InvalidRequest, "name"),
             ({"input_price": -1}, InvalidRequest, "input_price"),

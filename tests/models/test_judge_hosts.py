@@ -42,7 +42,7 @@ class TestTheRule:
             assert await hosts.show() == ModelHosts(["api.example.com:443"], may_allow=True)
             await hosts.require(URL, field="url")
             for other in ("https://api.example.com:8443", "http://api.example.com", "https://example.com"):
-                with pytest.raises(InvalidRequest, match="may not ask"):
+                with pytest.raises(InvalidRequest, match="may not call models on"):
                     await hosts.require(other, field="url")
             await store.keys.create_key("ci", "default")
             assert await hosts.show() == ModelHosts([], may_allow=False)
@@ -119,7 +119,7 @@ class TestOnAFreshHost:
             client.models.forbid_host(host)
             with pytest.raises(NotFound, match="was not allowed"):
                 client.models.forbid_host(host)
-            with pytest.raises(InvalidRequest, match="may not ask"):
+            with pytest.raises(InvalidRequest, match="may not call models on"):
                 client.evaluate(Evaluator(ONE, models=("judge",)), outputs="hello")
             client.models.update("judge", allow_host=True)
             assert client.models.test("judge").ok

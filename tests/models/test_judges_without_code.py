@@ -104,7 +104,7 @@ class TestOnAHost:
             options = {"mapping": {"outputs": "answer"}, "replay": Replay.PREFER}
             estimate = client.jobs.estimate(["polite"], ROWS, budget=ModelBudget(requests=2), rows=2, **options)
             assert (estimate.rows, estimate.sampled, estimate.failed, estimate.usage.requests) == (5, 2, 0, 5)
-            assert estimate.over == ("the job may ask models 2 times, but would ask about 5 times",)
+            assert estimate.over == ("the job may call models 2 times, but would call them about 5 times",)
             part = client.jobs.estimate(["polite"], ROWS, rows=2, shard="1/2", **options)
             # the sample is taken from all rows, but the total counts only rows of the shard
             assert (part.rows, part.sampled) == (2, 2)
@@ -174,7 +174,7 @@ class TestOnAHost:
             "10",
             code=1,
         )
-        assert "budget_exceeded: the job may ask models 10 times" in shown
+        assert "budget_exceeded: the job may call models 10 times" in shown
 
 
 def test_agreement_is_counted_by_class() -> None:

@@ -195,7 +195,7 @@ async def test_every_field_of_an_operators_model_holds_for_judges(field: str, tm
 
 
 @pytest.mark.parametrize(
-    ("day", "says"), [({"requests": 2}, "may ask models at most 2 times"), ({"tokens": 1}, "may use at most 1 tokens")]
+    ("day", "says"), [({"requests": 2}, "may call models at most 2 times"), ({"tokens": 1}, "may use at most 1 tokens")]
 )
 async def test_requests_of_judges_count_in_the_budget_of_the_day(
     provider: ModelServer, tmp_path: Path, day: dict[str, int], says: str

@@ -52,7 +52,7 @@ async def test_calls_answers_errors_and_the_end(forker: Forker) -> None:
     with pytest.raises(Busy) as busy:
         await channel.call("refuse")
     assert (busy.value.detail, busy.value.retry_after_s) == ("come back", 3.5)
-    with pytest.raises(HostError, match="the host has a fault"):
+    with pytest.raises(HostError, match="the host has an internal fault"):
         await channel.call("fail")
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(channel.call("sleep"), 0.05)

@@ -105,7 +105,7 @@ def test_a_verdict_that_is_no_bool_is_read_and_said(key: str, given: Any, passed
 def test_a_verdict_without_a_meaning_is_refused(given: Any, language: Language) -> None:
     error = refusal({"score": 0.9, "passed": given}, EVALUATE, language)
     assert error.code is ErrorCode.INVALID_RESULT
-    assert error.message.endswith("which says neither passed nor failed")
+    assert error.message.endswith("which means neither passed nor failed")
     assert ("True or False" if language is PY else "true or false") in str(error.hint)
     assert len(error.message) < 200
 
@@ -177,7 +177,7 @@ def test_a_score_of_none_skips_the_row(contract: Contract, language: Language, n
         assert kept.warnings[0].text == f"the score is {null}; return a number, or a dict with `score`"
     assert result({"score": None, "passed": False}, contract, language).score == 0.0
     error = refusal({"score": None}, MAIN, language)
-    assert error.message.startswith(f"the score is {null}; main returns")
+    assert error.message.startswith(f"the score is {null}; main must return")
 
 
 @pytest.mark.parametrize("score", [1.0000000000000002, -4e-17, 1 + 1e-10, -1e-9])

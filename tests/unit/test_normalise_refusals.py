@@ -30,7 +30,7 @@ def test_text_that_is_a_number(text: str, number: float | None) -> None:
         assert found.value == text
         assert "coerced" in codes(found)
         error = refusal(text)
-        assert (error.code, error.hint) == (ErrorCode.INVALID_RESULT, "return float(…) to score with it")
+        assert (error.code, error.hint) == (ErrorCode.INVALID_RESULT, "to use it as the score, return float(…)")
         assert "Number(…)" in str(refusal(text, language=JS).hint)
     assert refusal(text, MAIN).code is ErrorCode.INVALID_RESULT
 

@@ -99,7 +99,7 @@ def test_order_case_spelling_and_repetition_do_not_matter() -> None:
         ("", "empty", None),
         ("   ", "empty", None),
         ("a" * 400 + "==1", "longer", None),
-        ("lodash@4.17.21", "npm's spelling", "lodash==4.17.21"),
+        ("lodash@4.17.21", "npm's syntax", "lodash==4.17.21"),
         ("@scope/name@1.0.0", "npm package", None),
         (3, "a string, or an object", None),
         (None, "a string, or an object", None),

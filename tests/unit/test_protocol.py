@@ -185,7 +185,7 @@ def test_a_caller_gives_no_half_of_a_surrogate_pair(text: str, path: str) -> Non
     ],
 )
 def test_a_caller_gives_no_number_that_would_be_infinite(text: str, path: str) -> None:
-    with pytest.raises(InvalidJson, match=re.escape(f"the number at {path} is beyond the range of a float")):
+    with pytest.raises(InvalidJson, match=re.escape(f"the number at {path} is too large for a float")):
         decode_given(text.encode())
 
 

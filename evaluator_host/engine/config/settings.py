@@ -351,7 +351,7 @@ class Settings(BaseSettings):
         20_480, ge=0, description="Storage of a workspace: data sets, files, evaluators, jobs, traces; 0 sets no limit."
     )
     free_disk_mb: int = Field(256, ge=0, description="Disk that has to stay free in the data directory.")
-    datasets_mb: int = Field(4096, ge=1, description="Largest data set and largest upload.")
+    datasets_mb: int = Field(4096, ge=1, description="Maximum size of a data set and of an upload.")
     data_mb: int = Field(1024, ge=1, description="Total size of the data files for the evaluators of a workspace.")
 
     packages_from: str | None = Field(
@@ -409,14 +409,14 @@ class Settings(BaseSettings):
         30.0, gt=0, description="Time limit for loading an evaluator: its imports and module-level code."
     )
 
-    body_mb: int = Field(32, ge=1, description="Largest request body.")
+    body_mb: int = Field(32, ge=1, description="Maximum size of a request body.")
     memory_mb: int = Field(
         default_factory=memory_for_requests_mb,
         ge=64,
         description="Memory for the bodies and results of all requests under way; further requests get 429.",
     )
     body_timeout_s: float = Field(30.0, gt=0, description="Time limit for a request body to arrive.")
-    code_kb: int = Field(1024, ge=1, description="Largest evaluator source.")
+    code_kb: int = Field(1024, ge=1, description="Maximum size of an evaluator's code and files.")
     max_rows_per_batch: int = Field(
         10_000, ge=1, description="How many rows a batch request, or a request that creates a job, may contain."
     )
@@ -460,7 +460,7 @@ class Settings(BaseSettings):
         try:
             return json.loads(Path(models).read_text("utf-8"))
         except OSError as error:
-            raise ValueError(f"the value is neither JSON nor a file that can be read: {error.strerror}") from error
+            raise ValueError(f"the value is neither JSON nor the path of a readable file: {error.strerror}") from error
 
     @field_validator("wires", mode="before")
     @classmethod

@@ -184,7 +184,7 @@ def numeric_text(text: str, language: Language) -> EvaluationError:
     return EvaluationError(
         ErrorCode.INVALID_RESULT,
         f"the evaluator returned the text {text[:_SHOWN]!r}, not a number; return {valid_returns(language)}",
-        hint=f"return {call} to score with it",
+        hint=f"to use it as the score, return {call}",
     )
 
 
@@ -264,7 +264,7 @@ def _without_score(value: dict[str, Json], language: Language) -> EvaluationErro
     lacks = f"the score is {terms(language).null}" if "score" in value else f"the returned {what} has no score"
     return EvaluationError(
         ErrorCode.INVALID_RESULT,
-        f"{lacks}; main returns {terms(language).shape} with a number",
+        f"{lacks}; main must return {terms(language).shape} with a number",
         hint=f"its keys are {keys}" if keys else f"the {what} is empty",
     )
 

@@ -125,7 +125,7 @@ def bind_native(
         keys = ", ".join(given) or "nothing"
         return EvaluationError(
             ErrorCode.MISSING_INPUT,
-            f"variables are taken as the platform's own row, but have no {needs!r}; they have {keys[:_SHOWN]}",
+            f"`variables` are read as the platform's own row, but lack {needs!r}; they contain {keys[:_SHOWN]}",
             hint=f"add {needs!r}, or send inputs and outputs instead of variables",
         )
     return Binding({"args": [given]})
@@ -136,8 +136,8 @@ def _read_in_two_ways(inner: str, others: list[str]) -> EvaluationError:
     beside = ", ".join(map(repr, others))[:_SHOWN]
     return EvaluationError(
         ErrorCode.BINDING_ERROR,
-        f"`variables` has two possible meanings: the platform's row, with all fields in {inner!r} and without "
-        f"{beside}; or the fields themselves, including {inner!r}",
+        f"`variables` can be read in two ways: as the platform's row, with all fields in {inner!r} and without "
+        f"{beside}; or as the fields themselves, including {inner!r}",
         hint=f'put {beside} into {inner!r}, or send {{"{inner}": …}} with all fields in it',
     )
 

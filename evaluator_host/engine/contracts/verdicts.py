@@ -95,6 +95,6 @@ def _unclear(key: str, given: dict[str, Json], language: Language) -> Evaluation
     yes, no = _said(True, language), _said(False, language)  # noqa: FBT003
     return EvaluationError(
         ErrorCode.INVALID_RESULT,
-        f"`{key}` is {described(given[key], language)}, which says neither passed nor failed",
+        f"`{key}` is {described(given[key], language)}, which means neither passed nor failed",
         hint=f"return a {word.boolean} in `{key}`, {yes} or {no}; give the value another name if it is not the verdict",
     )

@@ -60,7 +60,7 @@ def settle(root: Path) -> None:
             for count, entry in enumerate(entries, start=1):
                 if count > _ENTRIES:
                     raise PackagesFailed(
-                        f"The package set has more than {_ENTRIES:,} files: pin fewer packages, or others."
+                        f"The package set has more than {_ENTRIES:,} files: pin fewer or smaller packages."
                     )
                 _settle_one(entry, home)
     except PermissionError as error:

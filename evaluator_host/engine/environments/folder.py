@@ -352,7 +352,9 @@ def digest_of(name: str) -> str | None:
 
 def not_installed(name: str) -> NotFound:
     """Return the exception for a package set that is not installed here."""
-    return NotFound(f"no package set {name[:80]} is installed here; `evaluator-host packages list` shows what is")
+    return NotFound(
+        f"no package set {name[:80]} is installed here; `evaluator-host packages list` lists the installed sets"
+    )
 
 
 def _mtime(path: Path) -> float:

@@ -116,7 +116,7 @@ class Record:
         try:
             stored: dict[str, Any] = json.loads(text)
             if stored.pop("format") != _FORMAT:
-                raise ValueError("the record of the package set was written by another version")
+                raise ValueError("the record of the package set was written by another version of Evaluator Host")
             stored["language"] = Language(stored["language"])
             stored["packages"] = tuple(Package(**package) for package in stored["packages"])
             stored["notes"] = tuple(stored["notes"])

@@ -233,12 +233,12 @@ def _prepared_in(home: Path) -> Iterator[None]:
         home.mkdir(parents=True, exist_ok=True)
         if os.statvfs(home).f_flag & os.ST_NOEXEC:
             raise SandboxUnavailable(
-                f"no program runs in {home}: its file system is mounted noexec. Mount it with exec, or choose another "
-                "data directory (--data-dir or EVALUATOR_HOST_DATA_DIR)"
+                f"no program can run in {home}, because its file system is mounted noexec. Mount it with exec, or "
+                "choose another data directory (--data-dir or EVALUATOR_HOST_DATA_DIR)"
             )
         yield
     except OSError as error:
-        raise SandboxUnavailable(f"the tools of sandboxes cannot be kept in {home}: {refusal_of(error)}") from error
+        raise SandboxUnavailable(f"the tools of sandboxes cannot be stored in {home}: {refusal_of(error)}") from error
 
 
 def watch_tools(data_dir: Path) -> Callable[[], None]:
@@ -259,7 +259,7 @@ def watch_tools(data_dir: Path) -> Callable[[], None]:
             elif now != facts:
                 raise SandboxUnavailable(
                     f"{path} was removed or changed while this host ran, so JavaScript or TypeScript may not work: "
-                    "start the host again, which checks it"
+                    "start the host again; it then checks the file"
                 )
 
     return check

@@ -115,7 +115,7 @@ class Lock:
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"This is not a stored lock ({type(error).__name__}).") from error
         if stored.get("format") != _FORMAT or stored.get("digest") != lock.digest:
-            raise ValueError("The stored lock was changed, or written by another version.")
+            raise ValueError("The stored lock was changed, or written by another version of Evaluator Host.")
         return lock
 
     @classmethod

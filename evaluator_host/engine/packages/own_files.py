@@ -117,7 +117,7 @@ def texts_below(folder: Path, project: Project) -> tuple[list[Path], list[Path]]
     """
     top, root = folder.resolve(), project.root.resolve()
     if not top.is_dir():
-        raise InvalidRequest(f"{folder} is not a folder; name one file with --file")
+        raise InvalidRequest(f"{folder} is not a folder; to send a single file, use --file")
     if not top.is_relative_to(root):
         raise InvalidRequest(
             f"{folder} is not in the project {root}; name a folder of the project, or one that contains the evaluator"
@@ -259,12 +259,13 @@ class _Collected:
         real = path.resolve()
         if not self.project.holds(real):
             raise InvalidRequest(
-                f"{shown} leads through a link to {real}, outside the project {self.project.root}; "
-                "put the file itself in its place"
+                f"the path {shown} leads through a link to {real}, outside the project {self.project.root}; "
+                "replace the link with the file itself"
             )
         if real.suffix not in suffixes or not self.project.may_hold(real.parent):
             raise InvalidRequest(
-                f"{shown} leads through a link to {real}, which is not sent; put the file itself in its place"
+                f"the path {shown} leads through a link to {real}, which is not sent; replace the link with the file "
+                "itself"
             )
         if not shown.isprintable():
             raise InvalidRequest(f"{shown!r} has a character that cannot be shown; give it another name")
@@ -287,8 +288,8 @@ class _Collected:
         self._bytes += len(text)
         if len(self.texts) == MOST_FILES or self._bytes > 4 * MOST_BYTES:
             raise _TooLargeError(
-                f"the project {self.project.root} has more than {MOST_FILES} files or {4 * MOST_BYTES >> 10} KB of "
-                "them for its evaluator; import fewer files, or name a smaller folder"
+                f"the evaluator needs more than {MOST_FILES} files or {4 * MOST_BYTES >> 10} KB of the project "
+                f"{self.project.root}; import fewer files, or name a smaller folder"
             )
         self.texts[path] = text
 

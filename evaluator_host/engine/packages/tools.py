@@ -124,7 +124,7 @@ class Resolver:
             raise unreachable(f"resolving took longer than {timeout_s:g} s", self.index) from error
         except OutputFlood as error:
             raise PackagesFailed(
-                "The packages have more dependencies than this host can keep; pin fewer packages."
+                "The packages have more dependencies than this host can store; pin fewer packages."
             ) from error
         except LimitReached as error:
             raise PackagesFailed(f"The packages cannot be installed here: {error}.") from error

@@ -400,7 +400,7 @@ class Pool:
             owner.fail_waiters(error)
         except Exception as error:  # noqa: BLE001 - a caller that nobody answers would wait for ever
             _log.error("a sandbox was not started because of a fault of this host", exc_info=error)
-            owner.fail_waiters(HostError("the host has a fault; its log says more"))
+            owner.fail_waiters(HostError("the host has an internal fault; its log has the details"))
         finally:
             owner.starting -= 1
         if isinstance(loaded, Loaded) and sandbox is not None:

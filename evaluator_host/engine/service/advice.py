@@ -92,7 +92,7 @@ def _looks_like(match: "re.Match[str]", code: str) -> str | None:
     if _PYTHON.search(code):
         return "this looks like Python; set `language` to python"
     if "“" in code or "”" in code or "\u2018" in code or "\u2019" in match.string:
-        return "replace typographic quotes by straight ones, \" or '"
+        return "replace typographic quotes with straight ones, \" or '"
     if "</" in code and re.search(r"<[A-Za-z][^<>]{0,200}>", code) and not _TYPED.search(code):
         return _JSX
     if re.match(r'\s*[\[{]\s*["\[{]', code) and not re.search(r"\bfunction\b|=>", code):

@@ -162,12 +162,12 @@ async def answered(
     """Return the row with the answers to its model requests added, or the error with which the row fails."""
     if models is None:
         return _failed(
-            "this evaluator asks a model, and only a running host can do that",
+            "this evaluator calls a model, and only a running host can do that",
             "give the address of a host with --url, or start one with `evaluator-host serve`",
         )
     if len(row.answers) + len(asks) > _ANSWERS:
         return _failed(
-            f"the evaluator asks models more than {_ANSWERS} times for one row", "combine questions, or ask fewer"
+            f"the evaluator calls models more than {_ANSWERS} times for one row", "combine requests, or make fewer"
         )
     try:
         found = await asyncio.gather(

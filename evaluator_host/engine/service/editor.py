@@ -47,7 +47,9 @@ async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Js
     named = {"code": evaluator.code, "files": evaluator.files, **question}
     body = await asyncio.to_thread(encode_json, {"named": named, "exact": True})
     if len(body) > _QUESTION_BYTES:
-        raise InvalidRequest(f"code, files and `given` take {len(body) >> 20} MB; send at most {_QUESTION_BYTES >> 20}")
+        raise InvalidRequest(
+            f"code, files and `given` have {len(body) >> 20} MB; send at most {_QUESTION_BYTES >> 20} MB"
+        )
 
     async def bind(_: Loaded, __: Row | EncodedRow | EvaluationError) -> Bound:
         return Bound(body)
@@ -66,10 +68,7 @@ async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Js
         return EditorAnswer(
             error=EvaluationError(
                 ErrorCode.INVALID_RESULT,
-                (
-                    "a package changed the answer, so that it cannot be read; remove packages that the question "
-                    "does not need"
-                ),
+                ("a package changed the answer, so it cannot be read; remove packages that the question does not need"),
             ),
             **facts,
         )

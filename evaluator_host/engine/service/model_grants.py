@@ -84,7 +84,7 @@ class Meter:
 
     def too_many(self, most: int) -> str:
         """Return the refusal of a request, because at most `most` requests are allowed."""
-        return f"{self.whose} may ask models at most {most} times"
+        return f"{self.whose} may call models at most {most} times"
 
     def begin(self) -> None:
         """Count a request that is about to be made."""

@@ -17,7 +17,7 @@ def lacks_disk(folder: Path, reserve_bytes: int, more_bytes: int = 0) -> Machine
     """
     if not reserve_bytes:
         return None
-    with MachineExhausted.refused("look at its free disk"):
+    with MachineExhausted.refused("measure its free disk space"):
         disk = os.statvfs(folder)
     free = disk.f_bavail * disk.f_frsize
     if free - more_bytes >= reserve_bytes:

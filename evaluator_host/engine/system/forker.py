@@ -110,7 +110,7 @@ class Forker:
             await asyncio.shield(self._in_turn(_PING))
 
     async def _fork(self, request: bytes, module: str) -> tuple[int, socket.socket]:
-        with MachineExhausted.refused("connect to a worker"):
+        with MachineExhausted.refused("open a connection to another process of the host"):
             own, theirs = socket.socketpair()
         try:
             with theirs:
@@ -164,13 +164,13 @@ class Forker:
                 f"fork_workers({theirs.fileno()}, {self._host_lives}, {module!r})"
             )
             argv, null = (sys.executable, "-P", "-c", program), asyncio.subprocess.DEVNULL
-            with theirs, MachineExhausted.refused("start the process that starts the host's other processes"):
+            with theirs, MachineExhausted.refused("create the process that starts the host's other processes"):
                 passed = (theirs.fileno(), self._host_lives)
                 self._again = await start_process(*argv, stdin=null, pass_fds=passed)
             self.pid = self._again.pid
             if not rested:
                 _log.warning(
-                    "the process that starts the host's other processes was lost; the next one is process %d", self.pid
+                    "the process that starts the host's other processes was lost; process %d replaces it", self.pid
                 )
 
     def _end_lost(self) -> None:
@@ -371,8 +371,8 @@ class Channel(asyncio.Protocol):
         except HostError as error:
             answer = (number, _ERROR, error)
         except Exception as error:  # noqa: BLE001 - a caller that nobody answers would wait for ever
-            _log.error("a call of another process of this host failed", exc_info=error)
-            answer = (number, _ERROR, HostError("the host has a fault; its log says more"))
+            _log.error("a call from another process of this host failed", exc_info=error)
+            answer = (number, _ERROR, HostError("the host has an internal fault; its log has the details"))
         if kind == _CALL:
             self._send(*answer)
 

@@ -269,7 +269,7 @@ def _result(kind: bytes, body: bytes, limits: CallLimits) -> Any:
             )
         case Kind.CRASH:
             raise LimitExceeded(
-                f"the program that reads the data crashed on it ({limits.memory_mb} MB of memory); check that the data "
+                f"the program that reads the data crashed ({limits.memory_mb} MB of memory); check that the data "
                 "is whole, or send less at once"
             )
         case _:

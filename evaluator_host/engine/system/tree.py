@@ -198,7 +198,7 @@ def open_folder(root: Path, below: str) -> Iterator[int]:
     try:
         for name in filter(None, below.split("/")):
             if name == "..":
-                raise NotADirectoryError(errno.ENOTDIR, "a path leads out", below)
+                raise NotADirectoryError(errno.ENOTDIR, "the path leads out of the folder", below)
             outer, folder = folder, os.open(name, _FOLDER, dir_fd=folder)
             os.close(outer)
         yield folder

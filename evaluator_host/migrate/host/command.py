@@ -70,8 +70,12 @@ def migrate(
         typer.Option("--map", metavar="FIELD=COLUMN", help="Column to use for a field of the row. Repeatable."),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of rows to read.")] = 1000,
-    write: Annotated[bool, typer.Option("--write", help="Write proven code to its file.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="With --write: also write unproven code.")] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write the new code to the file, if it is proven to score the same.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --write: write the new code even without this proof.")
+    ] = False,
     to: Annotated[Contract, typer.Option(help="New signature: evaluate or main.")] = Contract.EVALUATE,
     adapt: Annotated[
         bool, typer.Option("--adapt", help="Keep code that cannot be rewritten; add a function that calls it.")
@@ -79,7 +83,7 @@ def migrate(
     diff: Annotated[bool, typer.Option("--diff", help="Print the changes as a diff.")] = False,
     language: options.LanguageOption = None,
     entry: options.EntryOption = None,
-    correct_answer_key: Annotated[str | None, typer.Option(help="Input passed as correct_answer.")] = None,
+    correct_answer_key: Annotated[str | None, typer.Option(help="Name of the input passed as correct_answer.")] = None,
     package: options.PackageOption = None,
     timeout_s: options.TimeoutOption = None,
     memory_mb: options.MemoryOption = None,
@@ -152,7 +156,7 @@ def _rows(data: Path, mapping: Mapping, limit: int, settings: Settings) -> tuple
     rows = RowFile(data, mapping, max_row_bytes=settings.body_mb << 20, limit=limit, report=report)
     found = tuple(one.row for one in rows)
     if not found:
-        raise InvalidRequest(f"there are no rows in {data}")
+        raise InvalidRequest(f"there are no rows in {data}; give a file with at least one row")
     return found
 
 

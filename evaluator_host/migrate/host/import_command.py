@@ -36,23 +36,26 @@ _ROUNDS: Final = 20  # maximum number of rounds of looking for files that other 
 
 def import_(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A configuration, an export (.yaml .json .jsonl), or a module.")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A configuration or an export (.yaml .json .jsonl), or a module with evaluators."
+        ),
     ],
     *,
     name: Annotated[
-        str | None, typer.Option(help="First part of each stored name.", show_default="the name of the file or folder")
+        str | None, typer.Option(help="Prefix of each stored name.", show_default="the name of the file or folder")
     ] = None,
     platform: Annotated[
-        str | None, typer.Option("--from", help="Platform that the file is from.", show_default="recognised")
+        str | None, typer.Option("--from", help="Platform that the file comes from.", show_default="recognised")
     ] = None,
     contract: options.ContractOption = Contract.AUTO,
     package: options.PackageOption = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Model for judges, embedding=NAME for embeddings; repeatable."),
+        typer.Option(metavar="NAME", help="Registered model for judges, or embedding=NAME for embeddings. Repeatable."),
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Add versions to existing evaluators; replace the data set.")
+        bool, typer.Option("--replace", help="Add versions to existing evaluators, and replace the existing data set.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Also store evaluators that do not load.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would be stored; store nothing.")] = False,
@@ -125,8 +128,8 @@ async def _collected(processes: LimitedProcesses, wish: ImportWish, root: Path) 
                 texts.setdefault(path.relative_to(root).as_posix(), read_utf8(path))
                 if len(texts) > _MOST_FILES or sum(map(len, texts.values())) > _MOST_BYTES:
                     raise InvalidRequest(
-                        f"the files that {wish.path} refers to are over the limit of {_MOST_FILES} files and "
-                        f"{_MOST_BYTES >> 20} MB; split the file, and import the parts"
+                        f"{wish.path} refers to more than {_MOST_FILES} files or {_MOST_BYTES >> 20} MB; "
+                        "split the file, and import the parts"
                     )
         if len(texts) == before:
             break

@@ -130,7 +130,9 @@ class ImportIn(Wire):
         max_length=50,
         description="First part of the evaluators' names, and name of the data set. Default: the file's name.",
     )
-    platform: str | None = Field(None, description="Platform that the file is from. Default: the host recognises it.")
+    platform: str | None = Field(
+        None, description="Platform that the file comes from. Default: the host recognises it."
+    )
     contract: Contract = Field(Contract.AUTO, description="Contract of the evaluators in a module.")
     packages: list[str] = Field(
         default_factory=list,

@@ -13,11 +13,16 @@ from evaluator_host.types.migrations import StoredMigration
 
 def migrate(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Default: every legacy evaluator.")
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Evaluators to migrate. Default: every legacy evaluator."),
     ] = None,
     *,
-    write: Annotated[bool, typer.Option("--write", help="Create new versions of the proven ones.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="With --write: also create unproven versions.")] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="Create a new version of each evaluator that is proven to score the same.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --write: create new versions even without this proof.")
+    ] = False,
     adapt: Annotated[
         bool, typer.Option("--adapt", help="Keep code that cannot be rewritten; add a function that calls it.")
     ] = False,

@@ -46,7 +46,7 @@ def locate(draft: Draft, entry: str) -> tuple[Node, tuple[str, ...]]:
         raise Unreadable(f"the code defines no function {entry}", missing=True)
     if value.type not in FUNCTIONS:
         raise refuse(
-            value, f"{entry} is created by other code, not a function with four parameters; rewrite it by hand"
+            value, f"{entry} is created by other code, so its four parameters cannot be seen; rewrite it by hand"
         )
     return value, tuple(names)
 

@@ -88,8 +88,9 @@ def _definition(use: Use) -> Node:
         right = child(around, "right")
         if right is not None and right.type == "lambda":
             return right
-    kind = "a class" if around is not None and around.type == "class_definition" else "created by other code"
-    raise refuse(use.node, f"{use.name} is {kind}, not a function with four parameters; rewrite it by hand")
+    is_class = around is not None and around.type == "class_definition"
+    kind = "a class" if is_class else "created by other code, so its four parameters cannot be seen"
+    raise refuse(use.node, f"{use.name} is {kind}; rewrite it by hand")
 
 
 def parameter_of(node: Node) -> Parameter | None:
@@ -137,7 +138,8 @@ def wrappers(draft: Draft, definition: Node) -> list[tuple[Node, Legacy]]:
         inner = [(decorator, legacy) for one in own for legacy in _with_four(draft, one)]
         if inner and _is_used_elsewhere(draft, used, decorator):
             raise refuse(
-                decorator, f"{text(decorator)} has a function with four parameters, but decorates other functions too"
+                decorator,
+                f"{text(decorator)} contains a function with four parameters, but decorates other functions too",
             )
         found += inner
         if not inner and _passes_all_on(own):
@@ -179,7 +181,10 @@ def _with_four(draft: Draft, decorator: Node) -> list[Legacy]:
                 continue
             if decorator.type == "class_definition" or len(nodes) > LEGACY:
                 name = text(child(decorator, "name") or decorator)
-                raise refuse(node, f"a function in {name} takes the four arguments and others; rewrite it by hand")
+                what = (
+                    "is a class" if decorator.type == "class_definition" else "has a function with over four parameters"
+                )
+                raise refuse(node, f"the decorator {name} {what}; rewrite it by hand")
             found.append(Legacy(node, draft.names.scopes[node.id], tuple(parameters)))
     return found
 

@@ -12,7 +12,9 @@ from evaluator_host.platform.terminal.remote_host import ClientOption
 app = typer.Typer(name="data", no_args_is_help=True)
 
 _FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A file of any kind.")]
-_DigestArgument = Annotated[str, typer.Argument(metavar="DIGEST", help="sha256:…, as `data list` shows it.")]
+_DigestArgument = Annotated[
+    str, typer.Argument(metavar="DIGEST", help="Digest of the file, as `data list` shows it: sha256:…")
+]
 
 
 @app.command()

@@ -14,7 +14,7 @@ from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.platform.users import Users
 from evaluator_host.types.stored import DataFile
 
-_MISSING: Final = describe_error(404, "The workspace has no file of this digest.")
+_MISSING: Final = describe_error(404, "The workspace has no file with this digest.")
 _BINARY: Final = {"schema": {"type": "string", "format": "binary"}}
 _FILE: Final[dict[str, Any]] = {"requestBody": {"required": True, "content": {"application/octet-stream": _BINARY}}}
 

@@ -175,7 +175,7 @@ def _queries(shelf: DatasetService) -> APIRouter:
         name: str,
         workspace: WorkspaceOf,
         text: Annotated[
-            str, Query(max_length=200, description="Only rows that contain this text, in upper or lower case.")
+            str, Query(max_length=200, description="Only rows that contain this text, whatever its case.")
         ] = "",
         where: Annotated[
             list[str] | None, Query(max_length=20, description="Conditions: city=Rome, answer~paris, score>=0.5.")

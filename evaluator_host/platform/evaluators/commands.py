@@ -22,20 +22,24 @@ from evaluator_host.types.stored import EvaluatorReport, TraceReport
 app = typer.Typer(name="evaluators", no_args_is_help=True)
 
 _MIGRATE: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.migrate.host.stored_command:migrate")
-_NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes, underscores.")]
+_NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of the evaluator: letters, digits, dots, dashes, underscores.")
+]
 _HEADER: Final = ("NAME", "VERSION", "LANGUAGE", "CONTRACT", "CREATED", "BY", "TAGS", "PACKAGES", "DESCRIPTION")
 _LAST_JOB: Final = ("LAST JOB", "MEAN")
-_DescriptionOption = Annotated[str | None, typer.Option(help="Description for people.")]
+_DescriptionOption = Annotated[str | None, typer.Option(help="Description of the evaluator.")]
 _SamplingOption = Annotated[float | None, typer.Option(min=0, max=1, help="Fraction of live traces to score.")]
 _TagOption = Annotated[
     list[str] | None,
     typer.Option(
         "--tag",
         metavar="TAG",
-        help="Tag to find the evaluator by. Repeatable; replaces its present tags.",
+        help="Tag of the evaluator. Repeatable; the given tags replace the present ones.",
     ),
 ]
-_ReferenceArgument = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="Default: the newest version.")]
+_ReferenceArgument = Annotated[
+    str, typer.Argument(metavar="NAME[@VERSION]", help="Evaluator to show. Default: its newest version.")
+]
 
 
 @app.command("update", help="Create a new version. If nothing changed, no version is created.")
@@ -71,9 +75,12 @@ def store(
         bool, typer.Option("--judge", help="FILE is the form of a judge without code, in JSON or YAML.")
     ] = False,
     require_cases: Annotated[
-        bool, typer.Option("--require-cases", help="Store it only if the cases beside FILE (NAME.cases.jsonl) pass.")
+        bool,
+        typer.Option(
+            "--require-cases", help="Store the evaluator only if the cases beside FILE (NAME.cases.jsonl) pass."
+        ),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Store it even if it does not load.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Store the evaluator even if it does not load.")] = False,
     fresh: Annotated[
         bool,
         typer.Option(
@@ -117,9 +124,11 @@ def store(
 
 @app.command()
 def judges(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Print the form of this judge.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Ready judge to print. Default: list all of them.")
+    ] = None,
     *,
-    model: Annotated[str, typer.Option(help="The registered model that the judge asks.")] = "judge",
+    model: Annotated[str, typer.Option(help="Registered model that the judge calls.")] = "judge",
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -227,7 +236,7 @@ def _scored_job(one: EvaluatorScore) -> tuple[object, ...]:
 def traces(
     name: _NameArgument,
     *,
-    status: Annotated[str | None, typer.Option(help="scored, skipped or failed.")] = None,
+    status: Annotated[str | None, typer.Option(help="Only traces with this status: scored, skipped or failed.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of traces.")] = 20,
     client: ClientOption,
     as_json: options.JsonOption = False,

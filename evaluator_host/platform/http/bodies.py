@@ -81,7 +81,7 @@ class Wire(BaseModel):
         """Refuse an object with very many unknown fields with a single message, not with one message for each field."""
         if isinstance(data, dict) and len(data) > _MANY:
             raise PydanticCustomError(
-                "too_many_fields", "the object has {count} fields, more than any request has", {"count": len(data)}
+                "too_many_fields", "the object has {count} fields, more than any request may have", {"count": len(data)}
             )
         return data
 

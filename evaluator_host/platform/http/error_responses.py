@@ -214,7 +214,7 @@ def _problem(fault: Mapping[str, Any], *, bare: bool) -> Problem:
         return Problem(path, message, f"did you mean {close[0]}?" if close else None)
     if kind == "json_invalid":
         reason = str(fault.get("ctx", {}).get("error", "")).removeprefix("not JSON: ")
-        return Problem("", f"not valid JSON: {reason}", "correct the body at this place; it is a JSON object")
+        return Problem("", f"not valid JSON: {reason}", "correct the body at this place; it must be a JSON object")
     return Problem(path, message, _HINTS.get(kind))
 
 

@@ -191,7 +191,9 @@ def require_few_rows(body: Any, ceiling: int) -> None:
     if isinstance(dataset, dict) and (brought := _row_count(dataset)) > ceiling:
         message = f"{brought} rows are too many for the body of a job, which may have {ceiling}"
         hint = "upload them as a data set (POST /v1/datasets, client.datasets.upload) and give its name"
-        raise InvalidRequest("too many rows in the body of a job", problems=(Problem("dataset.rows", message, hint),))
+        raise InvalidRequest(
+            "the body of the job has too many rows", problems=(Problem("dataset.rows", message, hint),)
+        )
 
 
 def _row_count(dataset: dict[str, Any]) -> int:
@@ -209,7 +211,7 @@ def require_rows(rows: int, ceiling: int) -> None:
     """
     if rows > ceiling:
         problem = Problem("rows", f"{rows} rows are more than this host's limit of {ceiling}", "send fewer per request")
-        raise InvalidRequest("too many rows in one batch", problems=(problem,))
+        raise InvalidRequest("the batch has too many rows", problems=(problem,))
 
 
 def weigh(body: bytes) -> int:

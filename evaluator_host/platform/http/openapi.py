@@ -152,7 +152,7 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
     document["components"]["securitySchemes"] = {"key": _KEYS}
     document["security"] = [{}, {"key": []}]
     refused = {
-        **describe_error("401", "The host needs a key, and the request has none that works."),
+        **describe_error("401", "The host needs a key, and the request has no valid key."),
         **describe_error("403", "The Origin or Host is not allowed."),
         **describe_error("429", "The key calls too often, or too many calls are waiting; see Retry-After."),
     }

@@ -13,7 +13,7 @@ from evaluator_host.platform.http.json_routes import json_response, large_json_r
 
 _BATCH_BYTES: Final = 64 << 20  # largest response to a batch, in bytes
 ERRORS: Final = {
-    **describe_error(401, "The host needs a key, and the request has none that works."),
+    **describe_error(401, "The host needs a key, and the request has no valid key."),
     **describe_error(403, "The Origin or Host is not allowed."),
     **describe_error(404, "There is no stored evaluator or version of that name."),
     **describe_error(408, "The body did not arrive in time."),

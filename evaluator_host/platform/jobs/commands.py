@@ -42,14 +42,17 @@ if TYPE_CHECKING:
 app = typer.Typer(name="jobs", no_args_is_help=True)
 
 _JobArgument = Annotated[
-    str, typer.Argument(metavar="JOB", help="Id of the job; or `last`, or `last-1` for the one before.")
+    str,
+    typer.Argument(metavar="JOB", help="Id of the job, or `last` for the newest job, `last-1` for the job before it."),
 ]
 _GROUPS_SHOWN = 3
-_EvaluatorOption = Annotated[str | None, typer.Option(help="An evaluator of the job: exact-match@1, or its name.")]
+_EvaluatorOption = Annotated[str | None, typer.Option(help="An evaluator of the job: exact-match, or exact-match@1.")]
 
 
 @app.command(
-    "create", help="Queue a job. With --wait, exit 0: completed, 1: failed, cancelled or without a reliable score."
+    "create",
+    help="Queue a job. With --wait, the exit code is 0 if the job completed, and 1 if it failed, was cancelled or "
+    "has no reliable score.",
 )
 def create(
     context: typer.Context,
@@ -65,52 +68,60 @@ def create(
     data_folder: options.FilesOption = None,
     package: options.PackageOption = None,
     map_: Annotated[
-        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="Or FIELD={{ template }}. Repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--map", metavar="FIELD=COLUMN", help="Column, or a template {{ … }}, for a field of the row. Repeatable."
+        ),
     ] = None,
     target_url: Annotated[
         str | None,
         typer.Option("--target-url", help="OpenAI-compatible API that produces the outputs: https://host/v1"),
     ] = None,
-    model: Annotated[str | None, typer.Option("--model", help="Name of its model.")] = None,
+    model: Annotated[str | None, typer.Option("--model", help="Name of the model at --target-url.")] = None,
     prompt: Annotated[str | None, typer.Option("--prompt", help="Template of the user message: {{ question }}")] = None,
     system: Annotated[str | None, typer.Option("--system", help="Template of the system message.")] = None,
     api_key_secret: Annotated[
-        str | None, typer.Option("--api-key-secret", help="Name of the secret that holds its API key.")
+        str | None, typer.Option("--api-key-secret", help="Name of the secret that holds the API key for --target-url.")
     ] = None,
     inference: Annotated[
         list[str] | None,
         typer.Option(
-            "--inference", metavar="NAME=VALUE", help="A parameter of the request: temperature=0. Repeatable."
+            "--inference",
+            metavar="NAME=VALUE",
+            help="A parameter of the requests to the model: temperature=0. Repeatable.",
         ),
     ] = None,
-    concurrency: Annotated[int, typer.Option("--concurrency", min=1, max=256, help="Requests in parallel.")] = 8,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", min=1, max=256, help="Number of requests to the model at once.")
+    ] = 8,
     target_timeout_s: Annotated[
-        float, typer.Option("--target-timeout-s", help="Seconds to wait for one response.")
+        float, typer.Option("--target-timeout-s", help="Seconds to wait for each answer of the model.")
     ] = 60.0,
     retries: Annotated[int, typer.Option("--retries", min=0, max=20, help="Retries after a failed request.")] = 4,
     parallelism: Annotated[
-        int | None, typer.Option(min=1, help="Sandboxes in parallel.", show_default="the host's")
+        int | None, typer.Option(min=1, help="Number of sandboxes that run rows at once.", show_default="the host's")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first N rows.")] = None,
     shard: Annotated[
         str | None, typer.Option(metavar="K/N", help="Score only the rows whose index modulo N is K.")
     ] = None,
     isolation: Annotated[
-        Isolation, typer.Option(help="batch: rows may share a process (faster; state can leak).")
+        Isolation,
+        typer.Option(help="batch: rows may share a process, which is faster, but state can leak between rows."),
     ] = Isolation.ROW,
     executor: Annotated[
         Executor, typer.Option(help="ray: evaluate on the nodes of the host's Ray cluster.")
     ] = Executor.LOCAL,
     max_failures: Annotated[
-        int | None, typer.Option(min=0, help="The job fails once more rows than this have failed.")
+        int | None, typer.Option(min=0, help="Maximum number of rows that may fail; if more rows fail, the job fails.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the job or of the schedule, for people.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the job or of the schedule.")] = None,
     cron: Annotated[
         str | None, typer.Option(help="With `schedule`: when to run, as in '0 7 * * 1' (Mondays at 7).")
     ] = None,
     timezone: Annotated[str, typer.Option(help="Time zone of --cron: Europe/Berlin.")] = "UTC",
     failures: Annotated[
-        Failures, typer.Option(help="exclude: failed rows are not in the mean. zero: they count as 0.")
+        Failures, typer.Option(help="exclude leaves failed rows out of the mean; zero counts them as 0.")
     ] = Failures.EXCLUDE,
     replay: options.ReplayOption = Replay.OFF,
     budget_requests: options.RequestsOption = None,
@@ -121,11 +132,11 @@ def create(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Score only a few rows, and estimate how much the whole job would use models."),
+        typer.Option("--dry-run", help="Score only a few rows, and estimate the whole job's use of models."),
     ] = False,
-    sample: Annotated[int, typer.Option(min=1, max=100, help="Rows to score for --dry-run.")] = 3,
+    sample: Annotated[int, typer.Option(min=1, max=100, help="Number of rows to score for --dry-run.")] = 3,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Show the progress until the job ends, then its results.")
+        bool, typer.Option("--wait", help="Show the progress until the job ends, then the results.")
     ] = False,
     client: ClientOption,
     as_json: options.JsonOption = False,
@@ -231,7 +242,7 @@ def show(job: _JobArgument, *, client: ClientOption, as_json: options.JsonOption
 @app.command()
 def rename(
     job: _JobArgument,
-    name: Annotated[str, typer.Argument(help="The new name; an empty text removes it.")],
+    name: Annotated[str, typer.Argument(help="The new name; an empty string removes the name.")],
     *,
     client: ClientOption,
 ) -> None:
@@ -267,9 +278,10 @@ def rows(
     job: _JobArgument,
     *,
     evaluator: _EvaluatorOption = None,
-    status: Annotated[str | None, typer.Option(help="scored, skipped or failed.")] = None,
+    status: Annotated[str | None, typer.Option(help="Only rows with this status: scored, skipped or failed.")] = None,
     passed: Annotated[
-        bool | None, typer.Option("--passed/--not-passed", help="Only rows that passed, or did not.")
+        bool | None,
+        typer.Option("--passed/--not-passed", help="Only rows that passed, or only rows that did not pass."),
     ] = None,
     min_score: Annotated[float | None, typer.Option(help="Only rows with at least this score.")] = None,
     max_score: Annotated[float | None, typer.Option(help="Only rows with at most this score.")] = None,
@@ -278,7 +290,9 @@ def rows(
         list[str] | None,
         typer.Option(metavar="CONDITION", help="A condition: city=Rome, answer~paris, score>=0.5. Repeatable."),
     ] = None,
-    sort: Annotated[str, typer.Option(help="row, score, -score, run_ms, -run_ms, or status (failed first).")] = "row",
+    sort: Annotated[
+        str, typer.Option(help="How to sort: row, score, -score, run_ms, -run_ms, or status (failed rows first).")
+    ] = "row",
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of rows.")] = 20,
     client: ClientOption,
     as_json: options.JsonOption = False,
@@ -351,12 +365,12 @@ def agreement(
 def download(
     job: _JobArgument,
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Where to write; the suffix is .jsonl, .csv or .parquet")
+        Path, typer.Argument(metavar="FILE", help="File to write, with the suffix .jsonl, .csv or .parquet.")
     ],
     *,
     evaluator: _EvaluatorOption = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue FILE.part, which an interrupted download has left.")
+        bool, typer.Option("--resume", help="Continue FILE.part, which an interrupted download left behind.")
     ] = False,
     client: ClientOption,
 ) -> None:
@@ -380,10 +394,12 @@ def compare(
         bool,
         typer.Option(
             "--by-place",
-            help="If the jobs have no evaluator in common, compare the first of each, the second of each, and so on.",
+            help="If the jobs have no evaluator in common, compare the first one of each job, then the second one, …",
         ),
     ] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Print how outputs and reasons of these rows differ.")] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Print how the outputs and reasons of the listed rows differ.")
+    ] = False,
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:

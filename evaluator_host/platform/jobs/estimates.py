@@ -81,7 +81,9 @@ def _over(whose: str, budget: ModelBudget, used: ModelUsage) -> list[str]:
     tokens = used.input_tokens + used.output_tokens
     found = []
     if budget.requests is not None and used.requests > budget.requests:
-        found.append(f"{whose} may ask models {budget.requests} times, but would ask about {used.requests} times")
+        found.append(
+            f"{whose} may call models {budget.requests} times, but would call them about {used.requests} times"
+        )
     if budget.tokens is not None and tokens > budget.tokens:
         found.append(f"{whose} may use {budget.tokens} tokens, but would use about {tokens}")
     if budget.cost is not None and used.cost is not None and used.cost > budget.cost:

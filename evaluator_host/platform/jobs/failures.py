@@ -83,7 +83,7 @@ def ending(job_id: str, fault: BaseException | None) -> tuple[JobStatus, str | N
             return JobStatus.FAILED, error_json("max_failures", str(fault), fault.row)
         case _:
             _log.error("job %s failed because of a fault of this host", job_id, exc_info=fault)
-            return JobStatus.FAILED, error_json("internal", "the host has a fault; its log says more")
+            return JobStatus.FAILED, error_json("internal", "the host has an internal fault; its log has the details")
 
 
 def error_json(code: str, message: str, row: int | None = None) -> str:

@@ -133,7 +133,9 @@ def _error(answer: Answer) -> EvaluationError | None:
     if answer.error is None:
         return None
     return EvaluationError(
-        ErrorCode.TARGET_FAILED, f"the model did not answer: {answer.error}", hint="the row's request log says more"
+        ErrorCode.TARGET_FAILED,
+        f"the model did not answer: {answer.error}",
+        hint="the row's request log has the details",
     )
 
 

@@ -126,7 +126,7 @@ class Scheduler:
             if job.attempts < _TRIES:
                 self._begin(job, evaluators)
                 continue
-            _log.error("job %s is not run again: %d hosts ended while they ran it", job.id, job.attempts)
+            _log.error("job %s is not run again, because %d hosts ended while they ran it", job.id, job.attempts)
             error = error_json("host_ended", _TOOK_HOSTS_DOWN)
             await self._context.queue.release_job(job.id, self._context.owner, JobStatus.FAILED, error=error)
         self._make_room(waiting)

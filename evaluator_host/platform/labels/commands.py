@@ -17,16 +17,19 @@ app = typer.Typer(name="labels", no_args_is_help=True)
 _NameArgument = Annotated[str, typer.Argument(metavar="QUEUE")]
 _RowArgument = Annotated[int, typer.Argument(metavar="ROW", min=0, help="Number of the row.")]
 _ByOption = Annotated[
-    str | None, typer.Option("--by", envvar="EVALUATOR_HOST_PERSON", help="Person who labels, on a host without keys.")
+    str | None,
+    typer.Option("--by", envvar="EVALUATOR_HOST_PERSON", help="Name of the person who labels, on a host without keys."),
 ]
-_NoteOption = Annotated[str, typer.Option(help="Description for people.")]
+_NoteOption = Annotated[str, typer.Option(help="Note on the label.")]
 _YES: Final = ("yes", "y", "true", "passed")
 _NO: Final = ("no", "n", "false", "failed")
 
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(metavar="QUEUE", help="Letters, digits, dots, dashes, underscores.")],
+    name: Annotated[
+        str, typer.Argument(metavar="QUEUE", help="Name of the queue: letters, digits, dots, dashes, underscores.")
+    ],
     *,
     job: Annotated[str | None, typer.Option(help="Label the rows of this job: its id, or `last`.")] = None,
     dataset: Annotated[str | None, typer.Option(help="Label the rows of this data set.")] = None,
@@ -36,8 +39,8 @@ def create(
     ] = None,
     min_: Annotated[float, typer.Option("--min", help="The lowest score.")] = 0.0,
     max_: Annotated[float, typer.Option("--max", help="The highest score.")] = 1.0,
-    rows: Annotated[RowChoice, typer.Option(help="Which rows of the job.")] = RowChoice.ALL,
-    evaluator: Annotated[str | None, typer.Option(help="The evaluator whose results choose the rows.")] = None,
+    rows: Annotated[RowChoice, typer.Option(help="Which rows of the job to label.")] = RowChoice.ALL,
+    evaluator: Annotated[str | None, typer.Option(help="Evaluator by whose results the rows are chosen.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of rows, spread evenly.")] = 10_000,
     instructions: Annotated[str, typer.Option(help="Instructions for the people who label.")] = "",
     show_results: Annotated[
@@ -77,7 +80,7 @@ def show(name: _NameArgument, *, client: ClientOption, as_json: JsonOption = Fal
 def rows(
     name: _NameArgument,
     *,
-    state: Annotated[str | None, typer.Option(help="waiting, labelled or skipped.")] = None,
+    state: Annotated[str | None, typer.Option(help="Only rows in this state: waiting, labelled or skipped.")] = None,
     after: Annotated[int, typer.Option(help="Begin after the row with this number.")] = -1,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of rows.")] = 100,
     client: ClientOption,

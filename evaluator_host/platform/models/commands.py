@@ -25,9 +25,9 @@ from evaluator_host.types.models import DayUsage, RegisteredModel
 
 app = typer.Typer(name="models", no_args_is_help=True)
 
-_NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name by which evaluators are granted the model.")]
+_NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the model on this host.")]
 
-_Url = typer.Option("--model-url", help="Base URL of its API: https://api.openai.com/v1")
+_Url = typer.Option("--model-url", help="Base URL of the model's API: https://api.openai.com/v1")
 _Kind = Annotated[
     ModelKind | None, typer.Option(help="Kind of API: openai (default), also for compatible APIs, or anthropic.")
 ]
@@ -36,11 +36,12 @@ _Secret = Annotated[
     str | None, typer.Option(help="Name of the secret with its API key (`evaluator-host secrets set`).")
 ]
 _AllowHost = Annotated[
-    bool, typer.Option("--allow-host", help="On a host without keys: allow evaluators to ask the host in the URL.")
+    bool,
+    typer.Option("--allow-host", help="If the host has no keys: allow evaluators to call models at this URL's host."),
 ]
 _InputPrice = Annotated[float | None, typer.Option(min=0, help="Price of a million tokens of requests.")]
 _OutputPrice = Annotated[float | None, typer.Option(min=0, help="Price of a million tokens of answers.")]
-_Timeout = Annotated[float | None, typer.Option(help="Seconds for one answer. Default: 60.")]
+_Timeout = Annotated[float | None, typer.Option(help="Seconds to wait for an answer. Default: 60.")]
 _Retries = Annotated[int | None, typer.Option(min=0, max=10, help="Retries after a failed request. Default: 2.")]
 
 
@@ -149,13 +150,15 @@ def hosts(*, client: ClientOption, as_json: JsonOption = False) -> None:
 
 @app.command(name="forbid-host")
 def forbid_host(
-    host: Annotated[str, typer.Argument(metavar="HOST", help="As `models hosts` prints it: api.openai.com:443")],
+    host: Annotated[
+        str, typer.Argument(metavar="HOST", help="Host to forbid, as `models hosts` prints it: api.openai.com:443.")
+    ],
     *,
     client: ClientOption,
 ) -> None:
     """Forbid a host again that --allow-host or the pages allowed."""
     client.models.forbid_host(host)
-    err.print(plain(f"evaluators may no longer ask {host}"))
+    err.print(plain(f"evaluators may no longer call models on {host}"))
 
 
 @app.command()
@@ -167,7 +170,7 @@ def usage(
 ) -> None:
     """Show the workspace's use of each model by day (UTC)."""
     found = client.models.usage(days=days)
-    print_found(found, _usage_table, as_json=as_json, none="no model was asked in these days")
+    print_found(found, _usage_table, as_json=as_json, none="no model was called on these days")
 
 
 @app.command(name="export")

@@ -101,7 +101,7 @@ class Judges:
         model = await self._model(ask, workspace)
         asked = model.registered
         if (why := await self.gateway.days.take(workspace, priced=model.cost(0, 0) is not None)) is not None:
-            return EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint="raise the budget, or ask models less often")
+            return EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint="raise the budget, or call models less often")
         used, target = Used(), Target(asked.url, asked.model, timeout_s=asked.timeout_s, retries=asked.retries)
         try:
             async with self._turns.turn(workspace), self._clients.lend(asked.url) as client:
@@ -166,7 +166,7 @@ def _for_judge(model: GrantedModel, ask: Ask) -> GrantedModel:
     """Return an operator's model for a judge. Its time limit and retries are at most those that the operator set."""
     known = model.registered
     if known.kind is not ModelKind.OPENAI:
-        hint = "choose a model with an API of kind openai, or write code that asks this model through `models`"
+        hint = "choose a model with an API of kind openai, or write code that calls this model through `models`"
         raise InvalidRequest.of(
             "model", f"{known.name} has an API of kind {known.kind}, but a judge needs one of kind openai", hint
         )

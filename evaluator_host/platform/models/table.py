@@ -108,7 +108,7 @@ class Models(Repository):
         """
         if not await self._database.change_rows(delete(ModelHostTable).where(ModelHostTable.host == host)):
             raise NotFound(
-                f"{host[:200]!r} was not allowed here; `evaluator-host models hosts` lists the hosts that were"
+                f"{host[:200]!r} was not allowed here; `evaluator-host models hosts` lists the allowed hosts"
             )
 
     async def add_usage(self, workspace_id: str, day: str, used: Mapping[str, Mapping[str, float]]) -> None:

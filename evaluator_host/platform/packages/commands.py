@@ -23,15 +23,15 @@ T = TypeVar("T")
 
 app = typer.Typer(name="packages", no_args_is_help=True)
 
-_DigestArgument = Annotated[str, typer.Argument(metavar="DIGEST", help="The set's digest, or its key.")]
+_DigestArgument = Annotated[str, typer.Argument(metavar="DIGEST", help="Digest or key of the package set.")]
 
 
 @app.command()
 def build(
-    pins: Annotated[list[str], typer.Argument(metavar="PIN...", help="numpy==2.1.0, lodash@4.17.21")],
+    pins: Annotated[list[str], typer.Argument(metavar="PIN...", help="Exact pins: numpy==2.1.0, lodash@4.17.21")],
     *,
     language: Annotated[
-        Language, typer.Option(help="python for pip packages, otherwise npm packages.")
+        Language, typer.Option(help="python for pip packages, javascript for npm packages.")
     ] = Language.PYTHON,
     python: Annotated[str | None, typer.Option(help="Minor version of Python: 3.13.")] = None,
     sandbox: options.SandboxOption = None,
@@ -50,10 +50,12 @@ def build(
 
 @app.command()
 def versions(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="numpy, lodash, @types/node", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the package: numpy, lodash, @types/node", show_default=False)
+    ],
     *,
     language: Annotated[
-        Language, typer.Option(help="python for pip packages, otherwise npm packages.")
+        Language, typer.Option(help="python for pip packages, javascript for npm packages.")
     ] = Language.PYTHON,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of versions.")] = 20,
     data_dir: options.DataDirOption = None,
@@ -115,7 +117,12 @@ def prune(
     *,
     max_mb: Annotated[
         int | None,
-        typer.Option("--max-mb", min=0, help="Total size to keep.", show_default="EVALUATOR_HOST_ENVIRONMENTS_MB"),
+        typer.Option(
+            "--max-mb",
+            min=0,
+            help="Maximum size of all sets together, in MB.",
+            show_default="EVALUATOR_HOST_ENVIRONMENTS_MB",
+        ),
     ] = None,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,

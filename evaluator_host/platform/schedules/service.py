@@ -83,7 +83,7 @@ class Schedules:
         if first is None:
             raise _refused(
                 "cron",
-                f"no date ever matches {cron!r}, as no date matches 31 February",
+                f"{cron!r} never matches a date; perhaps it names a day that does not exist, such as 31 February",
                 "write a time that exists, such as '0 7 * * 1'",
             )
         await self._jobs.require_job(spec, workspace_id)
@@ -208,7 +208,7 @@ class Schedules:
         else:
             made = await self._made(stored, made)
         if await self._objects.swap_object(stored, _json(made)) and made.last_error:
-            _log.warning("schedule %s made no job: %s", stored.name, made.last_error)
+            _log.warning("schedule %s created no job: %s", stored.name, made.last_error)
 
     async def _made(self, stored: StoredObject, kept: _Schedule) -> _Schedule:
         assert kept.last_at is not None  # noqa: S101 - the caller has set it

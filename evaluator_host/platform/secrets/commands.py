@@ -13,7 +13,9 @@ from evaluator_host.types.errors import InvalidRequest
 
 app = typer.Typer(name="secrets", no_args_is_help=True)
 
-_NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes, underscores.")]
+_NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of the secret: letters, digits, dots, dashes, underscores.")
+]
 _CHARS_READ = 64 << 10
 
 
@@ -48,7 +50,7 @@ def delete(name: _NameArgument, *, force: ForceOption = False, client: ClientOpt
 def rotate(
     *,
     drop_old: Annotated[
-        bool, typer.Option("--drop-old", help="Make no new key; remove all but the newest from the key file.")
+        bool, typer.Option("--drop-old", help="Create no new key; remove all keys but the newest from the key file.")
     ] = False,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,

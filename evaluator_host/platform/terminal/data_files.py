@@ -34,7 +34,7 @@ def split_files(given: Sequence[Path], root: Path) -> tuple[list[Path], dict[str
         else:
             data[shown] = real
     if len(data) > _MOST_FILES:
-        raise InvalidRequest(f"--file names {len(data)} data files, and an evaluator has at most {_MOST_FILES}")
+        raise InvalidRequest(f"--file names {len(data)} data files, but an evaluator may have at most {_MOST_FILES}")
     return texts, data
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NAME_IT: Final = "name the folder of the host with --data-dir or EVALUATOR_HOST_DATA_DIR"
+_NAME_IT: Final = "give the host's data directory with --data-dir or EVALUATOR_HOST_DATA_DIR"
 
 
 def require_data(settings: Settings) -> None:

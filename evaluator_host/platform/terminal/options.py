@@ -16,20 +16,27 @@ from evaluator_host.types.json_values import InvalidJson, decode_given
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhdw])")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
-FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The evaluator: .py .js .mjs .cjs .ts .mts")]
+FileArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="File with the evaluator: .py .js .mjs .cjs .ts .mts")
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Delete it even if something uses it.")]
 ByOption = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Mean, pass rate and counts for each value of a column.")
+    str | None, typer.Option(metavar="COLUMN", help="Show mean, pass rate and counts for each value of this column.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-LanguageOption = Annotated[Language | None, typer.Option(help="Default: by the file's suffix.", show_default=False)]
-ContractOption = Annotated[Contract, typer.Option(help="How the code is called. auto: inferred from the code.")]
+LanguageOption = Annotated[
+    Language | None,
+    typer.Option(help="Language of the code. Default: taken from the file's suffix.", show_default=False),
+]
+ContractOption = Annotated[Contract, typer.Option(help="How the code is called; auto infers this from the code.")]
 EntryOption = Annotated[
     str | None, typer.Option(help="Name of the function or class to call, if the code has several; * for all of them.")
 ]
 IntegersOption = Annotated[
     Literal["bigint", "text"] | None,
-    typer.Option(help="JavaScript, TypeScript: how the code gets integers beyond 2^53; as numbers they are rounded."),
+    typer.Option(
+        help="JavaScript, TypeScript: how to pass integers beyond 2^53, which are rounded if they stay numbers."
+    ),
 ]
 ConfigOption = Annotated[
     str | None,
@@ -43,8 +50,8 @@ PackageOption = Annotated[
         "--package",
         "--packages",
         metavar="PIN",
-        help="An exact pin: numpy==2.1.0, lodash@4.17.21; or auto: the host finds those that the code "
-        "imports. Repeatable.",
+        help="An exact pin: numpy==2.1.0, lodash@4.17.21; or auto, to let the host choose pins for the imports. "
+        "Repeatable.",
     ),
 ]
 FileOption = Annotated[
@@ -60,17 +67,19 @@ FilesOption = Annotated[
     typer.Option(
         "--files",
         metavar="DIR",
-        help="A folder: its files are sent too. If it contains FILE, paths start from it. Repeatable.",
+        help="A folder whose files are sent too. If it contains FILE, paths start at this folder. Repeatable.",
     ),
 ]
 PythonOption = Annotated[str | None, typer.Option(help="Minor version of Python to run on: 3.13.")]
 PolicyOption = Annotated[Policy, typer.Option(help="restricted: run under RestrictedPython (Python only).")]
-TimeoutOption = Annotated[float | None, typer.Option(help="Seconds for one row.", show_default="10")]
-MemoryOption = Annotated[int | None, typer.Option(help="Memory of a sandbox in MB.", show_default="256")]
+TimeoutOption = Annotated[float | None, typer.Option(help="Time limit for one row, in seconds.", show_default="10")]
+MemoryOption = Annotated[int | None, typer.Option(help="Memory limit of a sandbox, in MB.", show_default="256")]
 ModelOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--model", metavar="NAME", help="A registered model that the code may ask: NAME, or OWN=NAME. Repeatable."
+        "--model",
+        metavar="NAME",
+        help="A registered model that the code may call: NAME, or ALIAS=NAME if the code calls it ALIAS. Repeatable.",
     ),
 ]
 FormatOption = Annotated[
@@ -88,18 +97,22 @@ CodeSecretOption = Annotated[
     typer.Option(
         "--secret",
         metavar="VARIABLE=SECRET",
-        help="A variable of the code that holds a secret: API_TOKEN=crm. Repeatable.",
+        help="An environment variable that holds a secret for the code: API_TOKEN=crm. Repeatable.",
     ),
 ]
 ReplayOption = Annotated[
-    Replay, typer.Option(help="How to use recorded answers of granted models. require: use no others.")
+    Replay, typer.Option(help="How to use recorded answers of models; require uses only recorded ones.")
 ]
 RequestsOption = Annotated[
     int | None,
-    typer.Option("--budget-requests", min=0, help="Maximum number of requests to models.", show_default="the host's"),
+    typer.Option(
+        "--budget-requests", min=0, help="Maximum number of requests of one row to models.", show_default="the host's"
+    ),
 ]
-TokensOption = Annotated[int | None, typer.Option("--budget-tokens", min=0, help="Maximum number of tokens of models.")]
-CostOption = Annotated[float | None, typer.Option("--budget-cost", min=0, help="Maximum cost of models.")]
+TokensOption = Annotated[
+    int | None, typer.Option("--budget-tokens", min=0, help="Maximum number of tokens that one row may use.")
+]
+CostOption = Annotated[float | None, typer.Option("--budget-cost", min=0, help="Maximum cost of models for one row.")]
 UrlOption = Annotated[
     str | None,
     typer.Option(envvar="EVALUATOR_HOST_URL", help="Use the running host at this URL instead of this process."),
@@ -110,7 +123,7 @@ AllWorkspacesOption = Annotated[
 ]
 DataDirOption = Annotated[Path | None, typer.Option(help="Directory for data and prepared tools.", show_default=False)]
 SandboxOption = Annotated[
-    SandboxChoice | None, typer.Option(help="auto, bubblewrap, docker or none.", show_default="auto")
+    SandboxChoice | None, typer.Option(help="Kind of sandbox: auto, bubblewrap, docker or none.", show_default="auto")
 ]
 
 

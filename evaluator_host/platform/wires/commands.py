@@ -44,7 +44,10 @@ def check(
     ] = "http://127.0.0.1:8710",
     as_json: options.JsonOption = False,
 ) -> None:
-    """Send the requests of the platform, and print the answers. Exit 3 if an answer is not what the platform needs."""
+    """Send a wire the requests of its platform, and print the answers.
+
+    Exit 3 if an answer is not what the platform needs.
+    """
     require_known((name,), "NAME")
     settings, wire = load_settings(), wires()[name].load()
     base = url.rstrip("/")

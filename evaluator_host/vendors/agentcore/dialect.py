@@ -60,7 +60,8 @@ def interpret(
     value = returned.value
     if not isinstance(value, dict):
         return invalid(
-            f"the handler returned {shown(value)}, not an EvaluatorOutput", "return value, label, explanation"
+            f"the handler returned {shown(value)}, not an EvaluatorOutput",
+            "return an object with value, label and explanation",
         )
     native = (value,)
     if value.get("errorCode"):

@@ -94,7 +94,7 @@ def _score(raw: Json, path: str) -> dict[str, Json]:
         raise _Refused(f"{path}.dataType is {shown(kind)}; it must be one of {', '.join(filter(None, _VALUES))}")
     stored = _VALUES[kind](value)
     if stored is None:
-        raise _Refused(f"{path}.value is {shown(value)}, which {kind or 'a score without dataType'} does not take")
+        raise _Refused(f"{path}.value is {shown(value)}, which {kind or 'a score without dataType'} does not accept")
     more = {name: raw[name] for name in (*_TEXTS, "metadata") if raw.get(name) is not None}
     return {"name": raw["name"], "value": stored, **({} if kind is None else {"dataType": kind}), **more}
 

@@ -73,7 +73,7 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
         if kind == "DryRun":
             return Response(status_code=204)
         if kind != "RequestResponse":
-            raise InvalidRequest(f"the invocation type {kind[:40]!r} is not served; use RequestResponse")
+            raise InvalidRequest(f"the invocation type {kind[:40]!r} is not supported; use RequestResponse")
         found = await _answered(calls, request)
         answer = found if isinstance(found, dict) else _of(found)
         return _lambda_response(answer)

@@ -38,10 +38,12 @@ def score(
     limit: Annotated[
         int, typer.Option(min=1, max=100_000, help="Score only this many traces, beginning with the newest.")
     ] = 1000,
-    again: Annotated[bool, typer.Option("--again", help="Also score traces that have the scorer's feedback.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also score traces that already have the scorer's feedback.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write no feedback.")] = False,
     token: Annotated[
-        str | None, typer.Option(envvar="MLFLOW_TRACKING_TOKEN", help="Bearer token of the tracking server.")
+        str | None, typer.Option(envvar="MLFLOW_TRACKING_TOKEN", help="Bearer token for the tracking server.")
     ] = None,
     client: ClientOption,
     as_json: options.JsonOption = False,

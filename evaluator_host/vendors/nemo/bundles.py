@@ -93,7 +93,7 @@ def checked(bundle: dict[str, Any], *, field: str) -> dict[str, Any]:
     if _PYTHON.fullmatch(payload["python_version"]) is None:
         raise _refused(f"{field}.payload.python_version", "must be a version of Python 3")
     if payload["pickle_protocol"] not in _PROTOCOLS:
-        raise _refused(f"{field}.payload.pickle_protocol", "must be a protocol of pickle, 0 to 5")
+        raise _refused(f"{field}.payload.pickle_protocol", "must be a pickle protocol from 0 to 5")
     return {**bundle, "payload": {**payload, "digest": digest}}
 
 

@@ -162,7 +162,9 @@ def _from_dict(value: dict[str, Json], config: dict[str, Json]) -> dict[str, Jso
     if config["type"] == "categorical":
         known = _of_label(label, config)
         if score is not None and score != known:
-            raise _Refused(f"score is {shown(score)}, but the label {shown(label)} is configured with {shown(known)}")
+            raise _Refused(
+                f"score is {shown(score)}, but the label {shown(label)} is configured with the score {shown(known)}"
+            )
         return {"label": label, "score": known, "explanation": explanation}
     if score is not None and not is_number(score):
         raise _Refused(f"score is {shown(score)}, not a number")

@@ -213,7 +213,7 @@ class _Reader:
         text = None if suffix in SUFFIXES else self._files.text(path)
         if text is None:
             missing = f"the import does not contain the file {path}"
-            reason = "a program makes the value, which the host does not run" if suffix in SUFFIXES else missing
+            reason = "the value comes from a program, which the host does not run" if suffix in SUFFIXES else missing
             self._found.leave_out(where, reason, value)
             return value
         return _decoded(text, path) if suffix in (".json", ".yaml", ".yml") else text.strip()

@@ -85,7 +85,7 @@ def agent_program(root: Path, entry: EntryPoint, *, packages: tuple[str, ...], l
         size += len(content)
         if len(files) == _MOST_FILES or size > _UNPACKED_BYTES:
             raise InvalidRequest(
-                f"the project {root} has more than {_MOST_FILES} files or {_UNPACKED_BYTES >> 20} MB for its agent; "
+                f"the agent in {root} has more than {_MOST_FILES} files or {_UNPACKED_BYTES >> 20} MB; "
                 "run the agent yourself, and give its executions with --executions FILE"
             )
         files[str(path.relative_to(root))] = base64.b64encode(content).decode()

@@ -63,7 +63,7 @@ def register(
     project: ProjectOption = Path(),
     folder: FolderOption = None,
     reset: Annotated[
-        bool, typer.Option("--reset", help="Overwrite settings in the file with those of the code.")
+        bool, typer.Option("--reset", help="Overwrite the settings in the file with those in the code.")
     ] = False,
     package: options.PackageOption = None,
     url: options.UrlOption = None,

@@ -72,7 +72,7 @@ def class_name(name: str) -> str:
     """
     if _NAME.fullmatch(name) is None:
         raise InvalidRequest(
-            f"{name!r} is not a name for an evaluator; use letters, digits, dashes and underscores, a letter first: "
+            f"{name!r} is not a name for an evaluator; use letters (one first), digits, dashes, underscores: "
             "my-custom-evaluator"
         )
     named = "".join(word[0].upper() + word[1:] for word in _WORDS.findall(name))

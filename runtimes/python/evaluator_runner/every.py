@@ -102,7 +102,9 @@ def _calls(found: dict[str, Entry], lines: list[str]) -> Callable[..., Any]:
                 if in_vain := unreached.take():
                     raise ConnectionError(in_vain)
                 if lacking := watch.end():
-                    raise ImportError(f"it needs `{lacking}`, which is not there, and hides that", name=lacking)
+                    raise ImportError(
+                        f"it needs `{lacking}`, which is missing, but hides the failed import", name=lacking
+                    )
                 outcome: dict[str, Any] = {"result": encode_result(value, limit=_BYTES).decode()}
             except MemoryError:
                 raise

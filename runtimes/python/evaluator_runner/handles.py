@@ -333,7 +333,7 @@ class ZygoteHandle:
             self._control.sendmsg([zygote.SOCKET], [rights])
             self._control.send(command)
         except OSError as error:
-            raise refused(error, "the process that loaded the evaluator takes no socket") from error
+            raise refused(error, "the process that loaded the evaluator accepts no socket") from error
         pid = self._forked()
         ours.setblocking(False)  # noqa: FBT003 - positional in _socket
         return ours.detach(), pid

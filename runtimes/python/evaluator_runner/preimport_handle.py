@@ -88,7 +88,7 @@ class Preparing:
                 return
             kind, description, _ = report
             if self._answered or kind != zygote.PREPARED:
-                raise Lost("the process that imports packages sent an answer to nothing")
+                raise Lost("the process that imports packages sent an answer without a request")
             odd = jsontext.decode(description.decode())["odd"]
         except Lost:
             self._ended()

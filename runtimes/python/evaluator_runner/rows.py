@@ -277,7 +277,7 @@ class Rows:
         if not handle.calls:
             self._early_deaths += 1
             if self._early_deaths >= _EARLY_DEATHS:
-                raise Lost("the processes that rows run in keep ending before they get a row")
+                raise Lost("the processes for rows keep ending before they get a row")
             self._retire()
             return
         call = handle.calls.popleft()

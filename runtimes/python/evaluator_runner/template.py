@@ -129,7 +129,7 @@ class _Template:
         number, descriptors = bytes(self._request[:_NUMBER_BYTES]), self._request[_NUMBER_BYTES]
         try:
             if len(given) != descriptors:
-                raise _Refused("no descriptor is free")
+                raise _Refused("no file descriptor is free")
             if self._fork(number):
                 order = jsontext.decode(self._request[_NUMBER_BYTES + 1 : size].decode())
                 _become(order, given, self._facts, self._filter, self._control, number)

@@ -156,7 +156,7 @@ judge = LLMJudgeMetric(model='default/{name}', scores=[{{"name": "quality", "min
     assert (result.error, result.score) == (None, 4.0)
     assert [body["model"] for body in model.bodies[asked:]] == ["at-here"]
     refusals = {
-        "at-elsewhere": "may not ask models.test",
+        "at-elsewhere": "may not call models on models.test",
         "nowhere": "does not know the URL",
         "none": "does not know where",
     }

@@ -371,7 +371,7 @@ def evaluate(inputs, outputs, trace):
 """
     frame = runner.load(code)
     assert [(note["code"], note["message"].partition(",")[0]) for note in frame.header["notes"]] == [
-        ("threads_at_load", "loading left interpreters behind")
+        ("threads_at_load", "loading the code left interpreters behind")
     ]
     assert [body(runner.call({}, 1, None))["value"] for _ in range(2)] == ["b'1'", "b'1'"]
 

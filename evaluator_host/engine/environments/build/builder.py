@@ -248,7 +248,7 @@ class Builder:
                 if has_abandoned(folder.name, folder):
                     remove(folder)
         except Exception as error:  # noqa: BLE001 - leftovers must not keep a host from building
-            _log.warning("files that dead hosts left of their builds could not be removed: %s", refusal_of(error))
+            _log.warning("files that builds of killed hosts left behind could not be removed: %s", refusal_of(error))
 
 
 def build_view(

@@ -169,7 +169,7 @@ def _pull(where: tuple[str, str], target: Path, digest: str | None, max_bytes: i
         labels = settings.get("Labels") if isinstance(settings, dict) else None
         if not isinstance(labels, dict) or LABEL_SET not in labels:
             raise PackagesFailed(
-                f"{name}:{tag} is not a package set; `evaluator-host packages push` makes images that are"
+                f"{name}:{tag} is not a package set; give an image that `evaluator-host packages push` made"
             )
         layers = _Layers(registry, manifest["layers"], max_bytes + RECORD_BYTES)
         record = take_out(layers.archive, target=target, digest=digest, max_bytes=max_bytes, tell=tell)
@@ -387,7 +387,7 @@ class _Registry:
         if status >= httpx.codes.INTERNAL_SERVER_ERROR or status == httpx.codes.TOO_MANY_REQUESTS:
             raise IndexUnavailable(said)
         if status == httpx.codes.NOT_FOUND:
-            raise PackagesFailed(f"{said}: it has no such image; check the name")
+            raise PackagesFailed(f"{said}: there is no such image; check the name")
         denied = status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN)
         raise PackagesFailed(f"{said}; run `docker login` for it" if denied else said)
 

@@ -56,7 +56,7 @@ class RegistryTransfer:
         if record is None:
             raise not_installed(name)
         if not self.use(record):
-            raise InUse("another process of this host is removing the set; build it again")
+            raise InUse("another process of this host is removing the set; build the set again, then push it")
         folder = self.context.folder
         lock = folder.lock_of(record.key)
         if lock is None or lock.digest != record.digest:
@@ -131,7 +131,7 @@ async def _install(context: BuildContext, stage: Path, *, key: str, lock: Lock, 
     known = context.folder.lock_of(key)
     if known is not None and known.digest != lock.digest:
         raise PackagesFailed(
-            "this host already has these pins under another lock, which evaluators use; remove it with "
+            "this host already has a set with these pins and another lock, and evaluators use it; remove that set with "
             f"`evaluator-host packages delete {key}`, then pull again"
         )
     if (record := context.folder.record(lock.digest)) is not None:

@@ -55,7 +55,7 @@ def _read_lock(
 ) -> tuple[tuple[LockedPackage, ...], str, tuple[str, ...]]:
     try:
         if file.stat().st_size > OUTPUT_BYTES:
-            raise PackagesFailed("The packages have more dependencies than this host can keep; pin fewer packages.")
+            raise PackagesFailed("The packages have more dependencies than this host can store; pin fewer packages.")
         text = file.read_text("utf-8")
         packages, notes = _packages(json.loads(text), requested, target)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:

@@ -20,10 +20,10 @@ _CHECK: Final = Path(__file__).with_name("check.cjs")
 # longest time for a check, in seconds; it takes 60 ms, but on a loaded machine valid pins must not become errors
 _CHECK_TIMEOUT_S: Final = 20.0
 _MESSAGES: Final = {
-    "git": "a git repository is not allowed; pin a version of the registry",
-    "remote": "a URL is not allowed; pin a version of the registry",
-    "file": "a path or file is not allowed; pin a version of the registry",
-    "directory": "a path is not allowed; pin a version of the registry",
+    "git": "a git repository is not allowed; pin a version from the registry",
+    "remote": "a URL is not allowed; pin a version from the registry",
+    "file": "a path or file is not allowed; pin a version from the registry",
+    "directory": "a path is not allowed; pin a version from the registry",
     "alias": "an alias is not allowed; pin the package under its own name",
 }
 
@@ -70,9 +70,9 @@ def _foreign(text: str) -> Refusal | None:
         return Refusal("comments and commits are not allowed")
     if pip := _PIP_PIN.fullmatch(text):
         hint = f"{pip['name']}@{pip['version'].removeprefix('v')}"
-        return Refusal("this is pip's spelling; a JavaScript evaluator pins with @", hint)
+        return Refusal("this is pip's syntax; a JavaScript evaluator pins with @", hint)
     if _PIP_RANGE.match(text):
-        return Refusal("this is a range of pip; a JavaScript evaluator pins one version with @")
+        return Refusal("this is a version range in pip's syntax; a JavaScript evaluator pins one version with @")
     return None
 
 

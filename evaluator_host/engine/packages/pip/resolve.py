@@ -146,7 +146,9 @@ def read_requirements(text: str, requested: set[str]) -> tuple[LockedPackage, ..
         elif name and (via := _VIA.fullmatch(line)):
             needed.setdefault(canonicalize_name(via["name"] or ""), set()).add(name)
         else:
-            raise PackagesFailed(f"uv resolved the packages to a line that this host cannot read: {line.strip()[:120]}")
+            raise PackagesFailed(
+                f"This host cannot read a line of uv's answer: {line.strip()[:120]}. Pin another version."
+            )
     if unhashed := [name for name in versions if not hashes[name]]:
         raise PackagesFailed(
             f"The index has no files with hashes for {', '.join(unhashed)}. Pin another version or package."

@@ -35,7 +35,7 @@ def read(text: str) -> Pin | Refusal:
     if requirement.url is not None:
         if requirement.url == "latest":
             return Refusal(_LATEST)
-        return Refusal("a URL or path is not allowed; pin a version of the index")
+        return Refusal("a URL or path is not allowed; pin a version from the package index")
     return _exact(requirement)
 
 
@@ -87,12 +87,12 @@ def _foreign(text: str, *, npm_too: bool = True) -> Refusal | None:
     if "#" in text:
         return Refusal("comments and hashes are not allowed", _clean(text.split("#", maxsplit=1)[0]))
     if _URL.search(text):
-        return Refusal("a URL is not allowed; pin a version of the index")
+        return Refusal("a URL is not allowed; pin a version from the package index")
     if _PATH.search(text):
-        return Refusal("a path or file is not allowed; pin a version of the index")
+        return Refusal("a path or file is not allowed; pin a version from the package index")
     if npm_too and (npm := _NPM_PIN.fullmatch(text)):
         return Refusal(
-            "this is npm's spelling; a Python evaluator pins with ==", _clean(f"{npm['name']}=={npm['version']}")
+            "this is npm's syntax; a Python evaluator pins with ==", _clean(f"{npm['name']}=={npm['version']}")
         )
     if text.startswith("@"):
         return Refusal("this is an npm package; a Python evaluator pins packages of the Python index")
@@ -113,7 +113,7 @@ def _unreadable(text: str) -> Refusal:
     if "latest" in text.lower():
         return Refusal(_LATEST)
     if "^" in text or "~" in text:
-        return Refusal("this is a range of npm; a Python evaluator pins one version with ==")
+        return Refusal("this is a version range in npm's syntax; a Python evaluator pins one version with ==")
     return Refusal("is not a pin; write name==1.2.3")
 
 

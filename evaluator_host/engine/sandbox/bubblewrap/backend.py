@@ -116,7 +116,7 @@ class BubblewrapBackend(LocalBackend):
             try:
                 return await self._fork(spec, ready, identity=identity)
             except TemplateLost as error:
-                _log.warning("%s; this sandbox starts fresh", error)
+                _log.warning("%s; this sandbox starts without the template", error)
         try:
             if spec.language is not Language.PYTHON:
                 doctor.require_program(self._tools.node)

@@ -67,16 +67,16 @@ async def find_bubblewrap() -> Bubblewrap:
     try:
         done = await run(Command((str(path), "--version"), Path("/"), {}), _VERSION_S)
         if done.code < 0:
-            raise InterruptedError(f"signal {-done.code} ended it")
+            raise InterruptedError(f"signal {-done.code} ended the program")
     except OSError as error:  # includes TimeoutError, which is an OSError
         raise SandboxUnavailable(f"{path} cannot be run: {refusal_of(error)}. Otherwise {INSTALL}") from error
     version = version_of(done.stdout)
     if not version:
-        raise SandboxUnavailable(f"{path} is not bubblewrap, or damaged: {INSTALL}")
+        raise SandboxUnavailable(f"{path} is not bubblewrap, or is damaged: {INSTALL}")
     if version < _OLDEST:
         raise SandboxUnavailable(f"{done.stdout.strip()} is too old: {INSTALL}")
     if path.stat().st_mode & stat.S_ISUID:
-        raise SandboxUnavailable(f"{path} is installed setuid root, which forbids size limits: chmod u-s {path}")
+        raise SandboxUnavailable(f"{path} is setuid root, so it cannot limit the size of /tmp: run `chmod u-s {path}`")
     return Bubblewrap(path, version)
 
 

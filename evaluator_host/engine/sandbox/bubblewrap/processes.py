@@ -128,7 +128,7 @@ class BubblewrapProcesses:
             if self._cgroup.remove():
                 return
             await asyncio.sleep(0.01)
-        _log.error("cgroup not removed: %s", ", ".join(map(str, self._cgroup.folders)))
+        _log.error("a cgroup could not be removed: %s", ", ".join(map(str, self._cgroup.folders)))
 
 
 def _move_all(init_pid: int, cgroup: Cgroup) -> None:

@@ -86,7 +86,7 @@ class Template:
           OSError: this process has no descriptor left, or may not open a folder.
         """
         if self.silent:
-            raise TemplateLost("the process from which sandboxes are copied still does not answer")
+            raise TemplateLost("the template process still does not answer")
         number, child = secrets.token_hex(6).encode(), ForkedChild()  # random, since a count would reveal neighbours
         answer = asyncio.get_running_loop().create_future()
         try:
@@ -98,7 +98,7 @@ class Template:
             async with asyncio.timeout(_START_S):
                 await answer
             if child.pid == 0:  # the child has ended; the kernel would take 0 to mean this process
-                raise TemplateLost("the copy ended at once")
+                raise TemplateLost("the new sandbox ended at once")
         except BaseException as error:
             child.close()
             answer.cancel()
@@ -106,8 +106,7 @@ class Template:
             self.silent |= isinstance(error, TimeoutError)
             if isinstance(error, TimeoutError | BlockingIOError | ConnectionError | TemplateLost):
                 raise TemplateLost(
-                    "the process from which sandboxes are copied did not make one: "
-                    f"{str(error) or 'no answer'} {self._said()}"
+                    f"the template process did not start a sandbox: {str(error) or 'no answer'} {self._said()}"
                 ) from error
             raise
         finally:

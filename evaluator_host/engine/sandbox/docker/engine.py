@@ -222,15 +222,17 @@ def unavailable(error: BaseException, *, address: str, image: str) -> SandboxUna
     """Return the exception for one of `ENGINE_ERRORS`, with advice for the operator."""
     words = _words(error)
     if any(isinstance(cause, PermissionError) for cause in _causes(error)):
-        return SandboxUnavailable(f"no permission to use the engine at {address}; {_permission_advice(address)}")
+        return SandboxUnavailable(f"no permission to use the Docker engine at {address}; {_permission_advice(address)}")
     if isinstance(error, docker.errors.APIError) or (isinstance(error, AttachFailed) and error.status):
         return SandboxUnavailable(_refusal(words, image=image))
     if any(isinstance(cause, OSError) and cause.errno for cause in _causes(error)) or isinstance(error, AttachFailed):
         return SandboxUnavailable(
             f"no Docker engine answers at {address} ({words}); start it (`systemctl start docker`), or name another "
-            "with EVALUATOR_HOST_DOCKER_HOST or DOCKER_HOST"
+            "engine with EVALUATOR_HOST_DOCKER_HOST or DOCKER_HOST"
         )
-    return SandboxUnavailable(f"the engine at {address} failed: {words}; run `evaluator-host doctor` to see more")
+    return SandboxUnavailable(
+        f"the Docker engine at {address} failed: {words}; run `evaluator-host doctor` to see more"
+    )
 
 
 def _refusal(words: str, *, image: str) -> str:

@@ -66,8 +66,8 @@ def agreement(evaluator: str, column: str, pairs: Counter[tuple[str, str]], *, u
         return None
     if len(classes) > CLASSES:
         raise InvalidRequest(
-            f"{column!r} and the results have over {CLASSES} different labels, too many to compare; name a "
-            "column with fewer"
+            f"{column!r} and the results have over {CLASSES} different labels, too many to compare; choose a "
+            "column with fewer labels"
         )
     total = pairs.total()
     human, said = Counter[str](), Counter[str]()

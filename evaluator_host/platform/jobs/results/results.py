@@ -355,7 +355,7 @@ class JobResults:
         if not pairs:
             one, other = (", ".join(side.label for side in evaluators) for evaluators in sides)
             hint = "`by_place=true` (--by-place) compares the first evaluators of both jobs, the second ones, and so on"
-            problem = Problem("by_place", "evaluators with different names are compared only on request", hint)
+            problem = Problem("by_place", "evaluators with different names are compared only if you ask for it", hint)
             raise InvalidRequest(f"the jobs have no evaluator in common: {one}; {other}", problems=(problem,))
         wanted = [(old, new) for old, new in pairs if evaluator in (None, old.label, new.label, old.name)]
         if not wanted:

@@ -109,7 +109,10 @@ class RequestReader:
                     if len(self._body) + len(event.data) > BODY_BYTES:
                         raise Refused(413, f"the request is over {BODY_BYTES >> 20} MB; send a smaller one")
                     if not self._room(len(event.data)):
-                        raise Refused(413, "the requests of this row are too large together; send less at once")
+                        raise Refused(
+                            413,
+                            "this row's requests are too large together; send fewer or smaller ones at once",
+                        )
                     self._body += event.data
                 case h11.EndOfMessage() if self._head is not None:
                     return _request(self._head, bytes(self._body), self._to)
@@ -166,7 +169,8 @@ class Tunnel:
         self._count(len(data))
         if len(self._arrived) + len(data) > TUNNEL_BYTES:
             raise Refused(
-                413, f"{TUNNEL_BYTES >> 20} MB of this tunnel are waiting for the other host; send more slowly"
+                413,
+                f"{TUNNEL_BYTES >> 20} MB of this tunnel still wait to be sent to the other host; send more slowly",
             )
         self._arrived += data
         if self._arrived:

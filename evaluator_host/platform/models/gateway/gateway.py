@@ -326,7 +326,9 @@ class RowGate:
         except Exception:  # noqa: BLE001 - the row gets an answer whatever happens
             _log.exception("the gateway to models has a fault")
             self._refuse(
-                connection, Refused(500, "the host has a fault; its log says more", "internal", again=True), kind
+                connection,
+                Refused(500, "the host has an internal fault; its log has the details", "internal", again=True),
+                kind,
             )
 
     def _remaining_s(self) -> float:
@@ -401,15 +403,15 @@ class RowGate:
             known = ", ".join(self._grant.models)
             raise Refused(
                 404,
-                f"this evaluator was not granted a model {str(named)[:200]!r}; it may ask: {known}. Grant the model as "
-                f'"models": ["{str(named)[:80]}=NAME"], where NAME is a registered model',
+                f"this evaluator was not granted a model {str(named)[:200]!r}; it may call: {known}. Grant the model "
+                f'as "models": ["{str(named)[:80]}=NAME"], where NAME is a registered model',
                 "model_not_found",
             )
         if model.registered.kind is not route.kind:
             raise Refused(
                 400,
                 (
-                    f"{model.name} has an API of kind {model.registered.kind}, but the code used one of kind "
+                    f"{model.name} has an API of kind {model.registered.kind}, but the code sent a request of kind "
                     f"{route.kind}; use a client for {model.registered.kind}"
                 ),
                 "wrong_api",

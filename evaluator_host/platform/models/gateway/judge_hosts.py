@@ -51,7 +51,7 @@ class JudgeHosts:
             if host_of(parts) in await Models(store.database).list_hosts():
                 return
             hint = "allow it where you add the model: `allow_host`, --allow-host, or the box below the URL"
-        raise InvalidRequest.of(field, f"evaluators may not ask {parts.hostname}", hint)
+        raise InvalidRequest.of(field, f"evaluators may not call models on {parts.hostname}", hint)
 
     async def allow(self, url: str) -> bool:
         """Let evaluators call models on the host of a URL; only the user of a host without keys may do this.

@@ -128,7 +128,7 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
                 await tunnel.write(_UNRECOGNIZED_NAME)
                 raise Refused(
                     421,
-                    "the TLS connection names another host than the request; ask for the same name in both",
+                    "the TLS connection names another host than the request; use the same name in both",
                     "not_granted",
                 )
             await _pass_bytes(tunnel, first, row, (reader, writer))

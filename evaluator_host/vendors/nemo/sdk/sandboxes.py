@@ -194,7 +194,7 @@ class _OwnModels:
         """Return the model's whole response to a judge's request, or the error."""
         if ask.url != self._allowed:
             raise InvalidRequest(
-                f"the metric calls a model at {ask.url[:80]}, but was given another; give it the model that it calls"
+                f"the metric calls a model at {ask.url[:80]}, but was given a different model; give it that one"
             )
         key = await self._secrets.resolve_secret(SecretRef(ask.secret)) if ask.secret is not None else None
         if ask.secret is not None and not key:

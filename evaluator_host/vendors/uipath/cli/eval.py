@@ -106,13 +106,16 @@ def eval_(
     folder: FolderOption = None,
     executions: Annotated[
         list[Path] | None,
-        typer.Option(metavar="PATH", help="Recorded executions, repeatable. Without this the agent runs."),
+        typer.Option(
+            metavar="PATH", help="File of recorded executions. Repeatable. Without this option, the agent runs."
+        ),
     ] = None,
     entrypoint: Annotated[
         str | None, typer.Option(help="Function in uipath.json to run, if there are several.")
     ] = None,
     item: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Id of a test case to run, repeatable. Default: all.")
+        list[str] | None,
+        typer.Option(metavar="ID", help="Id of a test case to run. Repeatable. Default: all test cases."),
     ] = None,
     package: options.PackageOption = None,
     agent_timeout_s: Annotated[float, typer.Option(help="Time limit of the agent for one test case.")] = 60.0,
@@ -122,7 +125,9 @@ def eval_(
     ] = False,
     timeout_s: options.TimeoutOption = None,
     memory_mb: options.MemoryOption = None,
-    parallelism: Annotated[int | None, typer.Option(min=1, help="Sandboxes at once.", show_default="cores")] = None,
+    parallelism: Annotated[
+        int | None, typer.Option(min=1, help="Number of sandboxes that run at once.", show_default="cores")
+    ] = None,
     output_file: Annotated[Path | None, typer.Option(help="File for the results, in UiPath's format.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Write the executions to --output-file too.")] = False,
     fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the score of the set is below this.")] = None,

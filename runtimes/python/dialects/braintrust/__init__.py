@@ -95,7 +95,7 @@ def _of_packages(scores: list[str]) -> Failure:
         "entry_not_found",
         f"the scores of `Eval` come from a package ({', '.join(names)}): the code has no scorer of its own",
         hint=f"write a scorer that calls it, and pin its package: `def handler(input, output, expected): return "
-        f"{names[0]}()(output=output, expected=expected)`. Scorers that ask a model need a granted model",
+        f"{names[0]}()(output=output, expected=expected)`. Scorers that call a model need a granted model",
     )
 
 

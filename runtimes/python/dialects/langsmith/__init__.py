@@ -125,7 +125,7 @@ def _binder(found: entry.Entry) -> Any:
     raise Failure(
         "binding_error",
         f"`{found.name}` takes ({names}); LangSmith passes {', '.join(_SUPPORTED)} or run, example in order",
-        hint=f"write `def {found.name}(inputs, outputs, reference_outputs)` with those that it needs",
+        hint=f"write `def {found.name}(inputs, outputs, reference_outputs)`; leave out what it does not need",
     )
 
 

@@ -68,7 +68,7 @@ class Conversation:
           RuntimeError: the model did not answer.
         """
         if self._answers is None:
-            raise RuntimeError("the code asked a model while it was loading; ask models only while a row is scored")
+            raise RuntimeError("the code called a model while it was loading; call models only while a row is scored")
         secret = getattr(model, "api_key_secret", None)
         asked = {
             "url": model.url,

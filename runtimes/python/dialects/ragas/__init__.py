@@ -55,7 +55,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
         raise Failure(
             "entry_not_found",
             what + (f"; it defines {', '.join(list(found)[:10])}" if found else ""),
-            hint="decorate a function by `@numeric_metric(name=…, allowed_values=(0, 1))` from ragas.metrics",
+            hint="decorate a function with `@numeric_metric(name=…, allowed_values=(0, 1))` from ragas.metrics",
         )
     names = meant_in(namespace, list(found))
     chosen = name or names[0]

@@ -417,7 +417,7 @@ def _listed(name: str, value: Any, count: int, read: Callable[[str, Any], Any]) 
         values = list(value)
     except TypeError:
         raise Refused(
-            f"`{name}` returned {type_name(type(value))}; it returns a list with a reward for each completion"
+            f"`{name}` returned {type_name(type(value))}; it must return a list with a reward for each completion"
         ) from None
     if len(values) != count:
         raise Refused(f"`{name}` returned {len(values)} rewards, but {count} were expected, one for each completion")

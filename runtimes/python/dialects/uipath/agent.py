@@ -64,7 +64,7 @@ def simulate(mocks):
     import uipath.eval.mocks
 
     if not hasattr(uipath.eval.mocks, "set_behaviors"):
-        raise RuntimeError("mockingStrategy is simulated by the light uipath.eval.mocks only: do not pin uipath")
+        raise RuntimeError("only the light module uipath.eval.mocks simulates mockingStrategy: do not pin uipath")
     uipath.eval.mocks.set_behaviors(mocks)
 
 

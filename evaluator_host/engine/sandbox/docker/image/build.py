@@ -137,12 +137,12 @@ def _bootstrap_tool(pins: Pins) -> str:
     tool = shutil.which("debootstrap", path=_ENV["PATH"]) or shutil.which("mmdebstrap", path=_ENV["PATH"])
     if tool is None:
         raise SandboxUnavailable(
-            f"no registry gives {pins.base_image}, and there is neither debootstrap nor mmdebstrap to make it; "
-            "install one (`apt-get install debootstrap`) and run this as root, or name a Debian image with --base"
+            f"no registry provides {pins.base_image}, and neither debootstrap nor mmdebstrap is installed to build it; "
+            "run `apt-get install debootstrap` and then this command as root, or name a Debian image with --base"
         )
     if os.geteuid() != 0:
         raise SandboxUnavailable(
-            f"no registry gives {pins.base_image}, and bootstrapping Debian needs root: run this once with sudo, "
+            f"no registry provides {pins.base_image}, and building it needs root: run this command once with sudo, "
             "or name a Debian image with --base"
         )
     return tool

@@ -84,7 +84,7 @@ function Models({ found, onChange }: { found: Loaded<RegisteredModel[]>; onChang
     return (
       <Empty title="No models yet">
         <p>
-          Add a model, and evaluators that are granted it may ask it. Its key stays on the host: code never sees it. See <Link to="/help/models">Models for evaluators</Link>.
+          Add a model, and evaluators that are granted it may call it. Its key stays on the host: code never sees it. See <Link to="/help/models">Models for evaluators</Link>.
         </p>
       </Empty>
     );
@@ -132,7 +132,7 @@ function Models({ found, onChange }: { found: Loaded<RegisteredModel[]>; onChang
                     onConfirm={() => remove(one.name)}
                     onForce={() => remove(one.name, true)}
                   >
-                    Evaluators that ask it will then be refused. Its usage so far stays in the statistics.
+                    Evaluators that call it will then be refused. Its usage so far stays in the statistics.
                   </Confirm>
                 )}
               </span>
@@ -160,7 +160,7 @@ function Hosts({ models }: { models: readonly RegisteredModel[] }) {
     );
   }
   return (
-    <Table label="Hosts that evaluators may ask" head={heads(["Allowed", ""])}>
+    <Table label="Hosts on which evaluators may call models" head={heads(["Allowed", ""])}>
       {hosts.value.hosts.map((host) => (
         <tr key={host}>
           <th scope="row" class="cell-name">
@@ -344,7 +344,7 @@ function Usage() {
         </div>
       </Panel>
       {usage.value.length === 0 ? (
-        <Empty title="No model was asked in the last 30 days" />
+        <Empty title="No model was called in the last 30 days" />
       ) : (
         <Table label="Usage by day" head={heads(["Day", "Model", "Requests", "Recorded", "Tokens in", "Tokens out", "Cost"])}>
           {usage.value.map((one) => (

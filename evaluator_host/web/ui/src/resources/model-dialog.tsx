@@ -140,8 +140,8 @@ export function ModelDialog({ given, secrets, onClose, onSaved }: ModelDialogPro
           <Field label="URL" value={form.url} onValue={(url) => set({ url })} spellcheck={false} />
           {given === null && <Field label="Name" value={form.name} onValue={(text) => set({ name: text })} hint="Evaluators refer to the model by this name, such as judge-small." placeholder={name || "judge-small"} autocomplete="off" spellcheck={false} />}
           <div class="field-row line">
-            <Field label="Price of a million tokens in" type="number" min={0} step="any" value={form.input_price} onValue={(input_price) => set({ input_price })} placeholder="not known" />
-            <Field label="Price of a million tokens out" type="number" min={0} step="any" value={form.output_price} onValue={(output_price) => set({ output_price })} placeholder="not known" />
+            <Field label="Price of a million input tokens" type="number" min={0} step="any" value={form.input_price} onValue={(input_price) => set({ input_price })} placeholder="not known" />
+            <Field label="Price of a million output tokens" type="number" min={0} step="any" value={form.output_price} onValue={(output_price) => set({ output_price })} placeholder="not known" />
           </div>
         </div>
       </details>

@@ -56,7 +56,7 @@ function Grants({ draft, change }: Pick<FieldsProps, "draft" | "change">) {
   return (
     <fieldset class="settings-grid">
       <legend class="field-label">Grants</legend>
-      <Listed label="Models" hint="Registered models that the code may ask." value={models.join(", ")} placeholder="none" onValue={(names) => set({ models: names })} />
+      <Listed label="Models" hint="Registered models that the code may call." value={models.join(", ")} placeholder="none" onValue={(names) => set({ models: names })} />
       <Listed label="Hosts" hint="Other hosts that the code may reach." value={network.join(", ")} placeholder="none" onValue={(hosts) => set({ network: hosts })} />
       <Listed
         label="Secrets"
