@@ -37,6 +37,11 @@ def test_a_module_is_of_the_package_that_people_mean(module: str, package: str) 
     assert is_known(package, PY)
 
 
+@pytest.mark.parametrize("module", ["~/models", "@/models", "./models"])
+def test_a_path_that_the_author_shortened_is_of_no_package(module: str) -> None:
+    assert pin_for(module, Language.TYPESCRIPT) is None
+
+
 @pytest.mark.parametrize("module", ["azure.unheard.of", "google.colab", "opentelemetry_", "backports.of_mine"])
 def test_a_module_of_a_namespace_is_of_no_other_package_there(module: str) -> None:
     assert not is_known(str(pin_for(module, PY)), PY)

@@ -270,6 +270,6 @@ def _distribution(module: str) -> str | None:
 
 def _npm_package(specifier: str) -> str | None:
     found = _NPM_PACKAGE.fullmatch(specifier)
-    if found is None or found[1] in installed_tools().node_builtins:
+    if found is None or found[1] == "~" or found[1] in installed_tools().node_builtins:
         return None
     return found[1] + (found[2] or "")

@@ -390,7 +390,11 @@ _TABLE: Final = (
         r"^(division by zero|float division by zero)", "test for an empty list, or a length of 0, before you divide"
     ),
     _Advice(
-        r"^Cannot find module '(?:[./]|[@~]/)",
+        r"^Cannot find module '[@~]/",
+        "it is a file of yours: send it in `files`, and import it by its path from this file",
+    ),
+    _Advice(
+        r"^Cannot find module '[./]",
         "this path is a file of yours: send it in `files`, by its path from this file",
     ),
     _Advice(r"^AssertionError|\bassert\b", "return 0, or False, where a check fails; an assertion makes the row fail"),
