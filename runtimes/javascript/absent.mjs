@@ -82,7 +82,8 @@ function readsPlaceholder(body, entry, at) {
   const own = body.filter((one) => !isOfRunner(one));
   const every = own.map((node) => ({ node, declared: declaredBy(node), read: namesIn(node) }));
   const files = every.flatMap(({ declared }) => declared).filter((name) => isOfFile(own, name));
-  if (files.some((name) => !every.some(({ declared, read }) => !declared.includes(name) && read.includes(name)))) return true; // a module was imported only so that it runs
+  const inLists = new Set(own.flatMap(listsIn).flatMap(namesIn));
+  if (files.some((name) => !inLists.has(name) && !every.some(({ declared, read }) => !declared.includes(name) && read.includes(name)))) return true; // a module was imported only so that it runs
   const late = new Set(files.filter((name) => !every.some(({ node, declared }) => !declared.includes(name) && readsAtOnce(node, name))));
   const parts = every.filter(({ declared }) => !declared.some((name) => late.has(name)));
   const made = new Set([MADE]);

@@ -110,10 +110,10 @@ export function withStandIns(code) {
   return used.size === 0 ? code : text + [...used].map((module) => `\n;function ${nameOf(module)}() { return (${MODULES[module]})(); }`).join('');
 }
 
-/** The name of the function that returns the scorer in an object. */
+/** The name of the function that returns the scorer in a member of a list. */
 export const AS_SCORER = `${PREFIX}as_scorer__`;
-/** The declaration of this function, as text. */
-export const DECLARED = `\n;function ${AS_SCORER}(one) { return typeof one?.scorer === "function" ? (${ofEvalite})().scorer(one) : one; }`;
+/** The declaration of this function, as text. A member that cannot be read is a scorer that fails, so that the others run. */
+export const DECLARED = `\n;function ${AS_SCORER}(read) { let one; try { one = read(); } catch (error) { return async () => { throw error; }; } return typeof one?.scorer === "function" ? (${ofEvalite})().scorer(one) : one; }`;
 
 /** Return code for a name that has no stand-in: a function that calls the package's own, if it is pinned. The name may also be a type's. @param {string} name @param {string} module */
 function lacking(name, module) {

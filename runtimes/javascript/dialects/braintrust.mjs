@@ -80,16 +80,18 @@ function takesScored(candidate) {
 
 /** Return a call that reports scores when they are requested, because names in them may be declared further below. @param {string} code @param {{at: number, text: string, after: string, isEval: boolean}} list */
 function reported(code, { at, text, after, isEval }) {
-  const value = isEval ? `(${text})${after}` : asScorers(code, at, text, after);
+  const value = isEval && !text.startsWith('[') ? `(${text})${after}` : asScorers(code, at, text, after);
   return `__evaluator_host_list__(${/\bawait\b/.test(text) ? '' : '() => '}${value})`;
 }
 
 /** Return code that makes a list of scorers from a list with objects that may have a scorer. @param {string} code @param {number} at @param {string} text of the list @param {string} after */
 function asScorers(code, at, text, after) {
-  if (!text.startsWith('[') || skipBracket(text, 0) !== text.length) return `(${text})${after}.map(${AS_SCORER})`;
+  const each = `.map((one) => ${AS_SCORER}(() => one))`;
+  if (!text.startsWith('[') || skipBracket(text, 0) !== text.length) return `(${text})${after}${each}`;
   return elementsOf(code, at).reduceRight((list, one) => {
     const from = one.at - at;
-    const made = one.text.startsWith('...') ? `...(${one.text.slice(3)}).map(${AS_SCORER})` : `${AS_SCORER}(${one.text})`;
+    const read = /\bawait\b/.test(one.text) ? `((one) => () => one)(${one.text})` : `() => (${one.text})`;
+    const made = one.text.startsWith('...') ? `...(${one.text.slice(3)})${each}` : `${AS_SCORER}(${read})`;
     return `${list.slice(0, from)}${made}${list.slice(from + one.text.length)}`;
   }, text);
 }
@@ -116,7 +118,7 @@ export const dialect = {
       return `${text.slice(0, at)}void [${kept}]${text.slice(end)}`;
     }, code);
     const own = withStandIns(text);
-    return own === code ? null : `${own}${calls.some((one) => !one.isEval) ? DECLARED : ''}`;
+    return own === code ? null : `${own}${lists.length > 0 ? DECLARED : ''}`;
   },
   infer(candidate, name, code) {
     if (candidate.selector.where === 'listed' || listedIn(code).some((one) => one.name === name)) return { step: LISTED, reason: `${candidate.label} is among the scores of an Eval` };

@@ -165,6 +165,7 @@
   /** Call all evaluators of a file with the same row, one after another; each has its own outcome. */
   async function callEvery(every, argsText, resultLimit, done) {
     let text = '';
+    listed(); // what a member lacks counts for that member only
     for (let i = 0; i < every.length; i++) {
       let outcome;
       const lacked = bridge.lackedFiles;

@@ -113,6 +113,15 @@ export const all = createScorer({ id: "all", type: "agent" }).generateScore(({ r
 });
 """
 
+NOT_SENT = """import {{ {0} }} from "{1}";
+import {{ Factuality }} from "~/server/factuality";
+
+{0}("sums", {{
+  data: () => [], task: async (input) => input,
+  {2}: [function short({{ output }}) {{ return output.length < 3 ? 1 : 0; }}, Factuality],
+}});
+"""
+
 CAUGHT = """import { createScorer } from "@mastra/core/evals";
 import { getReasoningFromRunOutput } from "@mastra/evals/scorers/utils";
 
@@ -186,6 +195,8 @@ CASES = [
     typescript(id="Mastra: its functions for messages", row=TALK, code=TOOLS, score=1),
     typescript(id="Mastra: a scorer of a package that is not pinned", row=MESSAGES, code=MASTRA, settings=EvaluatorSettings(entry="toxic"), status="failed", error="user_exception", message="@mastra/evals"),
     typescript(id="Mastra: a function that is not here, and a caught error", row=MESSAGES, code=CAUGHT, score=1, warnings=frozenset({"missing_import"})),
+    typescript(id="evalite: a scorer of a file that was not sent", code=NOT_SENT.format("evalite", "evalite", "scorers"), score=1, warnings=frozenset({"entry_failed"})),
+    typescript(id="Eval: a scorer of a file that was not sent", code=NOT_SENT.format("Eval", "braintrust", "scores"), score=1, warnings=frozenset({"entry_failed"})),
     typescript(id="Eval: a scorer with its own name for its score", code=MADE.format("[bug, ({ output }) => ({ name: 'bug', score: 0 })]"), score=0.5, metrics={"bug": 1.0, "scorer_1": 0.0}),
     typescript(id="an import of its types", code="import type { Score } from 'autoevals';\nconst plain = (text: string) => text.trim();\nexport function exact({ output, expected }: { output: string; expected?: string }): Score {\n  return { name: 'same', score: plain(output) === expected ? 1 : 0 };\n}\n", native=[one(1, "same")], score=1),
     typescript(id="an import of its types: over 1", code="import type { Score } from 'autoevals';\nexport const exact = ({ output }: { output: string }): Score => ({ name: 'same', score: 2 });\n", status="failed", error="invalid_result"),
