@@ -17,7 +17,7 @@ const OWN_TYPE = /\b(?:type|interface)\s+(?:Eval)?Scorer\b(?:\s*<[^<>=]*>)?\s*[=
 const OWN_ENTRY = /\bfunction\s+(?:evaluate|main)\b|\b(?:evaluate|main)\s*=/;
 const IMPORTED = /(?:\bfrom|\bimport|\b(?:import|require)\s*\()\s*["'](?:npm:)?(?:braintrust|autoevals|evalite|vitest-evals|@mastra\/core)(?:[@/][^"'\n]*)?["']/;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
-const EVAL = /(?<![\w$.])(?:(?:[\w$]+\.)?(Eval)|describeEval|evalite(?:\.(?:only|skip))?)\s*(?:<[^()]{0,500}>\s*)?\(/g;
+const EVAL = /(?<![\w$.])(?:(?:[\w$]+\.)?(Eval)|describeEval|evalite(?:\.(?:(?:experimental_)?(?:only|skip)))?)\s*(?:<[^()]{0,500}>\s*)?\(/g;
 const OWN_PROPERTY = /^(["']?)(?:scores|scorers|judges)\1\s*(?::\s*|$)/;
 /** A type that follows a value, or the start of a type that contains a comma. */
 const TYPE_AFTER = /\s+(?:as|satisfies)\s+[\w$.<>[\]|&\s]*$/;
