@@ -400,7 +400,7 @@ def normalise(
     warnings = (*notes, *map(rules.explain, outcome.notes), *scored.notes, *_gave_up(outcome.logs))
     if scored.error is not None:
         value, kept = _value(outcome), _without_score(scored.native)
-        error = advised(scored.error, evaluator, rules.contract)
+        error = advised(scored.error, evaluator, rules.contract, Failed(scored.error, imports=outcome.imports))
         return info.result(Status.FAILED, outcome.logs, notes=warnings, error=error, value=value, scored=kept)
     if rules.apply_threshold is not None and settings.entry != EVERY:
         scored = rules.apply_threshold(scored, evaluator.threshold, evaluator.language)

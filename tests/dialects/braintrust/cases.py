@@ -195,6 +195,7 @@ CASES = [
     typescript(id="Mastra: a step of a model alone", row=MESSAGES, code=MASTRA, settings=EvaluatorSettings(entry="polite"), status="failed", error="user_exception", message="polite asks a model in analyze"),
     typescript(id="Mastra: its functions for messages", row=TALK, code=TOOLS, score=1),
     typescript(id="Mastra: a scorer of a package that is not pinned", row=MESSAGES, code=MASTRA, settings=EvaluatorSettings(entry="toxic"), status="failed", error="user_exception", message="@mastra/evals"),
+    typescript(id="Mastra: nothing but scorers of a package that is not pinned", row=MESSAGES, code=MASTRA.split("export const same", maxsplit=1)[0] + "export const toxic = createToxicityScorer({});\nexport const other = createToxicityScorer({});\n", status="failed", error="user_exception", message="to `packages`"),
     typescript(id="Mastra: a function that is not here, and a caught error", row=MESSAGES, code=CAUGHT, score=1, warnings=frozenset({"missing_import"})),
     typescript(id="evalite: a scorer of a file that was not sent", code=NOT_SENT.format("evalite", "evalite", "scorers"), score=1, warnings=frozenset({"entry_failed"})),
     typescript(id="Eval: a scorer of a file that was not sent", code=NOT_SENT.format("Eval", "braintrust", "scores"), score=1, warnings=frozenset({"entry_failed"})),
