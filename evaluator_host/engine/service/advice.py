@@ -408,7 +408,10 @@ _TABLE: Final = (
         "the two values have different types; convert one of them",
     ),
     _Advice(r"list index out of range|string index out of range", "the list or text is shorter than the code expects"),
-    _Advice(r"is not a function", "is the name right? In JavaScript a missing method is undefined"),
+    _Advice(
+        r"is not a function",
+        "is the name right? In JavaScript a missing method is undefined, and a row holds no functions",
+    ),
     _Advice(
         r"is not iterable|object is not subscriptable|is not callable",
         "the value has another type than the code expects",
