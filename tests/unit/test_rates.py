@@ -38,11 +38,12 @@ def test_a_burst_is_let_in_and_then_a_steady_rate() -> None:
 
 def test_the_wait_is_told_and_is_enough() -> None:
     clock = Clock()
-    rates = RateLimiter(0.5, burst=1, clock=clock)
-    rates.count_request(None)
+    rates = RateLimiter(0.5, burst=3, clock=clock)
+    assert taken(rates, None, 3) == 3
     with pytest.raises(RateLimited) as limited:
         rates.count_request(None)
     assert limited.value.retry_after_s == 2
+    assert "may make 3 calls at once, and then 0.5 per second; try again in 2 s" in limited.value.detail
     clock.now += limited.value.retry_after_s
     rates.count_request(None)
 

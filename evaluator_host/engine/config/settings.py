@@ -274,11 +274,9 @@ class Settings(BaseSettings):
         description="Number of hosts behind one load balancer; each gets its share of rate limits and event streams.",
     )
     rate_limit_per_s: float | None = Field(
-        None, gt=0, description="Requests per second for each key; further requests get 429."
+        None, gt=0, description="Requests per second for each key, after a burst; further requests get 429."
     )
-    rate_limit_burst: int = Field(
-        100, ge=1, description="Requests that each key may make in one burst, above its rate."
-    )
+    rate_limit_burst: int = Field(100, ge=1, description="Requests that each key may make at once, after a pause.")
     open_metrics: bool = Field(default=False, description="Serve /metrics without a key.")
     otel: bool = Field(
         default=False,

@@ -68,8 +68,8 @@ class RateLimiter:
         if left < 1.0:
             wait_s = (1.0 - left) / self._per_s
             raise RateLimited(
-                f"this key may call {self._per_s:g} times a second; try again in {max(1, round(wait_s))} s, "
-                "or send more rows per request",
+                f"this key may make {self._burst:g} calls at once, and then {self._per_s:g} per second; try again in "
+                f"{max(1, round(wait_s))} s, or send more rows per request",
                 retry_after_s=wait_s,
             )
         self._buckets[key_id] = (left - 1.0, now)
