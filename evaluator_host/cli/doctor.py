@@ -45,6 +45,9 @@ _WIRES: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.platform.wires.route
 _NOT_WORKING: Final = 3
 _NEEDED: Final = ("data directory", "database", "open files")  # checks that must succeed, or no host starts
 _PARTS: Final = ("toolchain", "environments", "datasets", "filesets", "databases", "backups")
+_USER_LINE: Final = "User=evaluator-host\n"
+_DOCKER_SOCKET: Final = "/var/run/docker.sock"
+_DOCKER_GROUP: Final = "docker"  # group that the packages of Docker give the socket to
 _ADD_USER: Final = "systemd-sysusers --inline 'u evaluator-host -'"
 _TRIED_BYTES: Final = 1 << 20
 _ANSWERS_S: Final = 30.0  # seconds to wait for `/readyz`, because a host may first have to start a sandbox
@@ -235,10 +238,19 @@ def install_service(
         "/etc/systemd/system/evaluator-host.service"
     ),
     only_print: Annotated[bool, typer.Option("--print", help="Print the unit file instead of writing it.")] = False,
+    sandbox: options.SandboxOption = None,
 ) -> None:
-    """Write a systemd unit that runs this installation as its own user, with as few rights as it needs."""
+    """Write a systemd unit that runs this installation as its own user, with as few rights as it needs.
+
+    With `--sandbox docker`, the user is in the group that may use the Docker engine.
+    """
     command = f"{sys.executable} -m evaluator_host"
     unit = UNIT_FILE.read_text().replace("@COMMAND@", command)
+    settings = load_settings(sandbox=sandbox)
+    group = _engine_group(settings) if settings.sandbox is SandboxChoice.DOCKER else None
+    if group is not None:
+        more = f"SupplementaryGroups={group}\nEnvironment=EVALUATOR_HOST_SANDBOX={settings.sandbox}\n"
+        unit = unit.replace(_USER_LINE, f"{_USER_LINE}{more}", 1)
     if only_print:
         typer.echo(unit, nl=False)
         return
@@ -248,5 +260,13 @@ def install_service(
         raise InvalidRequest(f"cannot write {to}: {error.strerror}. Run this as root, or use --print") from error
     start = f"{_ADD_USER} && systemctl daemon-reload && systemctl enable --now {to.stem}"
     err.print(plain(f"wrote {to}; now create the service's user and start the service: {start}"))
+    if group is not None:
+        err.print(plain(f"the service may use the Docker engine, as the group {group} may: this equals root's rights"))
     if any(part in ("home", "root") for part in Path(sys.executable).parts):
         err.print(plain(f"the service's user has to be able to read {sys.prefix}: install into a folder below /opt"))
+
+
+def _engine_group(settings: Settings) -> str:
+    """Return the group that may use the Docker engine: the group of its socket, or else Docker's own."""
+    socket = Path((settings.engine_address or f"unix://{_DOCKER_SOCKET}").removeprefix("unix://"))
+    return socket.group() if socket.is_socket() and socket.stat().st_gid else _DOCKER_GROUP

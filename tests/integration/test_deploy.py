@@ -1,14 +1,17 @@
 """The files in `deploy/`, with the real programs: the image and compose.yaml with an engine, the chart with helm, the unit with systemd."""
 
+import grp
 import json
 import os
 import re
 import shlex
 import shutil
+import socket as socketlib
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -197,6 +200,30 @@ def test_the_unit_that_is_installed_is_hardened_and_of_this_installation(tmp_pat
     assert f"ExecStart={sys.executable} -m evaluator_host serve" in unit.read_text()
     run(["systemd-analyze", "verify", "--man=no", str(unit)])
     run(["systemd-analyze", "security", "--offline=true", "--threshold=40", "--no-pager", str(unit)])
+
+
+def test_the_unit_lets_its_user_reach_docker_where_docker_is_the_sandbox(tmp_path: Path) -> None:
+    unit, socket = tmp_path / "evaluator-host.service", tmp_path / "docker.sock"
+    plain = forked.run(["install-service", "--print", "--sandbox", "bubblewrap"]).stdout
+    assert "SupplementaryGroups" not in plain
+    install = ["install-service", "--unit", str(unit), "--sandbox", "docker"]
+    environment = {**os.environ, "EVALUATOR_HOST_DOCKER_HOST": f"unix://{socket}"}
+    done = forked.run(install, env=environment)
+    assert (done.returncode, "this equals root's rights" in " ".join(done.stderr.split())) == (0, True)
+    added = [line for line in unit.read_text().splitlines() if line not in plain.splitlines()]
+    assert added == ["SupplementaryGroups=docker", "Environment=EVALUATOR_HOST_SANDBOX=docker"]
+    run(["systemd-analyze", "verify", "--man=no", str(unit)])
+    with closing(listener(socket)):
+        os.chown(socket, -1, grp.getgrnam("daemon").gr_gid)
+        assert forked.run(install, env=environment).returncode == 0
+    assert "SupplementaryGroups=daemon" in unit.read_text()
+
+
+def listener(path: Path) -> socketlib.socket:
+    """Return a Unix socket that listens at a path."""
+    made = socketlib.socket(socketlib.AF_UNIX)
+    made.bind(str(path))
+    return made
 
 
 def manifests(chart: str, options: list[str]) -> list[Any]:
