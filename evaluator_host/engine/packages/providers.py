@@ -19,6 +19,7 @@ from evaluator_host.engine.packages.tools import Resolver
 from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluator import Language
 
+SOURCE_ONLY: Final = "has no wheels at all, only its source"
 _SHOWN: Final = 3  # maximum number of names to show in a message
 
 
@@ -100,7 +101,8 @@ async def _add_python(
             found[one] = _told(one, pin, answer["has"].get(one.module), is_known=not named[one].is_own)
         elif answer["found"]:
             runtime = f"Python {resolver.target.runtime} on linux {resolver.target.machine}"
-            found[one] = Provider(is_own=named[one].is_own, problem=f"{package} has no wheel for {runtime}")
+            lacks = SOURCE_ONLY if answer["source_only"] else f"has wheels, but none for {runtime}"
+            found[one] = Provider(is_own=named[one].is_own, problem=f"{package} {lacks}")
         else:
             found[one] = Provider(is_own=True, problem=_unknown(package))
 

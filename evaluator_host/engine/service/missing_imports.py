@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from evaluator_host.engine.packages.providers import SOURCE_ONLY
 from evaluator_host.engine.packages.suggest import module_of
 from evaluator_host.engine.service.files import SUFFIXES, module_path
 from evaluator_host.types.evaluator import Evaluator, Language
@@ -49,6 +50,10 @@ _WITHOUT: Final = {
     "python": "do without the import, or run the code on another version of Python (`python`)",
     "javascript": "correct the name of the import, or do without it",
 }
+_WITHOUT_WHEEL: Final = (
+    "do without the import, send the package's own code in `files`, or let the operator set "
+    "EVALUATOR_HOST_ALLOW_SOURCE_BUILDS, and then pin it"
+)
 
 
 def asks_models(module: str) -> bool:
@@ -81,7 +86,10 @@ def remedy(one: MissingImport, evaluator: Evaluator) -> str | None:
             return f"{module} is {'probably ' if why else ''}a file of yours{why}: {file}"
         return f"{module} is probably a file of yours: {file}; for a package of that name, {_adding(one.pin)}"
     if one.pin is None:
-        return None if one.problem is None else f"{one.problem}: {_WITHOUT[evaluator.language.runner]}"
+        if one.problem is None:
+            return None
+        is_source = one.problem.endswith(SOURCE_ONLY)
+        return f"{one.problem}: {_WITHOUT_WHEEL if is_source else _WITHOUT[evaluator.language.runner]}"
     pin = _adding(one.pin)
     if asks_models(one.module) and not evaluator.models:
         return f"{NO_MODEL}; then {pin}"

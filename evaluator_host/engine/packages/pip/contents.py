@@ -19,7 +19,7 @@ from typing import Any, Final
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from evaluator_host.engine.packages.pip.versions import File, fetched, limit_memory, newest_wheels, opened
+from evaluator_host.engine.packages.pip.versions import File, fetched, limit_memory, newest_wheels, opened, with_wheels
 
 _BLOCK: Final = 64 << 10
 # maximum number of bytes to read from one wheel; its list of files and some modules take a hundredth of that
@@ -41,14 +41,17 @@ def main(given: Path) -> None:
     asked = json.loads(given.read_text("utf-8"))
     name = canonicalize_name(asked["name"])
     page = fetched(f"{asked['index'].rstrip('/')}/{name}/", asked)
+    files = [] if page is None else list(page)
     allowed = SpecifierSet(asked.get("range", ""))
-    wheels = newest_wheels(page or (), asked["runtime"], asked["machine"], asked["glibc"], allowed)
+    wheels = newest_wheels(files, asked["runtime"], asked["machine"], asked["glibc"], allowed)
     version, has = None, {}
     if wheels is not None:
         version = str(wheels[0])
         if asked["wanted"]:
             has = _contents(wheels[1], asked)
-    sys.stdout.write(json.dumps({"found": page is not None, "version": version, "has": has}))
+    source_only = page is not None and not with_wheels(files)
+    answer = {"found": page is not None, "version": version, "has": has, "source_only": source_only}
+    sys.stdout.write(json.dumps(answer))
 
 
 def _contents(file: File, asked: dict[str, Any]) -> dict[str, list[str] | None]:

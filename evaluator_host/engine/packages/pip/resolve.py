@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from evaluator_host.engine.packages.index import uv_workspace
 from evaluator_host.engine.packages.lock import Lock, LockedPackage, LockTarget, Pin
+from evaluator_host.engine.packages.pip.programs import PipPrograms
 from evaluator_host.engine.packages.tools import Resolver, no_package, no_version, shorten, unreachable
 from evaluator_host.engine.system.processes import Finished
 from evaluator_host.types.errors import HostError, Misconfigured, PackagesFailed, Problem
@@ -188,7 +190,7 @@ async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) 
         if found and (pin := asked.get(canonicalize_name(found["name"]))):
             near = await _nearest(pin, resolver)
             if pattern is _NO_WHEEL:
-                return NoWheel.for_pin(pin, resolver.target, near)
+                return NoWheel.for_pin(pin, resolver.target, near, source_only=await _is_source_only(pin, resolver))
             return no_version(pin, near, title="The nearest for this runtime")
     explanation = shorten(_explanation(said), resolver.index)
     if "No solution found" in said:
@@ -202,18 +204,29 @@ class NoWheel(PackagesFailed):
     """A package has no wheel for the target and could only be built from source."""
 
     @classmethod
-    def for_pin(cls, pin: Pin, target: LockTarget, near: Sequence[str]) -> "NoWheel":
-        """Return the error for a pin.
+    def for_pin(cls, pin: Pin, target: LockTarget, near: Sequence[str], *, source_only: bool | None) -> "NoWheel":
+        """Return the error for a pin. It offers two ways out: a pin in `near`, which has a wheel, or source builds.
 
-        It offers two solutions: a pin in `near`, which has a wheel, or source builds.
+        `source_only` says whether the version has no wheel for any Python and machine; None if that is unknown.
         """
         where = f"Python {target.runtime} on linux {target.machine}"
-        instead = f"Pin {' or '.join(near)}, which has one, or let" if near else "Let"
-        detail = (
-            f"{pin.text} has no wheel for {where}, and building from source is off. "
-            f"{instead} the operator set allow_source_builds: the package is then built inside a sandbox."
-        )
+        lacks = f"has no wheel for {where}" if source_only is None else f"has wheels, but none for {where}"
+        lacks = "has no wheels at all, only its source" if source_only else lacks
+        ways = [f"Pin {' or '.join(near)}, which has one"] if near else []
+        ways += ["choose another version of Python (`python`)"] if source_only is False else []
+        ways += ["let the operator set allow_source_builds: the package is then built inside a sandbox"]
+        to_do = ", or ".join(ways)
+        detail = f"{pin.text} {lacks}, and building from source is off. {to_do[0].upper()}{to_do[1:]}."
         return cls(detail, problems=(Problem("packages", f"{pin.text} has no wheel", near[0] if near else None),))
+
+
+async def _is_source_only(pin: Pin, resolver: Resolver) -> bool | None:
+    """Return whether the index has no wheel of a pin, for whichever Python and machine; None if it does not answer."""
+    try:
+        found = await PipPrograms().ask("versions", {"name": pin.name}, resolver)
+    except HostError:
+        return None
+    return Version(pin.version) not in map(Version, found["with_wheels"])
 
 
 def unanswered(said: str) -> bool:

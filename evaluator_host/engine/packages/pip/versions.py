@@ -1,7 +1,8 @@
 """Lists the versions of a pip package that a runtime can load.
 
 This is a separate program, so that a slow index or a large page does not block a host. Its argument is a JSON file; it
-prints `{"name", "versions": [newest, …]}`. `versions` is null for an unknown package.
+prints `{"name", "versions": [newest, …], "with_wheels": [newest, …]}`. `versions` is null for an unknown package;
+`with_wheels` has all versions with a wheel, for whichever Python and machine.
 """
 
 import base64
@@ -41,8 +42,9 @@ def main(given: Path) -> None:
     asked = json.loads(given.read_text("utf-8"))
     name = canonicalize_name(asked["name"])
     page = fetched(f"{asked['index'].rstrip('/')}/{name}/", asked)
-    found = None if page is None else usable(page, asked["runtime"], asked["machine"], asked["glibc"])
-    sys.stdout.write(json.dumps({"name": name, "versions": found}))
+    files = None if page is None else list(page)
+    found = None if files is None else usable(files, asked["runtime"], asked["machine"], asked["glibc"])
+    sys.stdout.write(json.dumps({"name": name, "versions": found, "with_wheels": with_wheels(files or ())}))
 
 
 def limit_memory() -> None:
@@ -62,6 +64,12 @@ class File:
 def usable(files: Iterable[File], runtime: str, machine: str, glibc: list[int]) -> list[str]:
     """Return the versions with a wheel for a runtime, newest first, with all pre-releases after the final versions."""
     return [str(version) for version in sorted(_wheels(files, runtime, machine, glibc), key=_rank, reverse=True)]
+
+
+def with_wheels(files: Iterable[File]) -> list[str]:
+    """Return the versions with a wheel for any Python and machine, newest first."""
+    found = {version for file in files if (version := _version(file.name, None)) is not None}
+    return [str(version) for version in sorted(found, key=_rank, reverse=True)]
 
 
 def newest_wheels(
@@ -87,14 +95,15 @@ def _wheels(files: Iterable[File], runtime: str, machine: str, glibc: list[int])
     return wheels
 
 
-def _version(file_name: str, tags: frozenset[Tag]) -> Version | None:
+def _version(file_name: str, tags: frozenset[Tag] | None) -> Version | None:
+    """Return the version of a wheel with one of these tags (None: any); None for any other file."""
     if not file_name.endswith(".whl"):
         return None
     try:
         _, version, _, own = parse_wheel_filename(file_name)
     except InvalidWheelFilename:
         return None
-    return None if own.isdisjoint(tags) else version
+    return None if tags is not None and own.isdisjoint(tags) else version
 
 
 def _takes(requires: str | None, runtime: str) -> bool:
