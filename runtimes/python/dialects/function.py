@@ -10,7 +10,7 @@ from __future__ import annotations
 from evaluator_runner import binding, candidates, dialects, entry, jsontext
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.failures import Failure
-from evaluator_runner.outline import names_loaded
+from evaluator_runner.outline import names_loaded, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evaluator_runner.outline import Function, Outline
 
 CONTRACT = "function"
-WORDS = ("output", "response", "pred", "completion", "actual", "generat", "candidate", "hypothesis", "answer", "_reward", "_score", "def reward", "def score", "def grade")  # fmt: skip  # noqa: E501
+WORDS = ("output", "response", "pred", "completion", "actual", "generat", "candidate", "hypothes", "answer", "_reward", "_score", "def reward", "def score", "def grade")  # fmt: skip  # noqa: E501
 PREBOUND = False
 _OUTPUT, _TRUTH, _INPUT, _QUESTION, _TRACE, _COLUMN = "output", "truth", "input", "question", "trace", "column"
 _ROLES = {
@@ -41,6 +41,11 @@ _ROLES = {
     }.items()
     for name in names.split()
 }
+_ROLES_OF_LISTS = {
+    **dict.fromkeys(("ypred", "predictions", "preds", "hypotheses", "generations", "outputs", "responses"), _OUTPUT),
+    **dict.fromkeys(("ytrue", "references", "refs", "gts", "golds", "labels", "targets", "groundtruths"), _TRUTH),
+}
+"""Names for the values of many rows, in functions that go through them in pairs: `zip(predictions, references)`."""
 _TEXTS = ("answer", "result", "text", "content")
 """Names of the output where no other parameter has such a name; beside one, `answer` is the ground truth."""
 _FORMS = ("text", "str", "string", "json")
@@ -87,10 +92,21 @@ def is_by_name(function: Function, *, named: bool = False) -> bool:
     names = function.parameters
     if names[:1] in (["self"], ["cls"]) or function.name == "main":
         return False
-    roles = roles_of(names)
+    roles = {**roles_of(names), **_lists_of(function)}
     if list(roles.values()).count(_OUTPUT) != 1:
         return False
     return not (named or function.name == "evaluate") or not _by_position(function, roles)
+
+
+def _lists_of(function: Function) -> dict[str, str]:
+    """Return the roles of two parameters that are lists, as the function goes through both at once; else nothing."""
+    for node in walk(function.node):
+        if type(node).__name__ == "Call" and getattr(node.func, "id", "") == "zip":
+            given = [one.id for one in node.args if type(one).__name__ == "Name"]
+            found = {one: _ROLES_OF_LISTS.get(_plain(one), "") for one in given if one in function.parameters}
+            if sorted(found.values()) == sorted((_OUTPUT, _TRUTH)):
+                return found
+    return {}
 
 
 def says_what_it_is_given(function: Function) -> bool:
@@ -146,7 +162,9 @@ def _chosen(outline: Outline) -> list[str]:
     possible = candidates.public(outline)
     if not possible and not outline.classes:
         possible = list(functions)  # the only function may be private
-    names = [name for name in possible if name in functions and is_by_name(functions[name])] or _of_one(outline)
+    possible = [name for name in possible if name in functions and is_by_name(functions[name])]
+    of_many = {name for name in possible if functions[name].gives_list and _lists_of(functions[name])}
+    names = [name for name in possible if name not in of_many] or _of_one(outline)
     chosen = candidates.meant(outline, names)
     single = [name for name in names if not functions[name].gives_list]
     return [name for name in chosen if name in single] or candidates.meant(outline, single) or chosen
@@ -210,18 +228,24 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
         name = names[0] if names else "evaluate"
     found = entry.find_function(namespace, name)
     found.decode = _decode
-    found.bind = lambda args: _bind(found, args[0])
+    function = candidates.outline_of(namespace).functions.get(name)
+    lists = {} if function is None else _lists_of(function)
+    if lists:
+        names = " and ".join(f"`{one}`" for one in lists)
+        message = f"`{name}` goes through {names} in pairs, so a row with one value of each gives it lists of one value"
+        found.notes.append({"code": "coerced", "message": message})
+    found.bind = lambda args: _bind(found, args[0], lists)
     scoring = bool(entry.SCORING.intersection(name.lower().split("_")))
     found.convert = lambda value: _converted(value, scoring=scoring)
     return found
 
 
-def _bind(found: entry.Entry, row: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def _bind(found: entry.Entry, row: dict[str, Any], lists: dict[str, str]) -> tuple[list[Any], dict[str, Any]]:
     known = found.signature
     if known is None:
         return [row.get("outputs")], {}
     names = [*known.positional, *known.keyword_only]
-    roles = roles_of(names)
+    roles = {**roles_of(names), **lists}
     optional = {*known.positional[known.required :], *[one for one, default in known.keyword_only.items() if default]}
     columns = row["columns"]
     if "inputs" in row and _TRUTH not in roles.values():
@@ -236,6 +260,8 @@ def _bind(found: entry.Entry, row: dict[str, Any]) -> tuple[list[Any], dict[str,
             if _OUTPUT not in roles.values():
                 missing.hint = f"{missing.hint}; name `{found.name}` in `settings.entry`, if it is called by position"
             raise missing
+    if not all(isinstance(named.get(one), list) for one in lists):
+        named.update({one: [named[one]] for one in lists if one in named})
     return binding.bind(found, named)
 
 

@@ -27,7 +27,24 @@ def right(parameters: str, expression: str, name: str = "score", **more: Any) ->
     )
 
 
+def of_lists(parameters: str, score: float = 1.0, *, row: Row = ROW) -> NativeCase:
+    """Return a case with a function of two lists, which counts the pairs that are equal."""
+    code = f"def accuracy({parameters}):\n    return sum(a == b for a, b in zip({parameters})) / len(list(zip({parameters})))\n"
+    return case(id=f"lists: {parameters} of {row}", code=code, row=row, score=score, warnings=frozenset({"coerced"}))
+
+
+ALIKE = Row({"correct_answer": "Paris"}, "Parma")
 CASES = [
+    of_lists("y_true, y_pred"),
+    of_lists("y_true, y_pred", 0.0, row=ALIKE),
+    of_lists("predictions, references", 0.0, row=ALIKE),
+    of_lists("preds, gts", 0.0, row=ALIKE),
+    of_lists("hypotheses, targets", 0.0, row=ALIKE),
+    of_lists("preds, labels", 0.5, row=Row({"correct_answer": ["a", "b"]}, ["a", "c"])),
+    of_lists("predictions, references", 0.0, row=Row({"correct_answer": ["Paris"]}, "Paris")),
+    case(id="letters of two texts", row=ALIKE, code="def score(output, expected):\n    return sum(a == b for a, b in zip(output, expected)) / 5\n", score=0.6),
+    case(id="y_true that is one value", code="def score(y_true, y_pred):\n    return y_true.strip() == y_pred.strip()\n", score=1.0),
+    case(id="a list of scores beside the score of one", code="def score(output, expected):\n    return output == expected\ndef scores(predictions, references):\n    return [score(a, b) for a, b in zip(predictions, references)]\n", score=1.0),
     right("output, expected", "output == expected"),
     right("prediction, ground_truth", "prediction == ground_truth == '4'", "exact_match"),
     right("expected, actual", "actual == expected == '4'", "compare"),
