@@ -33,3 +33,27 @@ async def test_a_library_that_does_not_fit_names_the_size_that_it_needs(service:
     needed = re.search(r"raise limits\.memory_mb to over (\d+)$", error.hint or "")
     assert needed is not None, error
     assert 600 <= int(needed[1]) < 700
+
+
+FILL = """import mmap
+
+def evaluate(inputs, outputs, trace):
+    kept = mmap.mmap(-1, inputs["mb"] << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    raise SystemError("error return without exception set")
+"""
+
+
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+async def test_an_extension_that_hides_a_lack_of_memory_gets_a_hint(service: Service) -> None:
+    """Extensions raise such errors when an allocation fails: `import evaluate` in 256 MB, at times."""
+    evaluator = Evaluator(FILL, limits=Limits(memory_mb=256))
+    hints = []
+    for mb in (230, 20):
+        error = (await service.evaluate(evaluator, Row({"mb": mb}))).error
+        assert error is not None
+        assert (error.code, error.type) == ("user_exception", "SystemError"), error
+        hints.append(error.hint)
+    assert hints == [
+        "the memory of the sandbox is nearly used up, which may be the cause: raise limits.memory_mb",
+        None,
+    ]

@@ -235,7 +235,18 @@ def _classify(raised: BaseException, general: str) -> tuple[str, str | None]:
         return "process_limit", "start fewer threads and processes, or raise limits.processes"
     if issubclass(kind, OSError) and raised.errno in _NO_SPACE:  # type: ignore[attr-defined]
         return "disk_limit", "write less, or raise limits.disk_mb"
-    return general, _hint(raised, general)
+    return general, _hint(raised, general) or _hint_on_memory(kind)
+
+
+def _hint_on_memory(kind: type) -> str | None:
+    """Return advice on an error of an extension that may hide that memory ran out; None for any other exception."""
+    if not issubclass(kind, (SystemError, ImportError)) or issubclass(kind, ModuleNotFoundError):
+        return None
+    from evaluator_runner.libraries import is_memory_short
+
+    if not is_memory_short():
+        return None
+    return "the memory of the sandbox is nearly used up, which may be the cause: raise limits.memory_mb"
 
 
 def _unmapped(raised: BaseException) -> str | None:

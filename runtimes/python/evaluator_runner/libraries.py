@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 
@@ -10,6 +11,7 @@ _MAGIC = b"\x7fELF\x02\x01"  # 64 bits, little-endian
 _HEADER_BYTES = 64
 _LOAD, _WRITABLE = 1, 2
 _MB = 1 << 20
+_SHORT = 3  # memory is short when less than an eighth of the limit is left
 
 
 def needed_mb(library: str, importer: str | None) -> int | None:
@@ -26,6 +28,17 @@ def needed_mb(library: str, importer: str | None) -> int | None:
         except (OSError, ValueError, IndexError):
             continue
     return None
+
+
+def is_memory_short() -> bool:
+    """Return whether this process has little memory left below its limit, so that an allocation has probably failed."""
+    limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    if limit == resource.RLIM_INFINITY:
+        return False
+    try:
+        return (limit >> 10) - _own_data_kb() < limit >> 10 >> _SHORT
+    except (OSError, ValueError, StopIteration):
+        return False
 
 
 def _writable_bytes(path: str) -> int:
