@@ -65,7 +65,7 @@ def sources(*folders: Path) -> Iterator[tuple[str, str]]:
 def test_a_vendor_is_named_in_its_folders_only(name: str) -> None:
     found = []
     module = name.replace("-", "_")
-    named = re.compile(rf"(?:{name}|{module})(?!um|al)")  # "maximum" does not name a vendor
+    named = re.compile(rf"(?:{name}|{module})(?!um|al|ai)")  # "maximum" and the package "vertexai" name no vendor
     for path, text in sources(HOST, RUNTIMES_DIR):
         lines = [line for line in text.splitlines() if named.search(line.lower())]
         if lines and path not in RELEASED | ATTRIBUTES:

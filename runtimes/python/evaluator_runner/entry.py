@@ -24,7 +24,7 @@ _LIKELY = SCORING | {"accuracy", "check", "correct", "correctness", "eval", "eva
 """Words in the names of functions that may score, and so are shown first."""
 _METHODS = ("evaluate", "score", "measure", "__call__")
 _OF_RUNS = "evaluate_run"
-"""The method of a RunEvaluator, a class of LangSmith."""
+"""The method of a RunEvaluator, a class in the SDK of a platform."""
 _THEM = ("it", "them")
 _TRUTH_OF_CONTEXT = "expected_output=inputs.get('correct_answer')"
 _EXPECTED = (
