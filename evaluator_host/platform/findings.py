@@ -44,10 +44,21 @@ async def database_findings(settings: Settings) -> list[Finding]:
             state = "serves" if found is not None else _NEW if is_new else _EMPTY
             files = await orphan_files(settings).finding(found, address)
             secrets = await _secrets_finding(settings, found)
+            workspaces = await _workspace_findings(settings, found)
     except (HostError, OSError) as error:
         detail = refusal_of(error)
         return [disk, Finding("database", ok=False, detail=detail), await _secrets_finding(settings, None)]
-    return [disk, Finding("database", ok=True, detail=f"{address} {state}"), files, secrets]
+    return [disk, Finding("database", ok=True, detail=f"{address} {state}"), files, secrets, *workspaces]
+
+
+async def _workspace_findings(settings: Settings, store: "Store | None") -> list[Finding]:
+    """Return a finding on each workspace that the settings name and that does not exist."""
+    from evaluator_host.platform.models.gateway.operator_grants import OperatorGrants  # noqa: PLC0415 - as above
+
+    if store is None:
+        return []
+    problems = await OperatorGrants(settings, store.workspaces).problems()
+    return [Finding("workspaces", ok=False, detail=problem) for problem in problems]
 
 
 async def _secrets_finding(settings: Settings, store: "Store | None") -> Finding:

@@ -551,3 +551,27 @@ def test_an_esbuild_that_breaks_under_a_host_is_told_by_readiness_and_by_rows(ma
 def one_line(done: "subprocess.CompletedProcess[str]") -> str:
     """Return what a command printed, in one line."""
     return " ".join(done.stdout.split())
+
+
+SETTINGS_OF_WORKSPACES = {
+    "EVALUATOR_HOST_MODELS": '{"house": {"base_url": "https://house.test/v1", "workspaces": ["defualt", "default"]}}',
+    "EVALUATOR_HOST_CODE_SECRETS": '["research/token", "default/other", "shared"]',
+    "EVALUATOR_HOST_NETWORK_HOSTS": '["defualt/api.test:443"]',
+}
+UNKNOWN_WORKSPACES = """\
+there is no workspace defualt, which the settings name (EVALUATOR_HOST_MODELS: house, EVALUATOR_HOST_NETWORK_HOSTS: defualt/api.test:443); did you mean default?
+there is no workspace research, which the settings name (EVALUATOR_HOST_CODE_SECRETS: research/token); `evaluator-host keys create NAME --workspace research` creates it
+""".splitlines()
+
+
+def test_workspaces_in_settings_that_do_not_exist_are_named_at_the_start_and_by_doctor(machine: Machine) -> None:
+    new_home(machine.folder)
+    log = machine.folder / "log"
+    environment = {**NO_DOCKER, **SETTINGS_OF_WORKSPACES, "EVALUATOR_HOST_DATABASE_URL": ""}
+    with Server(log=log, data_dir=machine.data, environment=environment):
+        pass
+    machine.environment = SETTINGS_OF_WORKSPACES
+    findings = json.loads(machine.command("doctor", "--json").stdout)["findings"]["host"]
+    assert [one["detail"] for one in findings if one["name"] == "workspaces"] == UNKNOWN_WORKSPACES
+    for one in UNKNOWN_WORKSPACES:
+        assert log.read_text().count(one) == 1

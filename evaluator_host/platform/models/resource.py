@@ -1,6 +1,8 @@
 """Adds registered models to a host."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
 from starlette.routing import BaseRoute
@@ -11,6 +13,8 @@ from evaluator_host.platform.models.routes import model_answers_api, models_api
 from evaluator_host.platform.models.service import ModelService
 from evaluator_host.platform.resource import Resource
 from evaluator_host.platform.users import Used
+
+_log = logging.getLogger(__name__)
 
 
 class ModelResource(Resource):
@@ -27,6 +31,16 @@ class ModelResource(Resource):
         """Return the routes of models and of their recorded answers."""
         found = models_api(self.service, self.host.users, access)
         return [*found.routes, *model_answers_api(self.service, access).routes]
+
+    def running(self) -> AbstractAsyncContextManager[object]:
+        """Log a warning about each workspace in the operator's settings that does not exist."""
+        return self._running()
+
+    @asynccontextmanager
+    async def _running(self) -> AsyncIterator[None]:
+        for problem in await self.service.directory.operator.problems():
+            _log.warning("%s", problem)
+        yield
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
         """Return the names of the models with this secret as their key."""

@@ -14,8 +14,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from evaluator_host.platform.store.database import Repository, columns_of, insert_unless_there
 from evaluator_host.platform.store.tables import PackageSetUseTable, WorkspaceTable
 from evaluator_host.types.errors import InvalidRequest
+from evaluator_host.types.names import what_was_meant
 
 _NAME_CHARS: Final = 63
+_COMPARED: Final = 1000  # maximum number of names to compare with a name that does not exist
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
@@ -45,6 +47,18 @@ class Workspaces(Repository):
         query = select(WorkspaceTable.name).where(WorkspaceTable.id == workspace_id)
         found = await self._database.fetch_value(query)
         return None if found is None else str(found)
+
+    async def advice_on_unknown(self, given: Collection[str]) -> dict[str, str]:
+        """Return each of these words that is neither the name nor the id of a workspace, with what was meant."""
+        query = select(WorkspaceTable.id, WorkspaceTable.name)
+        known = WorkspaceTable.id.in_(given) | WorkspaceTable.name.in_(given)
+        there = {word for row in await self._database.fetch_all(query.where(known)) for word in row}
+        unknown = sorted(set(given) - there)
+        names = [str(row.name) for row in await self._database.fetch_all(query.limit(_COMPARED))] if unknown else []
+        return {
+            one: what_was_meant(one, names, otherwise=f"`evaluator-host keys create NAME --workspace {one}` creates it")
+            for one in unknown
+        }
 
 
 async def ensure_workspace(connection: AsyncConnection, name: str) -> Workspace:

@@ -47,6 +47,28 @@ class OperatorGrants:
         names = await self._names(workspace) if entries else frozenset({workspace})
         return granted_hosts(entries, allowed=_entries_for(self._settings.network_hosts, names))
 
+    async def problems(self) -> list[str]:
+        """Return a sentence on each workspace that these settings name and that does not exist."""
+        if self._workspaces is None:
+            return []
+        settings, named = self._settings, dict[str, list[str]]()
+        for name, model in settings.models.items():
+            for one in model.workspaces:
+                named.setdefault(one, []).append(f"EVALUATOR_HOST_MODELS: {name}")
+        entries = {
+            "EVALUATOR_HOST_CODE_SECRETS": settings.code_secrets,
+            "EVALUATOR_HOST_NETWORK_HOSTS": settings.network_hosts,
+        }
+        for setting, allowed in entries.items():
+            for entry in allowed:
+                if whose := entry.rpartition("/")[0]:
+                    named.setdefault(whose, []).append(f"{setting}: {entry}")
+        unknown = await self._workspaces.advice_on_unknown(named) if named else {}
+        return [
+            f"there is no workspace {one}, which the settings name ({', '.join(named[one])}); {advice}"
+            for one, advice in unknown.items()
+        ]
+
     async def _names(self, workspace: str) -> frozenset[str]:
         """Return the id and the name of a workspace. Settings may use either of them."""
         name = await self._workspaces.name_of(workspace) if self._workspaces is not None else None
