@@ -3,8 +3,10 @@
 import pytest
 
 from evaluator_host.engine.packages.lock import LockTarget
+from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.preparer import sdk_needs
-from evaluator_host.types.evaluator import Contract, Evaluator, Language
+from evaluator_host.engine.service.stand_in_pins import stand_in_pin
+from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
 from evaluator_host.vendors.uipath.dialect import SDK as UIPATH
 
 IMPORT = "from nemo_evaluator_sdk import Metric\n"
@@ -94,3 +96,26 @@ def test_the_declared_contract_says_which_of_two_sdks_is_meant() -> None:
     needs = sdk_needs(Evaluator(IMPORT + "import uipath.eval\n", contract=Contract("uipath")))
     assert needs is not None
     assert needs.stand_in == UIPATH.stand_in
+
+
+async def test_a_check_names_the_same_pin_as_the_error_of_a_row(service: Service) -> None:
+    """The stand-in modules name the version with which they were tested, whatever version the index has."""
+    module = "ragas.integrations.langchain"
+    code = f"from {module} import EvaluatorChain\ndef evaluate(inputs, outputs, trace):\n    return float(EvaluatorChain(1))\n"
+    pin = stand_in_pin(module, (), Language.PYTHON)
+    assert pin is not None
+    (missing,) = (await service.check(Evaluator(code))).missing_imports
+    assert missing.pin == pin
+    error = (await service.evaluate(Evaluator(code), Row())).error
+    assert error is not None
+    assert error.hint == f"add {pin} to `packages`"
+
+
+def test_the_part_of_a_package_that_code_reads_decides_on_its_pin() -> None:
+    whole = stand_in_pin("phoenix", (), Language.PYTHON)
+    parts = {
+        stand_in_pin("phoenix", ("evals.legacy",), Language.PYTHON),
+        stand_in_pin("phoenix.evals", (), Language.PYTHON),
+    }
+    assert (whole or "").startswith("arize-phoenix==")
+    assert [(one or "").partition("==")[0] for one in parts] == ["arize-phoenix-evals"]

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 from evaluator_host.engine.packages.providers import ImportedModule, Provider, named_provider
 from evaluator_host.engine.service.files import module_path, path_of_module
+from evaluator_host.engine.service.stand_in_pins import stand_in_pin
 from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluator import Evaluator, Language
 from evaluator_host.types.outcome import MissingImport
@@ -58,7 +59,10 @@ class PinLookup:
         package's name; a later call may find the version.
         """
         named = [replace(one, path=path_of_module(evaluator, one)) for one in missing]
-        found = await self.providers(named, evaluator, workspace, patience_s=patience_s)
+        pins = {one: stand_in_pin(one.module, one.names, evaluator.language) for one in named if one.path is None}
+        tested = {one: Provider(pin) for one, pin in pins.items() if pin is not None}
+        others = [one for one in named if one not in tested]
+        found = tested | await self.providers(others, evaluator, workspace, patience_s=patience_s)
         pairs = zip(named, missing, strict=True)
         return tuple(_told(one, found.get(one), evaluator.language, own=deep.path) for one, deep in pairs)
 

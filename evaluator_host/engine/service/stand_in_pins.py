@@ -1,0 +1,50 @@
+"""Finds the pins of the packages that stand-in modules replace: the versions with which the modules were tested.
+
+The runner's errors name the same pins, because both read them from the top package of the stand-in modules.
+"""
+
+import ast
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+
+from evaluator_host.engine.contracts.table import all_dialects
+from evaluator_host.engine.sandbox.runtimes import runtime_file
+from evaluator_host.types.evaluator import Language
+
+
+def stand_in_pin(module: str, names: Sequence[str], language: Language) -> str | None:
+    """Return the pin of the package that has a module, if stand-in modules replace it; None for any other module.
+
+    `names` are those that the code reads from the module.
+    """
+    if language is not Language.PYTHON:
+        return None
+    top, _, rest = module.partition(".")
+    pins = _pins().get(top, {})
+    part = (rest or next(iter(names), "")).partition(".")[0]
+    return pins.get(part, pins.get(""))
+
+
+@cache
+def _pins() -> Mapping[str, Mapping[str, str]]:
+    """Return the pins of each replaced package: by the parts of its module, and under "" for all other parts."""
+    found = {}
+    for dialect in all_dialects():
+        if (sdk := dialect.sdk) is not None:
+            for top in (sdk.module.partition(".")[0], *sdk.also):
+                file = runtime_file(f"python/{sdk.stand_in.folder}/{top}/__init__.py")
+                found[top] = _declared(file.read_text("utf-8")) if file.is_file() else {}
+    return MappingProxyType(found)
+
+
+def _declared(source: str) -> dict[str, str]:
+    """Return the values of `__pin__` and `__pins__` in a module."""
+    values = {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        if node.targets[0].id in ("__pin__", "__pins__")
+    }
+    whole = {"": values["__pin__"]} if "__pin__" in values else {}
+    return {**whole, **values.get("__pins__", {})}
