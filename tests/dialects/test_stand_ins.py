@@ -98,9 +98,9 @@ def test_the_declared_contract_says_which_of_two_sdks_is_meant() -> None:
     assert needs.stand_in == UIPATH.stand_in
 
 
-async def test_a_check_names_the_same_pin_as_the_error_of_a_row(service: Service) -> None:
+@pytest.mark.parametrize("module", ["ragas.integrations.langchain", "phoenix.evals.legacy"])
+async def test_a_check_names_the_same_pin_as_the_error_of_a_row(service: Service, module: str) -> None:
     """The stand-in modules name the version with which they were tested, whatever version the index has."""
-    module = "ragas.integrations.langchain"
     code = f"from {module} import EvaluatorChain\ndef evaluate(inputs, outputs, trace):\n    return float(EvaluatorChain(1))\n"
     pin = stand_in_pin(module, (), Language.PYTHON)
     assert pin is not None

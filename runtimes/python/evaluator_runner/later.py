@@ -252,7 +252,7 @@ def _missing(package: str, path: str) -> ImportError:
     top = path.partition(".")[0]
     absent.record(top)
     told = f"the package {package}, which is not pinned" if package else f"the module {top}, which is not there"
-    return ImportError(f"`{path}` needs {told}", name=top)
+    return ImportError(f"`{path}` needs {told}", name=path)
 
 
 def _give_names(module: Any) -> None:
