@@ -1,4 +1,4 @@
-"""A forward proxy that asks for a password and records its requests, and certificates from the tests' own authority."""
+"""Certificates from the tests' own authority, and a forward proxy that asks for a password and records its requests."""
 
 import base64
 import datetime as dt

@@ -162,7 +162,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         "magics": WarningKind("lines of a notebook that are not Python were left out of the code"),
         "prebound": WarningKind("the code uses names that it does not import, as its platform allows"),
         "packages_chosen": WarningKind(
-            "the host chose packages for imports of the code",
+            "the host chose packages for the modules that the code imports",
             remedy="to keep these versions, give the pins as `packages`",
         ),
         "threads_at_load": WarningKind(

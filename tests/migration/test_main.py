@@ -141,7 +141,7 @@ REFUSED_JAVASCRIPT = [
         "main",
         "function evaluate(a, i, o, c) {\n  return 1;\n}\n",
         1,
-        "only evaluate(inputs, outputs, trace) becomes main",
+        "only evaluate(inputs, outputs, trace) can become main()",
     ),
 ]
 REFUSED = [
@@ -157,7 +157,7 @@ REFUSED = [
     ("main", "def evaluate(inputs, outputs, trace):\n    return len(inputs)\n", 2, "main gets columns"),
     ("main", "def evaluate(i, o, t):\n    a = 1\n    return i['a'] + a\n", 2, "the code itself uses the name a"),
     ("main", "def evaluate(i, o, t):\n    return i['a'] or i.get('a')\n", 2, "a is read with two different defaults"),
-    ("main", "def evaluate(a, i, o, c):\n    return 1\n", 1, "only evaluate(inputs, outputs, trace) becomes main"),
+    ("main", "def evaluate(a, i, o, c):\n    return 1\n", 1, "only evaluate(inputs, outputs, trace) can become main()"),
 ]
 
 

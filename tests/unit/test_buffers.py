@@ -173,7 +173,7 @@ def test_a_tunnel_that_the_host_does_not_read() -> None:
     tunnel = Tunnel(connected(Reader()), b"", lambda _: None)
     for _ in range(connection.TUNNEL_BYTES // len(CHUNK)):
         tunnel.feed(CHUNK)
-    with pytest.raises(Refused, match="1 MB of this tunnel are waiting"):
+    with pytest.raises(Refused, match="1 MB sent through this tunnel"):
         tunnel.feed(b"x")
 
 

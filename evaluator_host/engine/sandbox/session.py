@@ -80,7 +80,7 @@ class RunnerGaveUp(SandboxLost):
         super().__init__(failed.error.message)
         # the row's outcome if the retry ends in the same way, which means that the row is the cause
         self.failed = failed
-        # whether SIGKILL ended the runner, which the machine sends more often than an evaluator
+        # whether SIGKILL ended the runner; it usually comes from the machine, not from the evaluator
         self.killed = killed
 
 

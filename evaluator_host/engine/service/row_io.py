@@ -85,12 +85,12 @@ class Bound:
 async def bind(
     processes: LimitedProcesses, prepared: Prepared, loaded: Loaded, row: Row | EncodedRow | EvaluationError
 ) -> Bound:
-    """Return the call's body for a row, in the form of the contract that the runner found.
+    """Return the body of the call for a row, as the contract that the runner found needs it.
 
     If `row` is an error, it is returned unchanged.
 
     Raises:
-      Busy: too many large rows of the workspace wait already.
+      Busy: too many large rows of the workspace are waiting already.
       MachineExhausted: this machine is too busy to read the row.
     """
     if isinstance(row, EvaluationError):

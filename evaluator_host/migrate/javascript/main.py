@@ -71,7 +71,7 @@ def to_main(draft: Draft) -> Rewritten:
         raise
     if len(function.parameters) != 3 or not all(one.is_plain for one in function.parameters):
         raise refuse(
-            function.node, "only evaluate(inputs, outputs, trace) becomes main; migrate the code to that form first"
+            function.node, "only evaluate(inputs, outputs, trace) can become main(); migrate the code to evaluate first"
         )
     inputs, outputs, trace = function.parameters
     for use in uses_of(draft, function, trace):

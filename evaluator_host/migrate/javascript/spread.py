@@ -27,7 +27,9 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
     node, scope = function.node, function.scope
     if not function.has_statements:
         raise refuse(
-            node, f"a function takes its arguments as {text(spread.rest)[:40]} and has no body; give it one in braces"
+            node,
+            f"a function takes its arguments as {text(spread.rest)[:40]}, and its body is not in braces; "
+            "write the body as { return … }",
         )
     for name in function.names:
         for use in draft.names.of(name, draft.names.module):

@@ -62,7 +62,7 @@ def to_main(draft: Draft) -> Rewritten:
     function = _function(draft, "evaluate")
     if len(function.parameters) != 3:
         raise refuse(
-            function.node, "only evaluate(inputs, outputs, trace) becomes main; migrate the code to that form first"
+            function.node, "only evaluate(inputs, outputs, trace) can become main(); migrate the code to evaluate first"
         )
     inputs, outputs, trace = function.parameters
     for use in _uses(draft, function, trace):

@@ -29,7 +29,10 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One of several parts of a file: the rows for which `index % of == number`."""
+    """Part `number` of a file that is split into `of` parts.
+
+    It has the rows whose index, modulo the number of parts, is its number.
+    """
 
     number: int = 0
     of: int = 1

@@ -1,4 +1,4 @@
-"""Adds stored evaluators and ready judges to a host."""
+"""Adds stored evaluators and ready-made judges to a host."""
 
 from collections.abc import Sequence
 from typing import Final

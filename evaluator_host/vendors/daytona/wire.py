@@ -69,7 +69,7 @@ class _Verbs:
         return json_response({**record.told(self._toolbox(request)), "state": "destroyed"})
 
     async def snapshots(self, request: Request) -> Response:
-        """List the snapshots that the query names, and a few more; every name counts as an existing snapshot."""
+        """List the snapshots in the query, which all count as existing, the usual ones, and those of the sandboxes."""
         names = dict.fromkeys([*request.query_params.getlist("name"), *_SNAPSHOTS])
         own = {one.asked.get("snapshot") for one in await self._records.find(self._workspace(request), {})}
         items = [_snapshot(str(name)) for name in (*names, *sorted(str(name) for name in own - {None}))]

@@ -82,12 +82,12 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def is_by_name(function: Function, *, named: bool = False) -> bool:
-    """Return whether a function has a parameter for the output, and belongs to no dialect that calls by position.
+    """Return whether a function is called by the names of its parameters; one of them has to be for the output.
 
     Args:
       function: The function.
-      named: Whether the caller named the function. Then, as for `evaluate`, it may belong to a dialect that calls by
-        position.
+      named: Whether the caller named the function. A dialect that calls by position may then claim it, as it may claim
+        `evaluate`; then it is not called by name.
     """
     names = function.parameters
     if names[:1] in (["self"], ["cls"]) or function.name == "main":

@@ -170,7 +170,7 @@ class Tunnel:
         if len(self._arrived) + len(data) > TUNNEL_BYTES:
             raise Refused(
                 413,
-                f"{TUNNEL_BYTES >> 20} MB of this tunnel still wait to be sent to the other host; send more slowly",
+                f"{TUNNEL_BYTES >> 20} MB sent through this tunnel have not reached the other host yet; send slower",
             )
         self._arrived += data
         if self._arrived:

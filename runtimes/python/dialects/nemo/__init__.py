@@ -229,7 +229,7 @@ class Metric:
 
 
 def _rubrics(metric: Any) -> dict[str, list[str]]:
-    """Return, by name, the labels of each of a judge's scores that is a rubric."""
+    """Return the labels of a judge's rubric scores, by the names of the scores."""
     scores = getattr(metric, "scores", None)
     levels = {score.name: score.rubric for score in scores if hasattr(score, "rubric")} if type(scores) is list else {}
     return {name: [level.label for level in rubric] for name, rubric in levels.items()}
