@@ -26,7 +26,7 @@ URL = "https://api.example.com/v1"
 
 async def hint_of(asked: Awaitable[None]) -> str:
     """Await a request that must be refused, and return the hint in the error."""
-    with pytest.raises(InvalidRequest, match=r"may not ask api\.example\.com") as raised:
+    with pytest.raises(InvalidRequest, match=r"may not call models on api\.example\.com") as raised:
         await asked
     return str(raised.value.problems[0].hint)
 
