@@ -113,6 +113,19 @@ async def test_each_statement_of_a_page_without_an_index_is_one_pass(jobs: Jobs,
         assert many.read <= many.statements * (1 + TIMES) * FEW * EVALUATORS
 
 
+@pytest.mark.parametrize("position", [None, 1])
+async def test_chosen_rows_cost_the_same_of_a_larger_job(jobs: Jobs, position: int | None) -> None:
+    chosen = (3, FEW // 2, FEW - 1)
+
+    async def page(job: Job) -> None:
+        found, _ = await tables(jobs.store).results.page(job.id, Filter(position, rows=chosen), limit=1000)
+        assert sorted({one.row for one in found}) == [*chosen]
+
+    few, many = await jobs.of_both(page)
+    assert many.statements <= few.statements
+    assert many.read <= SAME * few.read
+
+
 @pytest.mark.parametrize("which", [_EVERY, Filter(1), _FAILED])
 async def test_a_download_is_one_pass(jobs: Jobs, which: Filter) -> None:
     async def download(job: Job) -> None:
