@@ -147,7 +147,7 @@ class EvaluatorClass:
 
 @dataclass(frozen=True, slots=True)
 class ParameterFacts:
-    """What a function's code does with one of the function's parameters."""
+    """How a function's code uses one of the function's parameters."""
 
     name: str
     read: Annotated[bool, Doc("Whether the code reads it.")] = False

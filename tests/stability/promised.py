@@ -1,4 +1,4 @@
-"""What a version promises to programs that call it: requests, answers and commands, as flat lists.
+"""The promises of a version to programs that call it: requests, answers and commands, as flat lists.
 
 As part of a release, `python -m tests.stability.promised` writes the promises of this source tree to files. Between
 releases the files do not change, and `test_promised.py` reports changes of the code that would break a program.

@@ -1,4 +1,4 @@
-"""What all wires share: names, the commands, `doctor`, keys in paths; and a host without wires."""
+"""Tests of what is the same for all wires: names, commands, `doctor`, keys in paths; and of a host without wires."""
 
 import asyncio
 import json

@@ -15,11 +15,10 @@ from evaluator_host.engine.packages.npm.resolve import matching_versions
 from evaluator_host.engine.packages.pip import syntax as pip_syntax
 from evaluator_host.engine.packages.pip.programs import PipPrograms
 from evaluator_host.engine.packages.suggest import is_known, is_plain, pin_for, range_of
-from evaluator_host.engine.packages.tools import Resolver
+from evaluator_host.engine.packages.tools import Resolver, lacks_wheels
 from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluator import Language
 
-SOURCE_ONLY: Final = "has no wheels at all, only its source"
 _SHOWN: Final = 3  # maximum number of names to show in a message
 
 
@@ -100,8 +99,7 @@ async def _add_python(
         if isinstance(pin, Pin):
             found[one] = _told(one, pin, answer["has"].get(one.module), is_known=not named[one].is_own)
         elif answer["found"]:
-            runtime = f"Python {resolver.target.runtime} on linux {resolver.target.machine}"
-            lacks = SOURCE_ONLY if answer["source_only"] else f"has wheels, but none for {runtime}"
+            lacks = lacks_wheels(resolver.target, source_only=answer["source_only"])
             found[one] = Provider(is_own=named[one].is_own, problem=f"{package} {lacks}")
         else:
             found[one] = Provider(is_own=True, problem=_unknown(package))

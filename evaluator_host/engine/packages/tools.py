@@ -36,6 +36,7 @@ from evaluator_host.types.errors import (
 )
 from evaluator_host.types.evaluator import Language
 
+SOURCE_ONLY: Final = "has no wheels at all, only its source"
 LOOKUPS_AT_ONCE: Final = 3  # maximum number of processes that ask an index for versions at the same time
 
 _LINES: Final = 15
@@ -244,6 +245,17 @@ def no_package(name: str, language: Language, *, index: str, check: str) -> Pack
     hint = f"Did you mean {meant}?" if meant else check
     problem = Problem("packages", f"there is no package {name}", meant)
     return PackagesFailed(f"There is no package {name} in the {index}. {hint}", problems=(problem,))
+
+
+def lacks_wheels(target: LockTarget, *, source_only: bool | None) -> str:
+    """Return what to say of a package without a wheel for the target, after the package's name.
+
+    `source_only` says whether the package has no wheel for any Python and machine; None if that is unknown.
+    """
+    if source_only:
+        return SOURCE_ONLY
+    where = f"Python {target.runtime} on linux {target.machine}"
+    return f"has no wheel for {where}" if source_only is None else f"has wheels, but none for {where}"
 
 
 def no_version(pin: Pin, near: Sequence[str], *, title: str) -> PackagesFailed:

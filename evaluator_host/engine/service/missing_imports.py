@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evaluator_host.engine.packages.providers import SOURCE_ONLY
 from evaluator_host.engine.packages.suggest import module_of
+from evaluator_host.engine.packages.tools import SOURCE_ONLY
 from evaluator_host.engine.service.files import SUFFIXES, module_path
 from evaluator_host.types.evaluator import Evaluator, Language
 from evaluator_host.types.outcome import EvaluationError, Failed, MissingImport, Note, Outcome

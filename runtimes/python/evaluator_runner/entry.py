@@ -25,7 +25,6 @@ _LIKELY = SCORING | {"accuracy", "check", "correct", "correctness", "eval", "eva
 _METHODS = ("evaluate", "score", "measure", "__call__")
 _OF_RUNS = "evaluate_run"
 """The method of a RunEvaluator, a class in the SDK of a platform."""
-_THEM = ("it", "them")
 _TRUTH_OF_CONTEXT = "expected_output=inputs.get('correct_answer')"
 _EXPECTED = (
     "define `def evaluate(inputs, outputs, trace)`, the legacy `def evaluate(app_params, inputs, output, "
@@ -245,7 +244,8 @@ def _not_found(namespace: dict[str, Any], wanted: str) -> Failure:
         message = f"the code defines no function named {names}"
         if classes and functions and _are_for_classes(own, functions, classes):
             functions = []
-            message += f"; it defines {', '.join(classes[:10])}, and functions for {_THEM[len(classes) > 1]}"
+            whose = "them" if len(classes) > 1 else "it"
+            message += f"; it defines {', '.join(classes[:10])}, and functions for {whose}"
         elif functions:
             more = [name for name in classes if _method_of(own[name], wanted)]
             shown = sorted(functions, key=lambda name: (name.startswith("_"), not _is_likely(name)))

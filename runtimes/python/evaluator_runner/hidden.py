@@ -55,8 +55,9 @@ def _is_hidden(asked: absent.Asked) -> bool:
 
 
 def _imports(tree: Any, line: int) -> bool:
-    found = [one for one in absent.all_nodes(tree) if type(one).__name__ in {"Import", "ImportFrom"}]
-    return any(one.lineno <= line <= (one.end_lineno or one.lineno) for one in found)
+    return absent.covers(
+        [one for one in absent.all_nodes(tree) if type(one).__name__ in {"Import", "ImportFrom"}], line
+    )
 
 
 def _catching(tree: Any, line: int) -> Any:

@@ -116,9 +116,8 @@ async def _watched(
         last, spent_s = 0, 0.0
         known = await asyncio.to_thread(_downloaded, index.cache_dir, lock.language)
         while True:
-            await asyncio.sleep(
-                max(_LOOK_EVERY_S, spent_s)
-            )  # pause for as long as the last check took, as in `DiskWatch.watch`
+            # pause for as long as the last check took, as in `DiskWatch.watch`
+            await asyncio.sleep(max(_LOOK_EVERY_S, spent_s))
             started = time.monotonic()
             try:
                 done, size = await asyncio.to_thread(_look, files, lock, index.cache_dir, known)

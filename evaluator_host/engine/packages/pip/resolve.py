@@ -14,7 +14,7 @@ from packaging.version import Version
 from evaluator_host.engine.packages.index import uv_workspace
 from evaluator_host.engine.packages.lock import Lock, LockedPackage, LockTarget, Pin
 from evaluator_host.engine.packages.pip.programs import PipPrograms
-from evaluator_host.engine.packages.tools import Resolver, no_package, no_version, shorten, unreachable
+from evaluator_host.engine.packages.tools import Resolver, lacks_wheels, no_package, no_version, shorten, unreachable
 from evaluator_host.engine.system.processes import Finished
 from evaluator_host.types.errors import HostError, Misconfigured, PackagesFailed, Problem
 from evaluator_host.types.evaluator import Language
@@ -209,9 +209,7 @@ class NoWheel(PackagesFailed):
 
         `source_only` says whether the version has no wheel for any Python and machine; None if that is unknown.
         """
-        where = f"Python {target.runtime} on linux {target.machine}"
-        lacks = f"has no wheel for {where}" if source_only is None else f"has wheels, but none for {where}"
-        lacks = "has no wheels at all, only its source" if source_only else lacks
+        lacks = lacks_wheels(target, source_only=source_only)
         ways = [f"Pin {' or '.join(near)}, which has one"] if near else []
         ways += ["choose another version of Python (`python`)"] if source_only is False else []
         ways += ["let the operator set allow_source_builds: the package is then built inside a sandbox"]
