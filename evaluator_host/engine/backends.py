@@ -1,4 +1,4 @@
-"""Chooses and opens the sandbox backend, and checks every backend for `doctor`.
+"""Chooses the sandbox backend and opens it; checks every backend for the command `doctor`.
 
 `auto` takes bubblewrap when it works, else Docker, else refuses to start: user code never runs unsandboxed by accident.
 """
@@ -118,7 +118,6 @@ async def choose_backend(settings: Settings, supervisor: Supervisor | None = Non
 
 
 async def _tried(choice: SandboxChoice, settings: Settings, supervisor: Supervisor | None) -> Backend:
-    """Return the backend if it starts a sandbox, or if it fails only because the machine is busy."""
     backend = await make_backend(choice, settings, supervisor)
     for number in range(1, _TRIES + 1):
         try:

@@ -1,7 +1,7 @@
-"""Stores the data files of evaluators by digest, separately for each workspace, and arranges them for sandboxes.
+"""Stores the data files of evaluators by digest, separately for each workspace, and makes folders for sandboxes.
 
-A layout is a folder of hard links. Its name is the digest of its paths and contents. A sandbox mounts the layout
-read-only.
+A layout is a folder of hard links to data files; its name is a digest of their paths and contents. A sandbox mounts the
+layout read-only.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class DataFiles:
     """The data files of one host.
 
     Args:
-      folder: Folder in which they are stored.
+      folder: Folder in which the files are stored.
       most_bytes: Size limit of a file, and of all files of a workspace together.
     """
 
@@ -109,7 +109,7 @@ class DataFiles:
                     remove(layout)
 
     def lay_out(self, workspace: str, data: Mapping[str, str]) -> DataFolder:
-        """Return a folder with files of a workspace; `data` maps paths, already checked, to digests. Blocking.
+        """Return a folder with the files in `data`, which maps checked paths to digests. Blocking.
 
         Raises:
           InvalidRequest: the workspace has no file with one of the digests.
@@ -168,7 +168,7 @@ class DataFiles:
         return f"sha256:{digest.hexdigest()}"
 
     def _make_room(self, workspace: str) -> int:
-        """Create the folder of a workspace, remove its unfinished files, and return how many bytes its files use."""
+        """Create a workspace's folder, remove unfinished files from it, and return how many bytes are used in it."""
         folder = self._files(workspace)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         (self._home(workspace) / _LAYOUTS).mkdir(exist_ok=True)

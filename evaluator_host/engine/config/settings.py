@@ -1,4 +1,4 @@
-"""Settings of a host, and the places of the host's own files. No other module reads environment variables."""
+"""Settings of a host, and the folders of its own files. No other module reads environment variables."""
 
 import json
 import os
@@ -104,7 +104,7 @@ def usable_memory_mb(proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys
 def _own_cgroups(
     controller: str, proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys/fs/cgroup")
 ) -> Iterator[Path]:
-    """Yield the folder of the cgroup by which `controller` limits this process, and then the folders above it."""
+    """Yield this process's cgroup folder for `controller`, then each folder above; limits apply from all of them."""
     for line in (proc / "cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "" or controller in controllers.split(","):
@@ -121,12 +121,12 @@ def _memory_limits(group: Path) -> Iterator[int]:
 
 
 def half_of_memory_mb() -> int:
-    """Return half of the memory that this process may use, in MB; at least 512."""
+    """Return half of the memory that this process may use, in MB, but at least 512."""
     return max(512, usable_memory_mb() // 2)
 
 
 def sandboxes_of_machine() -> int:
-    """Return how many sandboxes this machine's memory, file descriptors and process limit allow; at least 16."""
+    """Return for how many sandboxes this machine has memory, file descriptors and processes; at least 16."""
     room = (
         half_of_memory_mb() // _IDLE_SANDBOX_MB,
         (most_descriptors() - _FEW_DESCRIPTORS) // 2 // SANDBOX_DESCRIPTORS,
@@ -142,7 +142,6 @@ def most_descriptors() -> int:
 
 
 def _processes(proc: Path = Path("/proc")) -> int:
-    """Return how many processes and threads this process and its children may have."""
     known = [resource.getrlimit(resource.RLIMIT_NPROC)[0]] if os.geteuid() else []
     known = [limit for limit in known if limit != resource.RLIM_INFINITY]
     for name in ("pid_max", "threads-max"):
@@ -172,7 +171,7 @@ def plain_port() -> Any:
 
 
 def variable_of(field: str) -> str:
-    """Return the name of the environment variable that contains the value of a setting."""
+    """Return the name of the environment variable for a setting."""
     own, plain = f"EVALUATOR_HOST_{field.upper()}", _PLAIN_VARIABLES.get(field)
     return plain if plain is not None and os.environ.get(plain) and not os.environ.get(own) else own
 
@@ -206,8 +205,7 @@ class WireOptions(BaseModel):
     evaluators.
 
     Attributes:
-      secret: Key that the platform sends, or with which it signs bodies; without a secret, callers need a key of this
-        host.
+      secret: Key that the platform sends, or uses to sign bodies; without a secret, callers need a key of this host.
       signature_header: Name of the header that contains the signature, if it is not the name that the wire expects.
       workspace: Workspace to which calls with the secret belong.
       tenants: Which workspace each tenant of the platform uses:

@@ -1,1 +1,1 @@
-"""Dialects: the ways in which evaluators are written. Each has a folder here; `table.py` lists them."""
+"""Dialects: the ways in which evaluators are written. Each dialect has a folder here; `table.py` lists the dialects."""

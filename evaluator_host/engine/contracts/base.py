@@ -1,4 +1,4 @@
-"""The host's half of a dialect: it converts a row to a call, and reads the returned value."""
+"""The part of a dialect that runs in the host: it converts rows to calls, and reads returned values."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ class Interpret(Protocol):
     def __call__(
         self, returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
     ) -> Scored | EvaluationError:
-        """Return the score that the value stands for, or an error."""
+        """Return the score that the returned value means, or an error."""
         ...
 
 
@@ -47,7 +47,7 @@ class Sdk:
         are the keys.
       also: Further top-level modules that the light modules replace; code that imports one of them gets the light
         modules.
-      decorators: Decorators that show that code uses the package, even if the code has no imports.
+      decorators: Decorators by which the host recognises code that uses the package without importing it.
     """
 
     module: str
@@ -83,17 +83,17 @@ class Dialect:
       truth_or_column: Parameter names by which evaluators get the ground truth, or else the column of the same name.
       config_keys: Keys of `settings.config` that the dialect reads; None if evaluators may read any key, as evaluator
         classes do.
-      warnings: The dialect's own warnings, by code. The page on the dialect lists them; none of them makes a score
-        doubtful.
-      native_row: An example of the platform's own row, for a row's `variables`; empty if there is none.
-      asks_models: Whether its evaluators may request answers of models. The host gets these answers and then calls the
-        evaluator again for the row.
-      numbers_rows: Whether its evaluators get the position of a row.
+      warnings: Warnings of this dialect only, by code. The documentation of the dialect lists them. Scores with these
+        warnings are still valid.
+      native_row: Example of a row in the platform's format, for the field `variables` of a row; empty if there is none.
+      asks_models: Whether its evaluators may request answers from models. The host then fetches the answers and calls
+        the evaluator again for the row.
+      numbers_rows: Whether its evaluators get the row's position among all rows.
       bind_one_of_many: Converts one of several rows that are scored together; None if the dialect cannot score rows
         together.
       sdk: The package that its evaluators import; None when they need none.
       name_in_config: Returns the evaluator's name from its configuration, or None.
-      row_notes: Pure function that returns warnings about a row, based on the facts about the code.
+      row_notes: Returns warnings about a row, based on the facts about the code.
     """
 
     contract: Contract
@@ -120,7 +120,7 @@ class Dialect:
     row_notes: Callable[[Evaluator, Loaded, Row], tuple[Note, ...]] | None = None
 
     def unread_keys(self, config: Mapping[str, Json]) -> list[str]:
-        """Return the keys of a configuration that nothing reads."""
+        """Return the keys of a configuration that this dialect never reads."""
         if "config" not in self.takes:
             return list(config)
         return [] if self.config_keys is None else [key for key in config if key not in self.config_keys]
@@ -131,7 +131,7 @@ class Dialect:
         return note if own is None else replace(note, remedy=own.remedy)
 
     def bind_for(self, language: Language) -> Bind:
-        """Return the function that converts a row to the arguments of a call, for evaluators in a language."""
+        """Return the function that converts rows to arguments for evaluators in this language."""
         return self.bind if language is Language.PYTHON else self.bind_javascript or self.bind
 
     def native_of_failure(self, error: EvaluationError, language: Language) -> tuple[dict[str, Json], ...]:

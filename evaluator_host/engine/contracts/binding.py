@@ -16,7 +16,7 @@ ROW_DEPTH: Final = 200  # maximum nesting of a row; decoders recurse, and CPytho
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A row's arguments in the form of one call of the evaluator.
+    """The arguments with which the evaluator is called for a row.
 
     Attributes:
       body: `{"args": […]}` or `{"named": {…}, "exact": bool}`; a list if this is one of many rows that are scored

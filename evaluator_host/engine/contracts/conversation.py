@@ -28,7 +28,7 @@ _Message = dict[str, Any]
 
 
 def messages_of(row: Row) -> list[Json] | None:
-    """Return the messages of a row, `{"role", "content", "tool_calls"?}` each; None when it has no conversation."""
+    """Return the messages of a row, each `{"role", "content", "tool_calls"?}`; None if the row has no conversation."""
     given = row.inputs.get("messages")
     if isinstance(given, list):
         return given
@@ -37,7 +37,7 @@ def messages_of(row: Row) -> list[Json] | None:
 
 
 def messages_of_trace(trace: dict[str, Json]) -> list[_Message]:
-    """Return the conversation in the model calls of a trace, or of several traces of one session.
+    """Return the conversation that the model calls of a trace contain, or of several traces in one session.
 
     If the messages of a model call begin with all earlier messages, they replace the earlier ones. Any other call adds
     its new messages.
@@ -51,7 +51,6 @@ def messages_of_trace(trace: dict[str, Json]) -> list[_Message]:
 
 
 def _spans(trace: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield every span of a trace in the documented shape, with `is_root` added to each."""
     roots = trace.get("spans")
     left = [(span, True) for span in reversed(list(roots.values() if isinstance(roots, dict) else []))]
     count = 0
@@ -66,7 +65,6 @@ def _spans(trace: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _said(attributes: dict[str, Any]) -> list[_Message]:
-    """Return the prompt and the answer of a span that called a model; an empty list for any other span."""
     for told, answered in _LISTS:
         if told in attributes or answered in attributes:
             return [*_listed(attributes.get(told)), *_listed(attributes.get(answered))]
@@ -87,7 +85,7 @@ def _listed(value: Any) -> list[_Message]:
 
 
 def _plain(message: _Message) -> _Message:
-    """Return an OpenTelemetry message, whose content is in parts, as a message with `content` and `tool_calls`."""
+    """Convert an OpenTelemetry message with `parts` to a message with `content` and `tool_calls`."""
     parts = message.get("parts")
     if not isinstance(parts, list):
         return {key: message[key] for key in ("role", "content", "tool_calls", "tool_call_id") if key in message}
@@ -105,18 +103,17 @@ def _plain(message: _Message) -> _Message:
 
 
 def first(value: dict[str, Any], *names: str) -> Any:
-    """Return the first value under these keys that is not None, or None."""
+    """Return the value of the first of these keys that exists; None if none exists."""
     return next((value[name] for name in names if name in value), None)
 
 
 def _call(identifier: str, name: Any, arguments: Any) -> dict[str, Any]:
-    """Return a tool call in the form that chat APIs use."""
     text = text_of(arguments) if arguments is not None else "{}"
     return {"id": identifier, "type": "function", "function": {"name": name, "arguments": text}}
 
 
 def _numbered(attributes: dict[str, Any], pattern: re.Pattern[str], role: str) -> list[_Message]:
-    """Return the messages, in order, from a span that has each field of a message as a separate attribute."""
+    """Read messages from attributes such as `gen_ai.prompt.0.role`: one attribute for each field of a message."""
     found: dict[int, _Message] = {}
     for key, value in attributes.items():
         if match := pattern.fullmatch(key):
@@ -142,7 +139,7 @@ def _from_fields(fields: _Message, role: str) -> _Message:
 
 
 def _turns(spans: list[dict[str, Any]]) -> list[_Message]:
-    """Return a question and an answer for each root span that has both."""
+    """Return the inputs and outputs of each root span as the messages of a user and an assistant."""
     told: list[_Message] = []
     for span in spans:
         data = ((span.get("attributes") or {}).get("ag") or {}).get("data") or {}

@@ -1,6 +1,6 @@
 """Replaces row keys with aliases if JSON escapes the keys.
 
-Only JavaScript needs this, because V8 may take one escaped key for another.
+Only JavaScript needs this, because of a fault in V8.
 
 After an object with a backslash in a key, `JSON.parse` may read a later key that needs an escape (for `"` or a line
 break) as the earlier key.

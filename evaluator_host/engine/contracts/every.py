@@ -22,11 +22,11 @@ def interpret_every(
 ) -> tuple[Scored | EvaluationError, Json]:
     """Return one result with the scores of all evaluators as metrics, and the value that each evaluator returned.
 
-    Further metrics of an evaluator are named `name.metric`; its own name for its score is none of them. An evaluator
-    that has no name except its place in a list takes that name. The score of the result is that of the evaluator in
-    `settings.score_output`, or of the only one in the file. Otherwise it is the mean of all scores; but if
-    `settings.entry` is `*`, or `settings.score_output` is set, there is no score. An evaluator that failed adds a
-    warning; if all failed, the row fails with the first error.
+    If an evaluator gives further metrics, their names are `name.metric`. An evaluator that is named only by its place
+    in a list is renamed after its only score. The score of the result comes from the evaluator in
+    `settings.score_output`, or from the only evaluator. Otherwise it is the mean of all scores; but if `settings.entry`
+    is `*`, or `settings.score_output` is set, there is no score. An evaluator that failed adds a warning. If all
+    evaluators failed, the row fails with the first error.
     """
     try:
         outcomes = [_outcome(raw) for raw in returned.value["every"]]
@@ -67,7 +67,6 @@ def interpret_every(
 
 
 def _name_of_score(scored: Scored) -> str | None:
-    """Return the name that an evaluator gave its only score; None if it gave several scores, or no name."""
     name = scored.native[0].get("name") if len(scored.native) == 1 else None
     return name if isinstance(name, str) and name in scored.metrics else None
 

@@ -1,7 +1,7 @@
-"""Evaluators and rows in another platform's files, and the tables by which dialects read their platform's exports.
+"""Finds evaluators and rows in files of other platforms; also contains the tables for reading platforms' exports.
 
-This module does no I/O: callers pass the contents of files, and the module reports the paths of missing files. It runs
-in a limited process.
+This module opens no files: callers pass the contents of files, and the module reports the paths of missing files. The
+host runs it in a process with limited memory and time.
 """
 
 import posixpath
@@ -32,13 +32,13 @@ class FoundEvaluator:
     """An evaluator in a file of another platform.
 
     Attributes:
-      name: The name under which to store it.
-      code: Its source, unchanged.
-      where: Place of the evaluator in the imported file: `tests[0].assert[1]`.
+      name: Name for storing the evaluator.
+      code: Source of the evaluator, unchanged.
+      where: Place of the evaluator in the imported file, such as `tests[0].assert[1]`.
       file: Path of the file that contains the code; None for code inside another document.
       config: `settings.config` of the evaluator.
       sampling: Share of live traces to score, 0 to 1; None for the default.
-      asks: Names of the models that the code calls: `judge`, `embedding`.
+      asks: Names of the models that the code calls, such as `judge` or `embedding`.
     """
 
     name: str
@@ -67,10 +67,10 @@ class FoundRows:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A part that is not imported.
+    """A part of an imported file that is not imported.
 
     Attributes:
-      where: Its place in the file.
+      where: Place of the part in the file.
       reason: Why it is not imported.
       value: The part itself, so that nothing is lost; a long part is cut.
     """
@@ -82,11 +82,7 @@ class LeftOut:
 
 @dataclass(slots=True)
 class Found:
-    """All evaluators and rows that an import found in a file, and the parts that it left out.
-
-    Attributes:
-      platform: Name of the platform.
-    """
+    """All evaluators and rows that an import found in a file, and the parts that it left out."""
 
     platform: str
     evaluators: list[FoundEvaluator] = field(default_factory=list)
@@ -99,7 +95,7 @@ class Found:
 
 
 def shown(value: Json) -> Json:
-    """Return a value for a report; of a large value, return only the beginning of its text."""
+    """Return a value for a report; a large value is cut."""
     text = value if isinstance(value, str) else repr(value)
     return value if len(text) <= _SHOWN_BYTES else f"{text[:_SHOWN_BYTES]}…"
 
@@ -133,7 +129,7 @@ class SentFiles:
         return self._texts.get(path)
 
     def matching(self, pattern: str) -> list[str]:
-        """Return the paths, relative to the folder, of sent files that match a glob pattern; `**` matches folders."""
+        """Return the sent files that match a glob pattern, as paths relative to the folder; `**` matches folders."""
         path = self.path(pattern)
         if path is None:
             return []
@@ -156,8 +152,8 @@ class ImportFormat(Protocol):
 
         Args:
           document: The decoded file.
-          files: Further files that it may refer to.
-          name: The first part of the names of evaluators, and the name of the rows.
+          files: Further files, to which the document may refer.
+          name: Name of the rows, and first part of each evaluator's name.
 
         Raises:
           InvalidRequest: the document has a fault.
@@ -193,20 +189,20 @@ def slug(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RowShape:
-    """Describes how one kind of a platform's objects becomes rows.
+    """Describes how to convert one kind of a platform's objects to rows.
 
     A field may have several names, for example one in the platform's JSON and another one in its SDK.
 
     Attributes:
       what: The platform's word for these objects, shown to users: `dataset items`.
-      needs: Groups of names; an object is of this kind if it has one name of each group.
+      needs: Groups of field names; an object is of this kind if it has at least one field of each group.
       inputs: Names of the field with the application's input.
-      outputs: Names of the field with its output.
+      outputs: Names of the field with the application's output.
       expected: Names of the field with the expected output.
       within: Name of the field that contains an object with inputs, outputs, expected output and all other columns;
         empty if these are at the top level of the platform's object.
       kept: Names of further fields that the row keeps.
-      unless: `(field, values, reason)`: objects with one of these values are left out.
+      unless: `(field, values, reason)`: objects with one of these values in this field are left out for this reason.
     """
 
     what: str
@@ -223,7 +219,7 @@ class RowShape:
         return all(any(name in item for name in group) for group in self.needs)
 
     def record(self, item: dict[str, Json]) -> dict[str, Json]:
-        """Return the row, with `inputs` and `outputs`, for an object of this kind."""
+        """Convert an object of this kind to a row with `inputs` and `outputs`."""
         fields = item[self.within] if self.within and isinstance(item[self.within], dict) else item
         expected, output = _first(fields, self.expected), _first(fields, self.outputs)
         if self.within:
@@ -255,7 +251,7 @@ class Export:
     Attributes:
       platform: Name of the platform.
       evaluator: Reads an object that may be an evaluator.
-      rows: The shapes of objects that hold rows.
+      rows: The kinds of objects that become rows.
     """
 
     platform: str
@@ -301,7 +297,7 @@ _PAGES: Final = ("data", "content", "objects", "items", "results", "rows")
 
 
 def objects(document: Json) -> Iterator[dict[str, Json]]:
-    """Yield the objects of a list, of a page of an API (`{"data": […]}`), or of several pages; or one single object."""
+    """Yield the objects in a list, in pages of an API (`{"data": […]}`), or in a document that is one object."""
     if isinstance(document, dict):
         page = next((document[name] for name in _PAGES if _is_page(document.get(name))), None)
         yield from [document] if page is None else objects(page)

@@ -33,10 +33,10 @@ _SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Score and metrics read from a returned value, before threshold and range; `metrics` contains the score too.
+    """Score and metrics from a returned value, before threshold and range apply; `metrics` contains the score too.
 
     Attributes:
-      native: Objects that the dialect's platform would store, one per named score.
+      native: Objects that the dialect's platform would store, one for each named score.
       skipped: Whether the value means "does not apply" on the platform, so that the row is skipped.
       error: Why the row failed, if it failed although the platform stores a result.
     """
@@ -90,14 +90,13 @@ def read(returned: Returned, language: Language, *, needs_score: bool = False) -
 
 
 def _is_score_and_reason(value: Json) -> TypeGuard[list[Json]]:
-    """Return whether a value is what `return 0.7, "because"` gives: a number or bool, and a string."""
     return (
         isinstance(value, list) and len(value) == 2 and isinstance(value[0], float | int) and isinstance(value[1], str)
     )
 
 
 def contradiction() -> EvaluationError:
-    """Return the error for a message that contradicts itself; only the evaluator can have sent it, not the runner."""
+    """Return the error for a contradictory message, which the evaluator must have sent in place of the runner."""
     return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
 
 
@@ -158,7 +157,7 @@ def labelled(text: str) -> Scored:
 
 
 def parsed(text: str) -> float | None:
-    """Return the number that a string contains, in a notation that all languages share; None if there is no number.
+    """Return the number that a string contains, if all languages write numbers in this way; else None.
 
     Rejected: hexadecimal (JavaScript only), digit groups (Python only), an empty string (0 in JavaScript), `nan`,
     `inf`.
@@ -198,7 +197,8 @@ def _score(
 ) -> tuple[float | int | None, bool | None]:
     """Return score and verdict of an object.
 
-    A bool score is also the verdict, unless the object has another one. A verdict stands in for a missing score.
+    A bool score is also the verdict, unless the object has a verdict. If the score is missing, the verdict is the
+    score.
     """
     score = value.get("score")
     if isinstance(score, bool):
@@ -276,7 +276,7 @@ def _invalid(what: str, language: Language, *, needs_score: bool) -> EvaluationE
 
 
 def _meant(value: Any) -> str | None:
-    """Return a question about the key that was probably meant as the score; otherwise advice on what to return."""
+    """Return a hint that names the key probably meant as `score`, or else says what to return."""
     keys = [str(key) for key in value][:_KEYS_READ] if isinstance(value, dict) else []
     meant = next((key for key in keys if key.lower() in _SCORE_NAMES), None)
     return remedy_of("no_score") if meant is None else f"did you mean score? It has {meant}"

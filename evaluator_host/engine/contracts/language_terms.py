@@ -1,4 +1,4 @@
-"""The terms of the author's programming language for error messages: for an object, for null, for a valid result."""
+"""The words for error messages in terms of the author's programming language, such as `dict` or `object`."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -51,7 +51,7 @@ def terms(language: Language) -> LanguageTerms:
 
 
 def valid_returns(language: Language, *, needs_score: bool = False) -> str:
-    """Return a list of the values that an evaluator may return, in words."""
+    """Return a phrase that lists the values that an evaluator may return."""
     term = terms(language)
     if needs_score:
         return f"{term.shape} with a number"
@@ -59,7 +59,7 @@ def valid_returns(language: Language, *, needs_score: bool = False) -> str:
 
 
 def described(value: Json, language: Language) -> str:
-    """Describe a JSON value in the language's words: `a dict`, `the text 'abc'`."""
+    """Describe a JSON value in the words of a programming language: `a dict`, `the text 'abc'`."""
     term = terms(language)
     if isinstance(value, str):
         return f"the text {value[:60]!r}"

@@ -1,4 +1,4 @@
-"""Finds the numbers inside a returned object, names them by dotted path, and refuses those that do not fit a float."""
+"""Finds the numbers in a returned object, names each by its dotted path, and refuses numbers that no float can hold."""
 
 import math
 from collections.abc import Collection, Iterator
@@ -29,7 +29,7 @@ class TooDeep(Exception):
 
 
 def finite(value: float) -> float | int | None:
-    """Return a number in a form that JSON and databases can store; None for NaN, infinity and overflows."""
+    """Return a number as JSON and databases can store it; None for NaN, infinity and numbers too large for a float."""
     if type(value) is float:
         return value + 0.0 if math.isfinite(value) else None  # `+ 0.0` makes 0 of -0, which JavaScript often returns
     if -_INT64 <= value < _INT64:
@@ -43,18 +43,18 @@ def finite(value: float) -> float | int | None:
 def add_leaves(
     value: dict[str, Json], metrics: dict[str, float | int], notes: list[Note], *, reserved: Collection[str]
 ) -> None:
-    """Add the numbers and bools inside an object to `metrics` by dotted name, up to `MOST_METRICS` names in all.
+    """Add the numbers and bools inside an object to `metrics` by dotted name; there may be `MOST_METRICS` names in all.
 
-    Bools count as 1.0 or 0.0. Numbers in lists are not metrics. Every value is checked, even those beyond the limit.
+    Bools count as 1.0 or 0.0. Numbers in lists are not metrics. All values are checked, even beyond the limit.
 
     Args:
       value: The returned object.
       metrics: Metrics by name, to which the new ones are added.
       notes: Notes of the result; a note is added if metrics were left out.
-      reserved: Keys at the top of the object whose values are not metrics.
+      reserved: Top-level keys of the object that are not metrics.
 
     Raises:
-      NotFinite: a metric does not fit a float, or any float in the object is not finite.
+      NotFinite: a metric is too large for a float, or a float in the object is not finite.
       TooDeep: the object nests too deeply.
     """
     found = _Metrics(metrics, notes)
@@ -87,8 +87,6 @@ def add_leaves(
 
 
 class _Metrics:
-    """Collects metrics by name, up to `MOST_METRICS`."""
-
     def __init__(self, metrics: dict[str, float | int], notes: list[Note]) -> None:
         self._metrics = metrics
         self._notes = notes
@@ -114,7 +112,7 @@ class _Metrics:
 
 
 def too_many_metrics(left_out: int) -> Note:
-    """Return the note that `left_out` numbers are only in `value`, because a result has no room for more metrics."""
+    """Return the note that a result has too many metrics, so that `left_out` numbers are only in its `value`."""
     return Note(
         "too_many_metrics",
         f"{left_out} numbers are kept only in value: a result has at most {MOST_METRICS} metrics, with names of at "
@@ -124,10 +122,7 @@ def too_many_metrics(left_out: int) -> Note:
 
 
 def _short(prefix: str | None, key: str) -> str:
-    """Return a dotted name, cut soon after the limit.
-
-    Otherwise nested long keys would make ever longer names.
-    """
+    """Return a dotted name, cut soon after the limit so that nested long keys cannot make it ever longer."""
     return (prefix or "") + key[: NAME_CHARS + 1] if len(prefix or "") <= NAME_CHARS else str(prefix)
 
 

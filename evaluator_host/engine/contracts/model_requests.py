@@ -21,12 +21,12 @@ class Ask:
     """One request to a model, made by an evaluator.
 
     Attributes:
-      name: Key of the answer in the row, when the row is called again.
-      url: URL of the endpoint, with or without `/chat/completions`; `ref://workspace/name` is a registered model.
+      name: Key under which the row contains the answer when the evaluator is called for it again.
+      url: URL of the endpoint, with or without `/chat/completions`; `ref://workspace/name` means a registered model.
       model: Name of the model at the endpoint.
       secret: Name of the secret that holds the API key; None if the request needs no key.
       request: Body of the request: a chat if it has `messages`, else a completion.
-      retries: Number of tries after the first one.
+      retries: How many times to try again after a failure.
       timeout_s: Seconds for one answer.
     """
 
@@ -40,7 +40,7 @@ class Ask:
 
 
 def asks_of(outcome: Outcome) -> tuple[Ask, ...]:
-    """Return the model requests that a row's call waits for; an empty list when the call has finished."""
+    """Return the model requests that an evaluator made for a row; an empty list when it has finished."""
     if not isinstance(outcome, Returned) or not isinstance(outcome.value, dict):
         return ()
     raw = outcome.value.get("asks")

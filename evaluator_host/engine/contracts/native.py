@@ -1,4 +1,4 @@
-"""Helps dialects of other platforms: builds rows in the platform's form, and combines named scores into one."""
+"""Functions for dialects of other platforms: they build rows in the platform's form, and combine named scores."""
 
 import json
 import math
@@ -23,9 +23,9 @@ class NamedScore:
 
     Attributes:
       name: Name of the score on the platform.
-      value: A number or bool is a score, a string is a label, None is neither.
+      value: A number or bool is a score, a string is a label; None is neither of these.
       reason: Explanation of the score.
-      passed: Verdict, if the platform has one; a bool as `value` is a verdict too.
+      passed: Verdict, if the platform has one. A bool as `value` is a verdict too.
     """
 
     name: str
@@ -39,7 +39,7 @@ def without_truth(row: Row, settings: EvaluatorSettings) -> tuple[dict[str, Json
 
     If there is no ground truth, return all inputs and None.
 
-    A column that is the ground truth only by its name, not by the settings, also stays among the inputs.
+    If the settings do not name the column with the ground truth, the column also stays among the inputs.
     """
     key = truth_column(row.inputs, settings)
     if key is None:
@@ -51,10 +51,10 @@ def without_truth(row: Row, settings: EvaluatorSettings) -> tuple[dict[str, Json
 def own_columns(
     row: Row, settings: EvaluatorSettings, *, truth: frozenset[str], others: frozenset[str]
 ) -> dict[str, Json] | None:
-    """Return the columns of a row if one of them is the platform's `input`, else None.
+    """Return the columns of a row if its column `input` is the platform's own field, else None.
 
-    The column `input` is the platform's if there is also a column for the ground truth, or if the platform uses all the
-    column names. If `input` is the only column, it is an ordinary column.
+    It is the platform's field if there is also a column for the ground truth, or if the platform uses all the column
+    names. If `input` is the only column, it is an ordinary column.
     """
     given = row.inputs
     if "input" not in given or len(given) == 1 or given.get("output", row.outputs) != row.outputs:
@@ -67,7 +67,7 @@ def own_columns(
 def truth_column(inputs: dict[str, Json], settings: EvaluatorSettings) -> str | None:
     """Return the column with the ground truth.
 
-    It is the column in the settings, else the only column with a name that means ground truth.
+    This is the column that the settings name, else the only column with a name that means ground truth.
     """
     key = settings.correct_answer_key
     if key in inputs:
@@ -79,7 +79,7 @@ def truth_column(inputs: dict[str, Json], settings: EvaluatorSettings) -> str | 
 
 
 def question(inputs: dict[str, Json]) -> Json:
-    """Return the user's question: the input with a name that means a question, else the only input, else all inputs."""
+    """Return the user's question: the input that is named as a question, else the only input, else all inputs."""
     for name in ("user_input", "question", "input", "query", "prompt"):
         if name in inputs:
             return inputs[name]
@@ -97,18 +97,17 @@ def bind_native(
     beside: tuple[str, ...] = (),
     around: str = "",
 ) -> Binding | EvaluationError:
-    """Return a call with one argument: `row.variables`, the platform's own row, or else the result of `build`.
+    """Return a call with one argument, the platform's own row: `row.variables` if given, else the result of `build`.
 
     Args:
       row: The row.
       settings: Settings of the evaluator, with the name of the ground truth.
       build: Returns the platform's row for inputs, outputs and trace.
-      needs: A key that `row.variables` must have; empty for none.
-      inner: Key under which the platform's row has an object with the fields that evaluators read. If `row.variables`
-        do not have this key, they are taken as these fields, apart from `needs`. Empty if the platform's row has no
-        such object.
+      needs: Key that `row.variables` must have; empty if no key is required.
+      inner: Key of the object that contains the fields for evaluators in the platform's row; empty if there is no such
+        object. If `row.variables` lack this key, `row.variables` are used as that object.
       beside: Other keys that the platform's row may have.
-      around: Key under which the platform sends the whole row; empty if there is no such key.
+      around: Key under which the platform sends its whole row; empty if there is no such key.
     """
     given = row.variables
     if given is None:
@@ -132,7 +131,7 @@ def bind_native(
 
 
 def _read_in_two_ways(inner: str, others: list[str]) -> EvaluationError:
-    """Return the error for variables that may be the platform's row, but also the fields of its object `inner`."""
+    """Return the error for ambiguous variables: they may be the platform's row, or the fields of its object `inner`."""
     beside = ", ".join(map(repr, others))[:_SHOWN]
     return EvaluationError(
         ErrorCode.BINDING_ERROR,
@@ -145,7 +144,7 @@ def _read_in_two_ways(inner: str, others: list[str]) -> EvaluationError:
 def scored(
     named: Iterable[NamedScore], native: Iterable[dict[str, Json]], *, notes: tuple[Note, ...] = ()
 ) -> Scored | EvaluationError:
-    """Return a platform's scores as one result: the first number or bool is the score, the first string the label."""
+    """Combine a platform's scores: the first number or bool is the score, the first string is the label."""
     found = list(named)
     metrics: dict[str, float | int] = {}
     first: NamedScore | None = None
@@ -212,7 +211,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def object_sent(returned: Returned) -> dict[str, Json] | EvaluationError:
-    """Return the object in which the runner sends a returned value, or an error if the runner sent no object."""
+    """Return a returned value if it is an object of JSON values, else an error."""
     if (error := unreadable(returned)) is not None:
         return error
     return returned.value if isinstance(returned.value, dict) else contradiction()

@@ -43,7 +43,7 @@ _HEX_ID: Final = re.compile(r"[0-9a-fA-F]{16}|[0-9a-fA-F]{32}")
 
 @dataclass(frozen=True, slots=True)
 class SpanRecord:
-    """One span, with the fields that evaluators get, not yet linked to its parent."""
+    """One span with the fields that evaluators get; it is not linked to its parent yet."""
 
     id: str  # id of the span, in hex for OTLP, otherwise as sent; `span-<position>` if it has none
     parent: str | None  # id of its parent; None for a root
@@ -86,8 +86,8 @@ def number(value: Any) -> float | int | None:
 def identifier(value: Any) -> str | None:
     """Return a span or trace id in hex; None for an absent, empty or all-zero id.
 
-    An id that is neither hex nor base64 is kept if it is printable and has at most 64 characters. Otherwise it is
-    replaced with its hash, because ids are logged, stored and shown.
+    An id in another form is kept if it is printable and has at most 64 characters. Otherwise it is replaced with its
+    hash, because ids are logged, stored and shown.
     """
     if not isinstance(value, str) or not value.strip("0="):
         return None
@@ -117,7 +117,6 @@ def attributes(raw: Any, *, depth: int = ATTRIBUTE_DEPTH) -> dict[str, Any]:
 
 
 def _value(raw: Any, depth: int) -> Any:
-    """Decode an `AnyValue` of OTLP, as opentelemetry/proto/common/v1/common.proto defines it."""
     if not isinstance(raw, dict) or depth == 0:
         return raw if isinstance(raw, str | int | float | bool) else None
     for key, value in raw.items():
@@ -195,7 +194,7 @@ def _event(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_unit_sources(attributes: dict[str, Any], start_ns: int | None, end_ns: int | None) -> dict[str, Any]:
-    """Fill `ag.data` and `ag.metrics.unit` from the attributes that other instrumentations set; overwrite nothing."""
+    """Add missing values of `ag.data` and `ag.metrics.unit` from the attributes that other instrumentations set."""
     if "ag" in attributes:
         attributes["ag"] = _copied(attributes["ag"], ATTRIBUTE_DEPTH)
     found = {name: next((attributes[k] for k in keys if k in attributes), None) for name, keys in _ALIASES.items()}
@@ -215,7 +214,7 @@ def _with_unit_sources(attributes: dict[str, Any], start_ns: int | None, end_ns:
 
 
 def _insert(target: dict[str, Any], path: list[str], value: Any) -> bool:
-    """Put a value at a path unless the path has a value already; return whether the value was put there."""
+    """Set the value at a path unless a value is there already; return whether it was set."""
     if len(path) > ATTRIBUTE_DEPTH or not all(path):
         return False
     for step in path[:-1]:
@@ -230,7 +229,6 @@ def _insert(target: dict[str, Any], path: list[str], value: Any) -> bool:
 
 
 def _copied(value: Any, depth: int) -> Any:
-    """Return a copy of nested objects, so that insertions leave the caller's objects as they are."""
     return {k: _copied(v, depth - 1) for k, v in value.items()} if isinstance(value, dict) and depth else value
 
 

@@ -1,4 +1,4 @@
-"""Warns about functions that would always score 0, because their parameters or columns have misleading names."""
+"""Warns about functions that would always score 0 because their parameters or columns have misleading names."""
 
 import re
 from functools import lru_cache
@@ -31,9 +31,9 @@ _MOST_CHARS: Final = 200_000
 
 
 def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, ...]:
-    """Return a warning with a rewrite if the entry's parameters have names that contradict the arguments that they get.
+    """Return a warning with a correction if parameters of the entry function get other arguments than their names say.
 
-    `def evaluate(input, output, expected)` is called with a trace as the third argument, and would always score 0.
+    For example, `def evaluate(input, output, expected)` gets a trace as `expected`, and would always score 0.
     """
     key, found = evaluator.settings.correct_answer_key, [(loaded.entry, loaded.parameters)]
     if loaded.entry == "*":
@@ -46,9 +46,9 @@ def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, .
 
 
 def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
-    """Return the code with each parameter named after its argument; the body first assigns the old names.
+    """Return the code with each parameter renamed after its argument; its body begins by assigning the old names.
 
-    Return None if the names are right, or if no argument has the value that a name promises.
+    Return None if all names are right, or if no argument has the value that an old name promises.
     """
     code, python, places = evaluator.code, evaluator.language is Language.PYTHON, dialect_of(loaded.contract).positions
     wrong = _wrong(loaded.parameters, places)
@@ -69,7 +69,7 @@ def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
 
 
 def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return warnings about a row: variables that are not passed, no outputs, or the answer in the wrong column."""
+    """Return warnings about a row: variables that are not passed, missing outputs, or an answer in a wrong column."""
     if unread := _unread_variables(loaded.contract, row):
         message = f"contract {loaded.contract} does not pass `variables`, so the code does not get {_quoted(unread)}"
         return (Note("unused_variables", message, "put them into `inputs`"),)
@@ -146,13 +146,12 @@ def _suspicious(
 
 
 def _wrong(parameters: tuple[str, ...], places: tuple[str, ...]) -> dict[str, str]:
-    """Return, for each parameter with a misleading name, the argument that it gets."""
+    """Return the misleading names of parameters, each with the name of the argument that the parameter gets."""
     named = zip(parameters, places, strict=False)
     return {name: place for name, place in named if _is_plain(name) and not _fits(name, place, places)}
 
 
 def _unread(function: FunctionFacts | None, parameters: tuple[str, ...], places: tuple[str, ...]) -> str | None:
-    """Return why a function may mistake its arguments although no parameter has a misleading name; else None."""
     more = [name for name in parameters[len(places) :] if _is_plain(name) and meaning(name) == EXPECTED]
     if more:
         return f"`{more[0]}` is never given, and keeps its default"
@@ -202,10 +201,7 @@ def _rewrite(
 def _taken(
     language: Language, key: str, parameters: tuple[str, ...], places: tuple[str, ...], wrong: dict[str, str]
 ) -> dict[str, str]:
-    """Return, for each misleading name, an expression for its value.
-
-    The expression uses the new names of the parameters.
-    """
+    """Return an expression for the value that each misleading name promises; it uses the new names of parameters."""
     python = language is Language.PYTHON
     given = {place: wrong.get(name, name) for name, place in zip(parameters, places, strict=False)}
     keys = {"inputs": f"[{key!r}]", "context": '["vars"]["expected"]' if python else ".vars.expected"}
@@ -218,7 +214,6 @@ def _taken(
 
 
 def _head_of(function: FunctionFacts, entry: str, code: str, *, python: bool) -> re.Match[str] | None:
-    """Match the head of the entry function, up to the start of its body; group 1 is its list of parameters."""
     lines = code.split("\n")
     if function.line is None or function.line > len(lines) or len(code) > _MOST_CHARS:
         return None

@@ -33,7 +33,7 @@ T = TypeVar("T")
 def remembered(read: Callable[P, T]) -> Callable[P, T]:
     """Cache a function's results for recent evaluators.
 
-    The keys are the identities of the evaluators, because hashing their facts would take longer.
+    The cache finds evaluators by the id of the object, because hashing the facts about them would take longer.
     """
     known: dict[tuple[object, ...], tuple[object, T]] = {}
 
@@ -53,10 +53,9 @@ def remembered(read: Callable[P, T]) -> Callable[P, T]:
 
 @remembered
 def functions(loaded: Loaded) -> tuple[FunctionFacts, ...]:
-    """Return the facts about the functions that are called for a row, each with the parameters that the call fills.
+    """Return facts about the functions that are called for a row, each with the parameters that get arguments.
 
-    A bound method or a partial function has fewer parameters than its code. A parameter that the code does not name has
-    no facts.
+    These may be fewer parameters than in the code: a bound method has no `self`, for example.
     """
     if loaded.entry == _EVERY or len(loaded.facts) != 1 or not loaded.parameters:
         return loaded.facts
@@ -72,7 +71,7 @@ def _bound(facts: FunctionFacts, names: tuple[str, ...]) -> FunctionFacts:
 
 @remembered
 def fields_not_read(loaded: Loaded) -> frozenset[str]:
-    """Return the fields of a row that no function of the code reads, as far as the facts show."""
+    """Return the fields of a row that certainly no function of the code reads."""
     return _fields_not_read(loaded.contract, functions(loaded))
 
 
@@ -95,7 +94,7 @@ class OutputsRead:
     others: tuple[str, ...] = ()  # parameters that get something else
 
     def lack(self, rows: Iterable[Row]) -> bool:
-        """Return whether none of the rows has the outputs that the code reads."""
+        """Return whether the code reads outputs, but no row has them."""
         if not self.names:
             return False
         return not any(has_outputs(row, self.contract, self.language, self.names) for row in rows)
@@ -103,7 +102,7 @@ class OutputsRead:
 
 @remembered
 def outputs_read(loaded: Loaded) -> tuple[ParameterFacts, ...]:
-    """Return the parameters that get the outputs of a row and are read by the code."""
+    """Return the parameters that get the outputs of a row, without those that the code never reads."""
     return _outputs_read(loaded.contract, functions(loaded))
 
 
@@ -125,7 +124,6 @@ def _output_names(contract: Contract, found: tuple[FunctionFacts, ...]) -> tuple
 
 
 def _output_parameters(contract: Contract, function: FunctionFacts) -> Iterator[ParameterFacts]:
-    """Yield the parameters whose whole value is the outputs of a row."""
     if places := dialect_of(contract).positions:
         for place, one in zip(places, function.parameters, strict=False):
             if place in _OUTPUT_PLACES:
@@ -153,10 +151,10 @@ def _fields_read(contract: Contract, function: FunctionFacts) -> list[str]:
 
 
 def has_outputs(row: Row, contract: Contract, language: Language, names: Iterable[str]) -> bool:
-    """Return whether a row has the outputs that code reads by these names (`Reads.outputs`).
+    """Return whether a row has the outputs that code reads by these names (`OutputsRead.names`).
 
-    A conversation counts as outputs. So do the caller's variables, and a column with the parameter's name, for
-    contracts that pass them.
+    A conversation counts as outputs. If the contract passes the caller's variables or columns to parameters, these
+    count as outputs too.
     """
     if row.has_output:
         return True
@@ -175,7 +173,7 @@ def truths_read(loaded: Loaded, language: Language) -> tuple[str, ...]:
 
 
 def keys_read(loaded: Loaded, language: Language) -> tuple[str, ...]:
-    """Return the keys that the code reads from the inputs, or from the variables that `main` gets."""
+    """Return the keys that the code reads from a row's inputs; for contract `main`, from the variables."""
     found = functions(loaded)
     parameters = found[0].parameters if found else ()
     if loaded.entry == _EVERY:

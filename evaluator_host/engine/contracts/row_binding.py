@@ -1,4 +1,4 @@
-"""Converts a row to the body of a call, by the evaluator's dialect; large rows are converted in a child process."""
+"""Converts rows to the bodies of calls, as the evaluator's dialect requires; large rows in a child process."""
 
 import re
 from collections.abc import Set as AbstractSet
@@ -31,7 +31,7 @@ Shaped: TypeAlias = tuple[bytes | EvaluationError, tuple[Note, ...]]
 
 
 def shaped_at_once(row: Row | EncodedRow) -> Row | None:
-    """Return the decoded row if converting takes at most about a millisecond; None if a child process should do it."""
+    """Return the decoded row if converting it takes about a millisecond; None if a child process should convert it."""
     if isinstance(row, EncodedRow):
         small = sum(map(len, row.fields.values())) <= _ENCODED_BYTES and is_small(row.answers, values=_VALUES)
         return decoded_row(row) if small else None
@@ -72,7 +72,10 @@ def shape_unread(
     language: Language,
     not_read: AbstractSet[str] = frozenset(),
 ) -> tuple[tuple[Octets, ...], tuple[Note, ...]] | None:
-    """Return the body of a call in parts, if the dialect passes on the row's large fields unread; otherwise None."""
+    """Return the body of a call in parts, if the dialect passes on the large fields of a row without reading them.
+
+    Otherwise return None.
+    """
     unread = dialect_of(contract).unread
     if len(row.fields.get("messages", b"")) > len(b"null"):
         return None
@@ -90,7 +93,7 @@ def shape_unread(
 
 
 def _filled(shaped: bytes, texts: list[Octets]) -> tuple[Octets, ...]:
-    """Return JSON in parts; each control character is replaced with the JSON text that it stands for."""
+    """Split JSON at its placeholders (control characters), and replace each of them with its text."""
     # only placeholders match, because encoders escape control characters in data
     parts = re.split(rb"([\x00-\x1f])", shaped)
     return tuple(texts[part[0]] if number % 2 else part for number, part in enumerate(parts))
@@ -103,7 +106,7 @@ def shape(
     language: Language,
     not_read: AbstractSet[str] = frozenset(),
 ) -> Shaped:
-    """Return the body of a row's call as JSON, or an error if the row cannot be converted; and notes for the result.
+    """Return the body of a row's call as JSON (or an error if the row cannot be converted), and notes for the result.
 
     `not_read` contains the fields of a row that the code does not read.
     """

@@ -1,4 +1,4 @@
-"""Rows inside a dialect's own JSON documents, and the names of extra columns that such rows may have."""
+"""Reads rows from a dialect's own JSON documents, and lists extra columns that these rows may have."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Protocol

@@ -26,8 +26,8 @@ _Span = dict[str, Any]
 def convert(trace: dict[str, Json] | None) -> tuple[dict[str, Json] | None, tuple[Note, ...]]:
     """Return the trace in the documented shape, with a `trace_converted` note if it came in another shape.
 
-    A trace in the documented shape or in an unknown shape comes back as the same object. The caller's object is never
-    changed, and no shape raises.
+    A trace in the documented shape or in an unknown shape is returned as it is. The caller's object is never changed.
+    An unknown shape is not an error.
     """
     trace = with_spans(trace)
     if not isinstance(trace, dict):
@@ -96,12 +96,10 @@ def _span_id(span: _Span) -> str | None:
 
 
 def _nested(records: list[SpanRecord]) -> dict[str, _Span]:
-    """Return the root spans by id, each with the spans below it.
+    """Return the root spans by id, each with the spans below it; roots without a parent id come first.
 
-    A root that has no parent id comes first.
-
-    Every span comes out once, even if the parent ids make no sense: an unknown parent makes a root, a cycle is cut at
-    its earliest span, and spans too deep become siblings of their parent.
+    Each span occurs once, even if the parent ids make no sense. If the parent is unknown, the span is a root. A cycle
+    is cut at its earliest span. Spans that are too deep become siblings of their parent.
     """
     ordered = sorted(records, key=lambda record: (record.parent is not None, record.start_ns))
     by_id: dict[str, SpanRecord] = {}
@@ -140,7 +138,7 @@ def _place(root: str, by_id: dict[str, SpanRecord], below: dict[str, list[str]],
 
 
 def _own_children(span: _Span) -> list[_Span]:
-    """Give a span a new list of children, which begins with the children that it already has; return the list."""
+    """Replace a span's `children` with a new list of the same children; return the list."""
     brought = span.get("children")
     children: list[_Span] = list(brought) if isinstance(brought, list) else _stored_children(span, 1)
     span["children"] = children
@@ -148,7 +146,7 @@ def _own_children(span: _Span) -> list[_Span]:
 
 
 def _sum_up(by_id: dict[str, SpanRecord], placed: dict[str, str | None]) -> None:
-    """Give a span without tokens or costs the sums of the spans below it, as roots of the documented shape have."""
+    """Set missing tokens and costs of each span to the sums over the spans below it."""
     sums: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
     for key in reversed(placed):  # in reverse, because children come after their parents
         span, parent = by_id[key].span, placed[key]
@@ -230,7 +228,7 @@ def _stored_children(span: _Span, depth: int) -> list[_Span]:
 
 
 def _each(spans: Any) -> Iterator[tuple[str, _Span]]:
-    """Yield every span with the name under which it is stored; several spans of one name are stored as a list."""
+    """Yield each span with its name; spans with the same name are stored as a list."""
     pairs = spans.items() if isinstance(spans, dict) else [("", spans)]
     for name, value in pairs:
         for span in value if isinstance(value, list) else [value]:
@@ -242,7 +240,7 @@ def _each(spans: Any) -> Iterator[tuple[str, _Span]]:
 
 
 def _documented(span: _Span, name: str) -> _Span:
-    """Return a copy with the missing documented paths added, if other fields have their values."""
+    """Return a copy of a span; documented paths that are missing are filled from other fields."""
     added = dict(span)
     if "name" not in added:
         added["name"] = span["span_name"] if isinstance(span.get("span_name"), str) else name
@@ -277,7 +275,7 @@ def _seconds(span: _Span, metrics: dict[str, Any]) -> float | None:
 
 
 def _add_units(span: _Span, units: dict[str, Any]) -> None:
-    """Add missing units to a copy of `attributes.ag.metrics.unit`; do nothing if part of this path is not an object."""
+    """Add missing units to `attributes.ag.metrics.unit`, without changing objects that the caller may share."""
     chain: list[dict[str, Any]] = [span]
     for step in ("attributes", "ag", "metrics", "unit"):
         inner = chain[-1].get(step, {})

@@ -9,7 +9,7 @@ from evaluator_host.types.outcome import Loaded, Note
 
 
 def missing_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return a warning if the code reads the expected answer, but the row has it in a column that is not passed."""
+    """Return a warning if the code reads the expected answer, which is in a column that the code does not get."""
     key, dialect = evaluator.settings.correct_answer_key, dialect_of(loaded.contract)
     names = (*dialect.truth, *dialect.truth_or_column)
     if not names or row.variables is not None or truth_column(row.inputs, evaluator.settings) is not None:
@@ -27,7 +27,7 @@ def missing_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note,
 
 
 def empty_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return a warning if the code reads the expected answer without a check, and this answer is an empty string."""
+    """Return a warning if the expected answer is an empty string, and the code reads it without checking it."""
     given = row.inputs if row.variables is None else row.variables
     if loaded.contract in (Contract.EVALUATE, Contract.MAIN):
         names = read = truths_read(loaded, evaluator.language)
@@ -68,7 +68,6 @@ def _is_read(loaded: Loaded, name: str) -> bool:
 
 
 def _is_given(loaded: Loaded, name: str, row: Row) -> bool:
-    """Return whether the row has a column with this name and the code reads that column."""
     if all(row.inputs.get(one) is None for one in (name, name.removesuffix("s"))):
         return False
     if any(one.key == name and one.of is not None and _has_columns(one.of) for one in loaded.reads):
@@ -85,5 +84,5 @@ def _is_tested(loaded: Loaded, name: str) -> bool:
 
 
 def _has_columns(name: str) -> bool:
-    """Return whether a value with this name contains the row's columns."""
+    """Return whether a parameter with this name gets an object with the row's columns."""
     return meaning(name) == "inputs" or name == "metadata" or name.endswith("variables")

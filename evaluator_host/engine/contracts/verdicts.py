@@ -23,7 +23,7 @@ class Verdict:
 
     Attributes:
       passed: The verdict; None when the object has none.
-      keys: Keys that were read as a verdict, so that they are not metrics.
+      keys: Keys that were read as a verdict, and so are not metrics.
       notes: Remarks on how the verdict was read.
     """
 
@@ -33,7 +33,7 @@ class Verdict:
 
 
 def verdict(value: dict[str, Json], language: Language) -> Verdict | EvaluationError:
-    """Read the verdict of an object; return an error if its only verdict means neither yes nor no."""
+    """Read the verdict of an object; return an error if the only verdict means neither yes nor no."""
     given = {key: value[key] for key in VERDICT_KEYS if value.get(key) is not None}
     read = {key: meant for key, one in given.items() if (meant := _meant(one)) is not None}
     if given and not read:
@@ -53,7 +53,7 @@ def verdict(value: dict[str, Json], language: Language) -> Verdict | EvaluationE
 
 
 def disagreement(first: str, other: str, *, passed: bool, language: Language) -> Note:
-    """Return the warning that two keys contain different verdicts; the first one counts."""
+    """Return the warning that two keys contain different verdicts; the verdict of the first key counts."""
     said, opposite = _said(passed, language), _said(not passed, language)
     return Note(
         "verdicts_disagree",

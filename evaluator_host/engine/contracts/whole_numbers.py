@@ -1,4 +1,4 @@
-"""Warns about integers in a row that JavaScript cannot represent, or passes them exactly if the settings request it."""
+"""Warns about integers that JavaScript cannot represent; or passes them without rounding if the settings say so."""
 
 import re
 from collections.abc import Set as AbstractSet
@@ -22,17 +22,17 @@ _SHOWN_DIGITS: Final = 40
 
 
 def may_be_rounded(text: Octets, language: Language) -> bool:
-    """Return whether JSON may have an integer that numbers in this language cannot represent exactly."""
+    """Return whether JSON may contain an integer that this language would round."""
     return language is not Language.PYTHON and _LONG.search(text) is not None
 
 
 def exactly(
     row: Row, binding: Binding, settings: EvaluatorSettings, language: Language, unread: AbstractSet[str]
 ) -> tuple[bytes | EvaluationError, tuple[Note, ...]]:
-    """Return the JSON of a call with integers in the form that the settings choose, and notes for the row.
+    """Return the JSON of a call, with large integers in the form that the settings choose, and notes for the row.
 
-    There is no note about integers that the code does not get, about fields that it does not read (`unread`), or about
-    times in the trace, because nanoseconds since 1970 are rounded by less than 0.2 µs.
+    A note warns about rounded integers. It leaves out integers that the code does not get or does not read (`unread`).
+    It also leaves out times in the trace: nanoseconds since 1970 are rounded by less than 0.2 µs.
     """
     body = encode(binding)
     if not isinstance(body, EvaluationError) and may_have_escaped_key(body, language):
@@ -84,7 +84,6 @@ def _is_rounded(value: Any) -> bool:
 
 
 def _is_time(path: Path) -> bool:
-    """Return whether a value of the trace is a time, judged by the value's name."""
     steps = steps_of(path)
     names = [one for one in steps if isinstance(one, str)]
     return steps[0] == "trace" and _TIME.search(names[-1]) is not None

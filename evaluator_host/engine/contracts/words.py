@@ -38,12 +38,12 @@ _PART: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 
 def plain(name: str) -> str:
-    """Return a name without the characters that only separate words: `Model_Output` becomes `modeloutput`."""
+    """Return a name in lower case without separators: `Model_Output` becomes `modeloutput`."""
     return "".join(filter(str.isalnum, name)).lower()
 
 
 def names_truth(column: str) -> bool:
-    """Return whether a column of this name contains the expected answer and cannot contain anything else."""
+    """Return whether a column with this name can only contain the expected answer."""
     return plain(column) in _NAMES_OF_TRUTH
 
 

@@ -1,4 +1,4 @@
-"""Reads YAML and JSON as the platforms' own programs do: YAML 1.2, with PyYAML's safe loader, and limited in size.
+"""Reads YAML and JSON of limited size as the platforms' own programs do: as YAML 1.2, with PyYAML's safe loader.
 
 PyYAML by default reads YAML 1.1, in which `no` is false, `1:30` is 90 and `2024-01-01` is a date.
 """
@@ -46,10 +46,11 @@ def _integer(loader: Any, node: Any) -> int:
 
 
 def read_yaml(text: str) -> Json:
-    """Return the value of a text in YAML or JSON.
+    """Return the value in a YAML or JSON string.
 
     Raises:
-      InvalidRequest: the text is not valid, has several documents, a programming language's tag, or too many values.
+      InvalidRequest: the string is not valid, or has several documents, a tag for objects of a programming language, or
+        too many values.
     """
     import yaml  # noqa: PLC0415 - few processes read YAML
 
@@ -66,7 +67,6 @@ def read_yaml(text: str) -> Json:
 
 
 def _require_shallow(events: Iterable[Any]) -> None:
-    """Check, from a parser's events, that the values in a document do not nest too deeply."""
     import yaml  # noqa: PLC0415 - few processes read YAML
 
     depth = 0

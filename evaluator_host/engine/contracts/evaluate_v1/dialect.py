@@ -37,16 +37,13 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def _params(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
-    """Return `app_params`, merged from the configuration, the row's column and the row's variables, in this order.
-
-    If a key occurs in several of these, the last one counts.
-    """
+    """Return `app_params`: the evaluator's configuration, overridden by the row's column, then by its variables."""
     given = (settings.config, row.inputs.get(_PARAMS), (row.variables or {}).get(_PARAMS))
     return {key: value for one in given for key, value in (_object(one) or {}).items()}
 
 
 def _object(given: Json) -> dict[str, Json] | None:
-    """Return the object that a value is, or that it contains as JSON text (as in a CSV file); else None."""
+    """Return a value that is an object, or the object in a JSON string (as in a CSV file); else None."""
     if isinstance(given, str) and given.lstrip()[:1] == "{" and len(given) <= _TEXT_CHARS:
         try:
             given = decode_json(given.encode())

@@ -41,7 +41,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def bind_javascript(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return one object with the row's columns, and with the output, ground truth and input under all their names."""
+    """Return one object with the row's columns; it also has output, ground truth and input under each usual name."""
     if row.variables is not None:
         return Binding(
             {"args": [{**_alike(row.variables, _OUTPUTS), **_alike(row.variables, _TRUTHS), **row.variables}]}
@@ -72,7 +72,7 @@ def interpret(
 
 
 def _alike(columns: dict[str, Json], names: tuple[str, ...]) -> dict[str, Json]:
-    """If the row has exactly one column with one of these names, return its value under each of the names."""
+    """If the row has exactly one column with any of these names, return the column's value under all names."""
     found = [name for name in names if name in columns]
     return dict.fromkeys(names, columns[found[0]]) if len(found) == 1 else {}
 

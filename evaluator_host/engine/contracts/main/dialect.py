@@ -46,7 +46,7 @@ def interpret(
 
 
 def _from_json(text: str, language: Language) -> Scored | EvaluationError:
-    """Read a JSON object with a score from a string, as the documented runtime does; any other string is an error."""
+    """Read a string that contains a JSON object with a score; any other string is an error."""
     value = None
     if text.lstrip()[:1] == "{":
         try:

@@ -42,7 +42,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the exit code: with 0 the row passes with score 1, with any other code it does not pass and has score 0."""
+    """Read the exit code: 0 means that the row passes with score 1; any other code means score 0."""
     if (error := unreadable(returned)) is not None:
         return error
     code = returned.value.get("exit_code") if isinstance(returned.value, dict) else None
