@@ -1,1 +1,1 @@
-"""Alerts on jobs and schedules."""
+"""Alerts on jobs, schedules and live traces."""

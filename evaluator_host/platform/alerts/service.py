@@ -73,8 +73,6 @@ class _Delivery:
 
 @dataclass(frozen=True, slots=True)
 class _Alert:
-    """An alert as it is stored, with its state and messages."""
-
     rule: AlertRule
     since: datetime  # jobs that ended earlier are not checked
     seen_at: datetime | None = None  # the end of the newest job that was checked
@@ -94,7 +92,7 @@ _STORED: Final = Adapter(_Alert)
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """A figure, and facts for a message about it.
+    """The current value of the figure that an alert watches, and facts for a message about it.
 
     `out` is whether the figure is out of bounds, or None if there are too few rows.
     """
@@ -126,7 +124,7 @@ class MissedRuns(Protocol):
         ...
 
     async def missed_run(self, workspace_id: str, name: str) -> tuple[datetime, str] | None:
-        """Return when the last run was due, and why it created no job; None if it created one, or if none was due yet.
+        """If the last run created no job, return when the run was due and why there is no job. Otherwise return None.
 
         Raises:
           NotFound: there is no schedule with that name.
@@ -398,7 +396,7 @@ class Alerts:
         return None if answer.is_success else f"the webhook answered {answer.status_code}"
 
     async def _signature(self, workspace_id: str, rule: AlertRule, message: _Delivery) -> dict[str, str]:
-        """Return the headers of a message, signed as standardwebhooks.com describes."""
+        """Return the headers of a message. They contain its signature, as standardwebhooks.com describes."""
         at = str(int(datetime.now(UTC).timestamp()))
         headers = {"webhook-id": message.id, "webhook-timestamp": at}
         if rule.secret is None:
@@ -408,7 +406,7 @@ class Alerts:
         return {**headers, "webhook-signature": f"v1,{base64.b64encode(digest).decode()}"}
 
     def _require_form(self, given: str) -> SplitResult:
-        """Check the URL of a webhook without looking up its name, and return its parts.
+        """Check the URL of a webhook, and return its parts. The name of the host is not looked up.
 
         Raises:
           InvalidRequest: the URL is not valid, or the operator does not allow the host.
@@ -479,7 +477,7 @@ def _signing_key(secret: str) -> bytes:
 
 
 def _told(kept: _Alert, name: str, sample: _Sample, *, each: bool) -> _Alert:
-    """Return the alert after a check, with a new message if it starts or stops firing.
+    """Return the alert after a check, with a new message if the alert starts or stops firing.
 
     With `each`, every check that finds the figure out of bounds adds a message.
     """
@@ -523,7 +521,6 @@ def _sentence(name: str, type_: str, kept: _Alert, about: dict[str, Any]) -> str
 
 
 def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample:
-    """Return the figure that a rule watches, and whether it is out of bounds."""
     done = score.scored + score.failed
     about |= {"rows": score.rows, "scored": score.scored, "failed": score.failed}
     failure_rate = score.failed / done if done else None

@@ -22,10 +22,10 @@ Outputs: TypeAlias = Literal["none"] | None
 async def require_outputs(
     service: Service, evaluator: Evaluator, rows: Sequence[Row | EncodedRow], *, caller: Caller = DEFAULT_CALLER
 ) -> None:
-    """If the evaluator reads outputs, check that at least one of several rows has outputs.
+    """If the evaluator reads outputs, check that at least one of the rows has outputs.
 
     Raises:
-      InvalidRequest: the evaluator reads outputs, and no row has any.
+      InvalidRequest: the evaluator reads outputs, and no row has outputs.
       HostError: for the reasons given at `Service.outputs_read`.
     """
     if len(rows) < 2 or any(map(_gives_any, rows)):
@@ -40,7 +40,7 @@ async def require_outputs(
 
 
 def no_outputs(inputs: Sequence[dict[str, Json]], count: int, reads: OutputsRead | None = None) -> str:
-    """Return the message that no row has outputs. It names the input that was probably meant as the outputs."""
+    """Return the error message for rows without outputs. It names the input that was probably meant as the outputs."""
     columns = list(dict.fromkeys(name for one in inputs for name in one))
     read, taken = ((), ()) if reads is None else (reads.names, reads.others)
     found = output_column(columns, inputs, read=read, taken=taken)

@@ -156,7 +156,7 @@ class RowsFolder:
         return sum(path.stat().st_size for path in (self.path / dataset_id).iterdir())
 
     def orphans(self, known: Collection[str]) -> list[str]:
-        """Return the folders to remove: unfinished ones of hosts that ended, and old ones with ids not in `known`."""
+        """Return folders to remove: unfinished folders of hosts that ended, and old folders with ids not in `known`."""
         if not self.path.is_dir():
             return []
         found = []
@@ -217,8 +217,6 @@ def write_rows(
 
 
 class _Writer:
-    """Writes records one by one, and gathers facts about them."""
-
     def __init__(self, file: BinaryIO, max_bytes: int, max_row_bytes: int) -> None:
         self._file = file
         self._max_bytes = max_bytes

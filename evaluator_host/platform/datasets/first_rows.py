@@ -28,7 +28,7 @@ Check: TypeAlias = Callable[[Evaluator], Awaitable[CheckReport | None]]
 
 @dataclass(frozen=True, slots=True)
 class FirstRows:
-    """The first records of a data set or a file, and the rows that its mapping makes from them."""
+    """The first records of a data set or a file, and the rows that a mapping makes from these records."""
 
     name: str  # name of the data set or the file
     columns: tuple[str, ...]  # columns of all records, as far as they are known
@@ -117,7 +117,7 @@ class FirstRows:
         Evaluators are loaded only if the rows have no outputs.
 
         Raises:
-          InvalidRequest: an evaluator reads outputs, and none of the rows has any.
+          InvalidRequest: an evaluator reads outputs, and none of the rows has outputs.
         """
         if not self.without_outputs:
             return
@@ -149,7 +149,6 @@ class FirstRows:
         )
 
     def _output_column(self) -> str | None:
-        """Return the column that becomes the outputs of the rows."""
         mapped = [source for field, source in self.mapping.sources if field == "outputs"]
         return next((one for one in mapped or ("outputs", "output") if one in self.columns), None)
 
@@ -163,7 +162,7 @@ class FirstRows:
 
 
 def lack_outputs(rows: Iterable[Row], report: CheckReport, language: Language) -> bool:
-    """Whether an evaluator reads outputs, as its report says, and none of the rows has any."""
+    """Whether an evaluator reads outputs (see its `report`) and none of the rows has outputs."""
     if report.contract is None:
         return False
     return OutputsRead(Contract(report.contract), language, report.reads.outputs).lack(rows)

@@ -45,7 +45,7 @@ def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
 
 
 def object_texts(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
-    """Yield the JSON of each object, from the file's current position. Blanks and commas may separate the objects.
+    """Yield the JSON of each object, from the file's current position. Whitespace and commas may separate the objects.
 
     Any other text before an object is yielded together with the object; text after the last one is yielded alone.
 
@@ -140,7 +140,7 @@ class _Cutter:
 
 
 class _ObjectCutter(_Cutter):
-    """The state while a sequence of objects without an array around them is split."""
+    """The state while a sequence of objects that are not in an array is split."""
 
     between = _BLANK + b","
 
@@ -159,7 +159,7 @@ class _ObjectCutter(_Cutter):
         return closes
 
     def rest_of_file(self) -> Iterator[bytes]:
-        """Yield the text after the last object, if it has more than blanks and commas."""
+        """Yield the text after the last object, unless it is only whitespace and commas."""
         yield from filter(None, self._cut(last=True))
 
 

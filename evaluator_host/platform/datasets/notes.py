@@ -8,7 +8,10 @@ Note: TypeAlias = Callable[[str], object]
 
 
 class Notes:
-    """Passes notes to a function. `once` passes only one note for each kind of fault, even if many rows have it."""
+    """Passes notes to a function.
+
+    `once` passes only one note for each kind of fault, even if many rows have such a fault.
+    """
 
     def __init__(self, note: Note) -> None:
         self._note = note

@@ -11,7 +11,7 @@ from typing import Final
 
 
 class Shows(Flag):
-    """The parts of a moment that a number format shows; `NUMBER` for every other format."""
+    """What a number format shows: a date, a time, both, or an elapsed time; `NUMBER` for every other format."""
 
     NUMBER = 0
     DATE = auto()
@@ -42,12 +42,12 @@ class NotADate(ValueError):
 
 
 def built_in(number: int) -> Shows:
-    """Return what a built-in number format shows; files refer to these by number only."""
+    """Return what a built-in number format shows. Files contain only the numbers of these formats."""
     return _BUILT_IN.get(number, Shows.NUMBER)
 
 
 def shows(code: str) -> Shows:
-    """Return what a number format such as `yyyy-mm-dd` shows; only its first section counts."""
+    """Return what a number format such as `yyyy-mm-dd` shows. Only the first section of the format counts."""
     bare = _LITERAL.sub("", code[:_CODE_CHARS]).partition(";")[0].lower()
     if "general" in bare:
         return Shows.NUMBER

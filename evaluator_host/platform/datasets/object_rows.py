@@ -1,8 +1,8 @@
 """Rows and files of data sets in S3-compatible storage, so that every host of a database can read them.
 
-The objects are the two files of a folder of rows, under `datasets/<id>/`. The host that receives an upload keeps a
-local copy. Other hosts read parts of the object, which they find with the index, and keep a copy of small data sets. No
-id is used for a second upload.
+The storage has the files `rows.jsonl` and `rows.index` of each data set, under `datasets/<id>/`. The host that receives
+an upload keeps a local copy. Other hosts use the index to read only parts of the rows, and keep copies of small data
+sets. An id is never used for a second upload.
 """
 
 from collections.abc import Iterable, Iterator
@@ -171,7 +171,7 @@ class ObjectRows(RowsFolder):
             remove(stage)
 
     def _remote_lines(self, dataset_id: str, start: int) -> Iterator[bytes]:
-        """Yield the lines that begin at the row of index entry `start`. The lines are read in parts of a few MB."""
+        """Yield the lines of the rows in the bucket, from entry `start` of the index on. Read a few MB at a time."""
         size = self._size(dataset_id)
         with self._translated():
             index = bytes(self._obstore.get(self._store, _key(dataset_id, INDEX)).bytes())

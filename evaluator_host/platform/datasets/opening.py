@@ -20,6 +20,6 @@ def rows_folder(settings: Settings) -> RowsFolder:
 
 
 def orphan_files(settings: Settings) -> OrphanFiles:
-    """Return an `OrphanFiles`. It removes those rows and files of a host to which the database does not refer."""
+    """Return the object that removes rows and files to which the host's database does not refer."""
     files = FileFolder(settings.data_dir / FILES)
     return OrphanFiles(settings.data_dir, rows_folder(settings), files)

@@ -97,13 +97,13 @@ class OrphanFiles:
         self.blobs.sweep(known)
 
     def _note(self, known: frozenset[str], identity: str, address: Address) -> None:
-        """Write the note about this database. It must exist before the first file of this database is stored."""
+        """Write the note about this database. The note must exist before the first file of this database is stored."""
         if not self._notes.is_dir() and not known.issuperset((*self.rows.ids(), *self.blobs.ids())):
             write_once(self._notes / "unknown", b"used before databases were noted")
         write_once(self._notes / identity, str(address).encode())
 
     def _others(self, identity: str) -> list[str]:
-        """Return the names of the notes about other databases. Skip unfinished notes: they have a dot in the name."""
+        """Return the names of the notes about other databases. Skip unfinished notes, which have a dot in the name."""
         found = self._notes.iterdir() if self._notes.is_dir() else ()
         return sorted(path.name for path in found if "." not in path.name and path.name != identity)
 

@@ -97,7 +97,7 @@ def _record(names: list[str], row: Any) -> dict[str, Any] | BadRow:
 
 
 def _scalar_value(scalar: Any) -> Any:
-    """Return an Arrow value as JSON. If Python cannot hold it, compute it from Arrow's number."""
+    """Return an Arrow value as JSON. If Python's types cannot hold the value, compute it from Arrow's number."""
     import pyarrow as pa  # noqa: PLC0415 - as above
 
     if not scalar.is_valid:
@@ -123,7 +123,7 @@ def _by_number(scalar: Any) -> Any:
     """Return a moment or a duration that Python's types cannot hold, as JSON.
 
     Raises:
-      ValueError: the value is neither, or the calendar has no such day.
+      ValueError: the value is neither a moment nor a duration, or the calendar has no such day.
     """
     import pyarrow as pa  # noqa: PLC0415 - as above
 

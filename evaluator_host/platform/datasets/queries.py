@@ -108,7 +108,7 @@ def search_rows(
 def compare_rows(file: Path, other: Path, first: int, limit: int) -> RowChanges:
     """Return how the rows of `other` differ from those of `file`, in the order of `other`.
 
-    If a row was removed and another one was added in its place, that counts as one changed row. The first `first`
+    If a row was removed and another row was added in its place, this counts as one changed row. The first `first`
     differences are left out. At most `limit` differences are returned, or fewer once their rows have 4 MB.
     """
     old, new = _Lines.of(file), _Lines.of(other)
@@ -153,7 +153,7 @@ class _Lines:
 
 
 def _differing(old: list[int], new: list[int]) -> Iterator[tuple[int | None, int | None]]:
-    """Yield the numbers of rows that differ, as `(old, new)`. One number is None if only one side has the row."""
+    """Yield pairs of row numbers, `(old, new)`, for rows that differ. A number is None if its file lacks the row."""
     shorter = min(len(old), len(new))
     start = next((at for at in range(shorter) if old[at] != new[at]), shorter)
     end = next((at for at in range(shorter - start) if old[-1 - at] != new[-1 - at]), shorter - start)
@@ -168,7 +168,7 @@ def _differing(old: list[int], new: list[int]) -> Iterator[tuple[int | None, int
 
 
 def describe_columns(file: Path) -> list[ColumnFacts]:
-    """Return statistics of at most 200 columns of a file of JSON lines, in the order of their first appearance."""
+    """Return statistics of the columns in a file of JSON lines: the first 200 columns, in the order of the file."""
     columns: dict[str, _Column] = {}
     rows = 0
     with file.open("rb") as lines:
@@ -184,8 +184,6 @@ def describe_columns(file: Path) -> list[ColumnFacts]:
 
 @dataclass(slots=True)
 class _Column:
-    """Counts the values of one column."""
-
     kinds: Counter[str] = field(default_factory=Counter)
     values: Counter[str] = field(default_factory=Counter)
     is_complete: bool = True
@@ -248,7 +246,7 @@ def edit_rows(
     max_bytes: int,
     max_row_bytes: int,
 ) -> DatasetFacts:
-    """Edit the rows in a file of JSON lines, and write them into a folder as `write_rows` does. Rows count from 0.
+    """Edit the rows in a file of JSON lines, and write them into a folder as `write_rows` does. Row numbers begin at 0.
 
     Raises:
       InvalidRequest: a row to change or remove does not exist, or no row is left.

@@ -52,7 +52,7 @@ def modules_of(formats: Collection[Format]) -> tuple[str, ...]:
 def read_records(
     file: BinaryIO, format_: Format, *, max_row_bytes: int, note: Note = lambda _: None
 ) -> Iterator[Record]:
-    """Yield `(line, record)` for each record of a file. `note` is called with a sentence on each fault of the format.
+    """Yield `(line, record)` for each record of a file. `note` is called with a sentence about each fault of the file.
 
     If a column is a field of a row and holds JSON in a string, the JSON is decoded (`mapping.with_json`).
 
@@ -97,7 +97,7 @@ def _fields(line: int, record: dict[str, Any], notes: Notes) -> dict[str, Any] |
 
 
 def _in_utf8(file: io.BufferedReader, note: Notes) -> io.BufferedReader:
-    """Return the file; if it is in UTF-16 or Windows-1252, a file object that recodes it as UTF-8."""
+    """Return the file. If it is in UTF-16 or Windows-1252, return a file object that converts it to UTF-8."""
     encoding = _other_encoding(file)
     if encoding is None:
         return file
@@ -130,7 +130,7 @@ def _other_encoding(file: io.BufferedReader) -> str | None:
 def _first_that_is_not_utf_8(file: io.BufferedReader) -> bytes | None:
     """Return the first bytes that are not UTF-8.
 
-    Return None if all bytes are UTF-8, or if the text before those bytes is more than ASCII.
+    Return None if all bytes are UTF-8, or if there are valid UTF-8 characters other than ASCII before those bytes.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     while chunk := file.read(_CHUNK_BYTES):
@@ -143,7 +143,7 @@ def _first_that_is_not_utf_8(file: io.BufferedReader) -> bytes | None:
 
 
 class _Recoded(io.RawIOBase):
-    """Reads a text file in another encoding as UTF-8."""
+    """Reads a text file that has another encoding, and returns its text in UTF-8."""
 
     def __init__(self, file: BinaryIO, encoding: str) -> None:
         self._text = io.TextIOWrapper(file, encoding=encoding, newline="")
@@ -213,7 +213,7 @@ def _json(file: io.BufferedReader, max_row_bytes: int, note: Notes) -> Iterator[
 
 
 def _wrapped(text: bytes, note: Notes) -> list[Any]:
-    """Return the rows in `{"rows": […]}`, or in a document in another platform's format, such as an eval set."""
+    """Return the rows of a JSON document: `{"rows": […]}`, or another platform's format, such as an eval set."""
     body = _decoded(text, "the file", note)
     if isinstance(body, BadRow):
         raise InvalidRequest(f"the data file is {body}")
@@ -343,7 +343,7 @@ def _xlsx(file: BinaryIO, _: int, note: Notes) -> Iterator[Record]:
 
 
 def _decoded(text: bytes, where: str, note: Notes) -> Any:
-    """Decode JSON. NaN becomes null; if an object has a key twice, its last value counts. Both are noted."""
+    """Decode JSON. NaN becomes null; if an object has a key twice, its last value counts. Notes report both."""
     try:
         value = decode_given(text)
     except InvalidJson as error:

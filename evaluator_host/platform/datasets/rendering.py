@@ -1,4 +1,4 @@
-"""Checks templates and makes rows with them. This happens in limited processes, since callers write the templates."""
+"""Checks templates, and makes rows from them. This happens in limited processes, since callers write the templates."""
 
 import asyncio
 import time
@@ -129,7 +129,10 @@ def row_fields(mapping: Mapping, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def rendered_lines(data: bytes, function: Callable[[Any, dict[str, Any]], Any], given: Any) -> bytes:
-    """Call `function(given, record)` for JSON lines, until time is up. Return JSON lines with `made` or `fault`."""
+    """Call `function(given, record)` for the record in each line. Return JSON lines: a result (`made`) or a `fault`.
+
+    If the time is up, or the results are too large together, the remaining lines get no result.
+    """
     end_s = time.process_time() + _BATCH_S
     made: list[bytes] = []
     size = 0

@@ -31,7 +31,7 @@ class FileRow:
 class Shard:
     """Part `number` of a file that is split into `of` parts.
 
-    It has the rows whose index, modulo the number of parts, is its number.
+    The part has the rows with `index % of == number`.
     """
 
     number: int = 0
@@ -42,7 +42,7 @@ class Shard:
         """Parse a shard such as `3/16`: number 3 of 16, counted from 0.
 
         Raises:
-          InvalidRequest: the string has another form, or its number is too large.
+          InvalidRequest: the string does not have this form, or its number is too large.
         """
         found = re.fullmatch(r"(\d{1,7})/(\d{1,7})", text.strip(), re.ASCII)
         if found is None or not int(found[1]) < int(found[2]):
@@ -69,7 +69,7 @@ ALL: Final = Shard()
 
 
 class RowFile:
-    """The rows of a local file; iterate it once."""
+    """The rows of a local file. You can iterate over them only once."""
 
     def __init__(
         self,

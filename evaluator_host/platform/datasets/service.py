@@ -64,7 +64,8 @@ class DatasetService:
     ) -> DatasetReport:
         """Store the rows of a file that arrives in chunks. The whole file is never in memory.
 
-        With `replace`, the new data set replaces one with the same name; jobs over the old one keep its rows.
+        With `replace`, the new data set replaces a data set with the same name; jobs over the old data set keep its
+        rows.
 
         Raises:
           InvalidRequest: the name is not valid, or the file has another format or no row.
@@ -193,7 +194,9 @@ class DatasetService:
         return await asyncio.to_thread(self.folder.page, dataset.id, first, limit=limit)
 
     async def rows_json(self, workspace_id: str, name: str, first: int, *, limit: int) -> Iterator[bytes]:
-        """Return a JSON array of at most `limit` rows, from row `first` on, in parts. Blocking; one row is in memory.
+        """Return at most `limit` rows, from row `first` on, as the parts of a JSON array.
+
+        Each part is read from the file when it is needed, so iterating blocks.
 
         Raises:
           StoreUnavailable: another host has the rows.
@@ -273,11 +276,10 @@ class DatasetService:
         create: bool = False,
         version: int | None = None,
     ) -> DatasetReport:
-        """Store an edited copy of a data set as its next version; jobs over the older ones keep their rows.
+        """Store an edited copy of a data set as its next version; jobs over older versions keep their rows.
 
-        `changed` has new rows by number, from 0. With `create`, a new data set is made of the added rows if there is
-        none with this name. `version` is the newest version that the caller knows, since row numbers belong to a
-        version.
+        `changed` has new rows by number, from 0. With `create`, the added rows become a new data set if no data set has
+        this name. `version` is the newest version that the caller knows, since row numbers belong to a version.
 
         Raises:
           InvalidRequest: a row to change or remove does not exist, or no row is left.

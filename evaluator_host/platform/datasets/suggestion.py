@@ -61,7 +61,7 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 def suggest_mapping(
     columns: Sequence[str], reads: Iterable[str], rows: Sequence[dict[str, Any]], *, generated: bool = False
 ) -> dict[str, str]:
-    """Return the source of each row field that the columns suggest: `{"outputs": "answer", "inputs.gold": "expected"}`.
+    """Return a source for each row field, if a column fits: `{"outputs": "answer", "inputs.gold": "expected"}`.
 
     Args:
       columns: Names of the columns.

@@ -189,8 +189,8 @@ class Datasets(Repository):
     async def forget_unused(self) -> list[str]:
         """Delete data sets that have no name and are used by no other table. Return their ids, to remove their rows.
 
-        The newest `VERSIONS_KEPT` versions of a name stay. Nothing is deleted while a job is being created over one of
-        these data sets.
+        The newest `VERSIONS_KEPT` versions of a name stay. If a new job begins to use one of these data sets meanwhile,
+        none of them is deleted.
         """
         own: Any = DatasetTable.__table__
         users = [

@@ -49,7 +49,7 @@ class BadTemplate(Exception):
 
 
 class _CodeGenerator(CodeGenerator):
-    """Generates code that joins values through the environment, and computes constants only when it renders."""
+    """Generates code that calls `_Environment.concatenate` for `~`, and that computes constants while rendering."""
 
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802 - Jinja calls it by this name
         self.write("environment.concatenate((")
@@ -65,7 +65,7 @@ class _CodeGenerator(CodeGenerator):
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """Checks the processor time at lookups, filters and joins. Every loop that runs for long has one of them."""
+    """Checks the processor time at lookups, filters and joins. A loop that takes long always does one of these."""
 
     intercepted_binops = frozenset({"+"})
     code_generator_class = _CodeGenerator
@@ -133,7 +133,7 @@ def names_needed(text: str) -> list[str]:
 class RecordTemplate:
     """A compiled template. Its names are the columns of the record, and `item` is the whole record.
 
-    A template of one expression (`{{ answer }}`) renders to that value; any other renders to text.
+    A template of one expression (`{{ answer }}`) renders to the value; any other template renders to a string.
 
     Raises:
       BadTemplate: the template cannot be parsed, or uses a construct that is not allowed.
@@ -234,7 +234,7 @@ def _is_one_expression(tree: nodes.Template) -> bool:
 
 
 def _require_bounded(tree: nodes.Template) -> None:
-    """Raise BadTemplate, with the line, for a construct with a cost that depends on more than the record."""
+    """Raise BadTemplate if the cost of a construct depends on more than the record. The error names the line."""
     for node in tree.find_all(nodes.Node):
         if not isinstance(node, _ALLOWED):
             _refuse(node, f"{type(node).__name__.lower()} is not allowed in a template")
@@ -249,7 +249,7 @@ def _require_bounded(tree: nodes.Template) -> None:
 
 
 def _require_inner_loops(loop: nodes.For, outer: frozenset[str]) -> None:
-    """Check that filters and the like in a loop's body use only the loop's item, so that loops read the record once."""
+    """Check that filters and other costly constructs in a loop use only its item, so that the record is read once."""
     if loop.recursive:
         _refuse(loop, "a recursive loop is not allowed in a template")
     if outer and _root(loop.iter) not in outer:

@@ -124,7 +124,7 @@ class _Book:
         yield from reading.rows(self._open(sheet.target))
 
     def _formats(self, styles: str | None) -> list[Shows]:
-        """Return for each style of cells what its number format shows, in the order of the styles' numbers."""
+        """Return what the number format of each cell style shows, in the order of the styles' numbers."""
         if styles is None or not self._has(styles):
             return []
         custom: dict[str, Shows] = {}
@@ -142,7 +142,7 @@ class _Book:
     def _relations(self, part: str) -> list[tuple[str, str, str]]:
         """Return `(id, kind, part)` for each part of the workbook to which this part refers.
 
-        An empty name stands for the workbook itself.
+        If `part` is empty, it stands for the workbook itself.
         """
         folder, name = posixpath.split(part)
         path = posixpath.join(folder, "_rels", f"{name}.rels")
@@ -170,7 +170,7 @@ class _Book:
 
 
 def _name(part: str) -> str:
-    """Return the name under which a part is looked up, because some programs write backslashes or capitals."""
+    """Return a part's name with slashes and in lower case, because some programs write backslashes or capitals."""
     return posixpath.normpath(part.replace("\\", "/")).lstrip("/").lower()
 
 
@@ -202,7 +202,7 @@ def _fed(parser: expat.XMLParserType, source: IO[bytes]) -> Iterator[None]:
 
 
 def _elements(source: IO[bytes]) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Yield the parent's name, the name and the attributes of each element. Names have no namespaces."""
+    """Yield each element's parent name, name and attributes. Names have no namespaces."""
     around = [""]
     found: list[tuple[str, str, dict[str, str]]] = []
 
@@ -271,8 +271,6 @@ def _unescaped(text: str) -> str:
 
 
 class _SheetReading:
-    """The state of reading one sheet."""
-
     def __init__(self, book: _Book, strings: list[str], formats: list[Shows], note: Notes) -> None:
         self._book = book
         self._strings = strings

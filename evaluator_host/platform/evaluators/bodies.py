@@ -66,7 +66,7 @@ class SettingsIn(Wire):
 
 @fields_of(ModelBudget)
 class BudgetIn(Wire):
-    """Limits on the use of granted models. Default: the operator's limits, or none."""
+    """Limits on the use of granted models. Default: the operator's limits, if there are any."""
 
     def to_model(self) -> ModelBudget:
         """Return the budget in the type that the service uses."""

@@ -258,7 +258,7 @@ def delete(name: _NameArgument, *, force: options.ForceOption = False, client: C
 
 
 def _with_what_it_had(client: Client, name: str, evaluator: Evaluator) -> Evaluator:
-    """Return the evaluator's next version, with settings kept from the version before. Print which ones were kept."""
+    """Return an evaluator with settings kept from its newest version. Print the names of these settings."""
     from evaluator_host.platform.evaluators import evaluator_files  # noqa: PLC0415 - as above
 
     before = client.evaluators.get(name)

@@ -148,7 +148,7 @@ def kept_from(before: Evaluator, evaluator: Evaluator) -> tuple[Evaluator, list[
 
 
 def _kept(name: str, before: Any, now: Any, kept: list[str]) -> Any:
-    """Return the value from the version before if the new value is only the default. Add its name to `kept`."""
+    """Return the value from the version before if the new value is only the default, and then add `name` to `kept`."""
     if is_dataclass(now) and not isinstance(now, type):
         parts = {
             one.name: _kept(one.name, getattr(before, one.name), getattr(now, one.name), kept) for one in fields(now)
@@ -175,7 +175,7 @@ def read_judge(file: Path, language: Language | None, **fields: Any) -> LoadedEv
 def _project(file: Path, language: Language) -> Project:
     """Return the project that contains a file.
 
-    A plugin may find a project of its platform; otherwise the folders around the file show the project.
+    A plugin may recognise a project of its platform. Otherwise the project is found from the folders around the file.
     """
     known = plugins().values() if language is Language.PYTHON else ()
     found = (one.find_project.load()(file) for one in known if one.find_project is not None)

@@ -178,6 +178,6 @@ class _RowsRequest(JsonRequest):
 
 
 class RowsRoute(JsonRoute):
-    """A route for an `EvaluateIn` or a `BatchIn`. A child process reads large bodies."""
+    """A route for an `EvaluateIn` or a `BatchIn`. Large bodies are read in a thread or in a child process."""
 
     request_class = _RowsRequest

@@ -104,7 +104,7 @@ class EvaluatorRegistry:
         cases: Cases | None = None,
         require_cases: bool = False,
     ) -> EvaluatorReport:
-        """Store and return the next version. If nothing has changed since the newest version, return that one.
+        """Store and return the next version. If nothing has changed, return the newest version instead.
 
         If `cases` is None, the cases of the newest version stay. `origin` is set for a migrated version.
 

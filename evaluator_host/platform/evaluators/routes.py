@@ -54,7 +54,7 @@ class NewVersionIn(EvaluatorIn):
     )
 
     def more(self) -> dict[str, Any]:
-        """Return more arguments for the evaluator registry: `about`, `message`, and `cases` if the request has them."""
+        """Return the other arguments for the registry: `about`, `message`, and `cases` if the request has them."""
         given = {} if self.cases is None else {"cases": case_dicts(self.cases)}
         return {"about": NameFacts(self.description, self.sampling, self.tags), "message": self.message, **given}
 

@@ -164,7 +164,7 @@ class Evaluators(Repository):
     async def add_version(
         self, workspace_id: str, name: str, content: VersionContent, about: NameFacts = NO_CHANGE
     ) -> StoredVersion:
-        """Store and return the next version. If its content equals that of the newest one, return the newest one."""
+        """Store and return the next version. If the newest version has the same content, return the newest version."""
         this = named(workspace_id, name)
         now = datetime.now(UTC)
         async with self._database.transaction() as connection:
@@ -221,7 +221,6 @@ class Evaluators(Repository):
             raise await self._missing(workspace_id, name)
 
     async def _missing(self, workspace_id: str, name: str, version: int | None = None) -> HostError:
-        """Return the error for an evaluator or a version that does not exist."""
         if "\n" in name or "(" in name:
             return InvalidRequest(
                 "the evaluator is a string, which is read as the name of a stored evaluator, but this string is code",

@@ -158,7 +158,7 @@ class Schedules:
         return job
 
     async def missed_run(self, workspace_id: str, name: str) -> tuple[datetime, str] | None:
-        """Return when the last run was due and why it created no job; None if it created one, or none was due yet."""
+        """If the last run created no job, return when the run was due and why it created none; otherwise None."""
         kept = _STORED.read_json((await self._objects.get_object(KIND, workspace_id, name)).content)
         return None if kept.last_at is None or kept.last_error is None else (kept.last_at, kept.last_error)
 
@@ -255,7 +255,7 @@ def _times(cron: str, timezone: str, after: datetime) -> Iterator[datetime]:
 
 
 def _newest(kept: _Schedule, now: datetime) -> datetime:
-    """Return the newest time of a schedule that has passed. Search backwards from now."""
+    """Return the latest of a schedule's times that have passed."""
     back = next(CronSim(kept.cron, now.astimezone(ZoneInfo(kept.timezone)), reverse=True)).astimezone(UTC)
     later = _times(kept.cron, kept.timezone, back)
     return [back, *itertools.takewhile(lambda at: at <= now, later)][-1]
