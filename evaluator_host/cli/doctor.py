@@ -89,7 +89,7 @@ async def examine(settings: Settings) -> dict[str, list[Finding]]:
 
 
 def is_working(findings: Iterable[Finding]) -> bool:
-    """Return whether a backend started a sandbox of each kind. Other findings do not count, since it still works."""
+    """Return whether a backend started a sandbox of each kind. It is usable even if other findings report problems."""
     tried = [finding.ok for finding in findings if finding.name.endswith(TRIED)]
     return bool(tried) and all(tried)
 
@@ -116,7 +116,7 @@ async def _tools(settings: Settings) -> list[Finding]:
 
 
 async def _prepare_tools(settings: Settings) -> dict[str, str]:
-    """Install those tools of sandboxes that are missing. Return the path of each tool."""
+    """Install missing tools of sandboxes. Return the path of each tool."""
     node, runner = toolchain.node_path(), await toolchain.ensure_javascript_runner(settings.data_dir)
     return {
         "node": str(node),
@@ -168,7 +168,7 @@ def _port(settings: Settings) -> Finding:
 
 
 def _running_host(settings: Settings, name: str) -> Finding | None:
-    """Return a finding on the host that listens on this port. None if no host listens."""
+    """Return a finding about the host that listens on this port. None if no host listens."""
     from evaluator_host.platform.terminal.remote_host import host  # noqa: PLC0415 - httpx, which few commands need
 
     address = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -225,7 +225,7 @@ def build(
 
 
 def setup(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False) -> None:
-    """Prepare the pinned tools for running evaluators. Does nothing the second time."""
+    """Install the pinned tools that sandboxes need. Tools that are installed already are not changed."""
     settings = load_settings(data_dir=data_dir)
     require_glibc()
     tools = run_async(lambda: _prepare_tools(settings))
@@ -240,9 +240,9 @@ def install_service(
     only_print: Annotated[bool, typer.Option("--print", help="Print the unit file instead of writing it.")] = False,
     sandbox: options.SandboxOption = None,
 ) -> None:
-    """Write a systemd unit that runs this installation as its own user, with as few rights as it needs.
+    """Write a systemd unit that runs this installation as a separate user with few rights.
 
-    With `--sandbox docker`, the user is in the group that may use the Docker engine.
+    With `--sandbox docker`, this user is in the group that may use the Docker engine.
     """
     command = f"{sys.executable} -m evaluator_host"
     unit = UNIT_FILE.read_text().replace("@COMMAND@", command)
@@ -267,6 +267,6 @@ def install_service(
 
 
 def _engine_group(settings: Settings) -> str:
-    """Return the group that may use the Docker engine: the group of its socket, or else Docker's own."""
+    """Return the group that may use the Docker engine: the group of the engine's socket, or else `docker`."""
     socket = Path((settings.engine_address or f"unix://{_DOCKER_SOCKET}").removeprefix("unix://"))
     return socket.group() if socket.is_socket() and socket.stat().st_gid else _DOCKER_GROUP

@@ -147,7 +147,7 @@ def _require_all(parts: list[_Part]) -> None:
 
 
 def _require_same_evaluator(digests: dict[str, int], digest: str, parts: list[_Part], index: int) -> None:
-    """Check that a row has the same evaluator as the rows before. Remember the digest of its evaluator.
+    """Check that a row has the same evaluator as earlier rows. Remember the evaluator's digest in `digests`.
 
     Raises:
       InvalidRequest: the row has another evaluator.

@@ -243,7 +243,7 @@ def _first(rows: list[ReportedRow]) -> str:
 
 
 def _lines(name: str, form: str, figure: Figure, report: Report, baseline: Report | None) -> list[str]:
-    """Return the lines for one result. If some rows are in only one report, a second line compares the other rows."""
+    """Return the lines for a figure. If some rows are in only one report, a second line compares the other rows."""
     if baseline is None:
         now = figure(report)
         return [] if now is None else [f"| {name} | {_number(now, form)} |"]

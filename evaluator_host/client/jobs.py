@@ -87,7 +87,7 @@ class JobVerbs(Verbs[TransportT]):
           isolation: `BATCH` lets rows share a process, for speed.
           max_failures: The job fails when more rows than this have failed.
           replay: Whether to record and reuse the answers of granted models.
-          budget: What the whole job may use of granted models; None for no limit.
+          budget: Limits for the whole job's use of granted models; None for no limit.
           failures: Whether failed rows are left out of mean and pass rate, or count as 0 and as not passed.
           name: Name for people, shown in lists and found by `search`.
           idempotency_key: A repeated call with the same key returns the job that the first call made.

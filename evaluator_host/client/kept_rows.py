@@ -25,10 +25,10 @@ class KeptRows:
 
 
 def kept_rows(part: Path, format_: Format) -> KeptRows:
-    """Return the part of an interrupted download that can be kept; nothing if there is no such file.
+    """Return the part of an interrupted download that can be kept. The part is empty if the file does not exist.
 
     Raises:
-      InvalidRequest: files of the format cannot be read without their end, or the file is not of the format.
+      InvalidRequest: downloads in this format cannot be resumed, or the file is not a download in this format.
     """
     if format_ not in (Format.JSONL, Format.CSV):
         raise InvalidRequest(f"a download as {format_} cannot be resumed: start again, or download as .jsonl or .csv")

@@ -51,14 +51,14 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
     @verb
     async def update(self, name: str, /, **changes: Json) -> RegisteredModel:
-        """Change fields of a model, from its next request on, and return it.
+        """Change fields of a model, and return the model. The changes apply from its next request on.
 
         Costs that were counted before do not change.
 
         Args:
           name: Name of the model.
-          changes: url, kind, model, secret, input_price, output_price, timeout_s, retries, allow_host;
-            None for the default.
+          changes: url, kind, model, secret, input_price, output_price, timeout_s, retries, allow_host; None for the
+            default.
 
         Raises:
           NotFound: there is no model of that name, or no such secret.

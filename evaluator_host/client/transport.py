@@ -157,7 +157,7 @@ class AsyncTransport(Transport):
         await asyncio.sleep(seconds)
 
     async def call_blocking(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call a function that reads or writes a file in a thread, and return its result."""
+        """In a thread, call a function that reads or writes a file. Return the function's result."""
         return await asyncio.to_thread(function, *args, **kwargs)
 
 

@@ -95,7 +95,7 @@ class EvaluateBatches:
 
         Args:
           concurrency: Number of workers, at most one for each node, or a pair of the lowest and the highest number.
-          batch_size: Rows of one call; 250 take a quarter of a second in isolation `row`.
+          batch_size: Rows of one call; 250 rows take a quarter of a second with isolation `row`.
           resource: Ray resource of the nodes with sandboxes, see `ray start --resources`. None for any node.
         """
         from ray.data import ActorPoolStrategy  # noqa: PLC0415 - an extra

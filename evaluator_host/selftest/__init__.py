@@ -9,7 +9,7 @@ with every backend. These tests also switch off single guards; then the report m
     catalogue.py    load_attacks: reads and checks the catalogue
     host.py         attacks on the API of a second host
     canaries.py     what attacks try to reach on the host: ports, sockets, a file with a secret
-    trial.py        one attack: run it, compare, ask it and its neighbour again, look for leaks
+    trial.py        one attack: its result, leaks, and whether evaluators still work
     leak_check.py   processes, descriptors, mounts, cgroups, containers: before and after
     runner.py       all attacks, several at a time, and a report
 """

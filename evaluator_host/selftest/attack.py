@@ -109,7 +109,7 @@ class Attack:
         attack left or holds, and must find nothing.
       calm: Whether the program scores `CALM_SCORE` for a harmless row, which it gets after the attack. False for code
         that fails to load: the hostile row then runs a second time and must have the same outcome.
-      data: Paths of data files of the attack and its witness; each file has `inputs["mark"]`.
+      data: Paths of data files of the attack and its witness; each file contains `inputs["mark"]`.
       isolation: `batch` sends the hostile row and then a harmless one to the same process.
       safe: Whether `selftest` runs it. False for an attack that is costly and proves nothing about a deployment.
     """

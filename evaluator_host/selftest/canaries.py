@@ -53,7 +53,7 @@ class Canaries:
     model_url: str = ""
 
     def granting(self, settings: Settings) -> Settings:
-        """Return the settings. Evaluators may also use the model at `model_url` (named `canary`), and one listener."""
+        """Return settings with which evaluators may also use a listener and the model `canary` at `model_url`."""
         model = ModelEndpoint(base_url=self.model_url, key=SecretStr(self.secret))
         hosts = {"network_hosts": (self.inputs["granted"], SLOW), "network_private": ("127.0.0.1/32",)}
         return settings.model_copy(update={"models": {MODEL: model}, **hosts})

@@ -244,7 +244,7 @@ def _of(where: str, problem: str) -> str:
 
 
 def _within(limits: Limits, service: Service) -> Limits:
-    """Return the limits. If this deployment allows only lower ones, return these."""
+    """Return the limits, lowered to the highest limits that this deployment allows."""
     ceilings = service.settings.limit_ceilings
     lower = {
         field.name: min(getattr(limits, field.name), getattr(ceilings, field.name))

@@ -1,7 +1,7 @@
 """The additional processes of a host, which answer calls (evaluations), and the connections between all processes.
 
-A call goes to the process in which its evaluator is loaded; the evaluator's code decides which one that is. All other
-requests go to the first process.
+A call goes to the process in which its evaluator is loaded; the evaluator's code decides which process that is. All
+other requests go to the first process.
 """
 
 import asyncio

@@ -70,7 +70,8 @@ _ALWAYS: Final = frozenset({"/healthz", "/metrics"})  # paths that a host answer
 class Part:
     """The services that a process of a host runs.
 
-    Here this is all of them. In a host with several processes, each runs only a part, which is a subclass.
+    This class runs all services. In a host with several processes, each process runs only some services, which a
+    subclass defines.
 
     Attributes:
       count: Number of processes that answer calls. Each of them has an equal share of the limits of sandboxes and
@@ -103,7 +104,7 @@ class Part:
         return open_host(service, store)
 
     def stop(self) -> None:
-        """Do nothing. Subclasses end what they started. This is called when the process begins to stop."""
+        """End what this part started; this is called when the process begins to stop. Here there is nothing to end."""
 
 
 ALL: Final = Part()

@@ -151,7 +151,7 @@ class _Recorder:
 
     @contextmanager
     def span(self, name: str, attributes: Attributes, carrier: Mapping[str, str] | None = None) -> Iterator[Attributes]:
-        """Record the block as a span, inside that in `carrier` or the open one. Yield a dict for more attributes."""
+        """Record the block as a span below the span in `carrier` or the open span. Yield a dict for attributes."""
         with self._open(name, attributes, carrier, SpanKind.INTERNAL) as (_, noted):
             yield noted
 
@@ -261,7 +261,7 @@ def metrics_data(text: bytes, resource: Resource, since_ns: int) -> MetricsData:
 
 
 def _distributions(family: Family, since_ns: int, now_ns: int) -> list[HistogramDataPoint]:
-    """Return the points of a histogram, with the count of each bucket alone.
+    """Return the points of a histogram, in which each count is that of one bucket alone.
 
     In Prometheus, the count of a bucket includes all smaller buckets.
     """

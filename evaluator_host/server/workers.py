@@ -165,7 +165,7 @@ class _Processes:
             pause_s = _PAUSE_S if steady else min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def rest(self) -> None:
-        """While no other process runs, end the one that starts them: it takes as much memory as the first process."""
+        """End the process that forks the others until it is needed: it takes as much memory as the first process."""
         await self._forker.rest()
 
     async def _live(self, what: str, number: int, stop_s: float, work: Callable[..., None], *args: Any) -> bool:

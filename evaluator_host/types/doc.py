@@ -7,11 +7,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """The meaning of a field, its shape and its unit.
+    """The description of a field: its meaning, shape and unit.
 
-    The OpenAPI document uses this text as the field's description.
-
-    Requests are checked against the limits (`fields_of`), which have the names that pydantic's `Field` uses.
+    The OpenAPI document shows this text. Requests are checked against the limits (`fields_of`). Each limit has the name
+    of the argument of pydantic's `Field`.
     """
 
     text: str

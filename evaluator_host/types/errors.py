@@ -1,34 +1,34 @@
 """Exceptions of the host: failures of the host itself, and requests that it cannot accept.
 
-Failures of a guest (it raises, hangs, floods or dies) are never exceptions; they are values (`outcome.Outcome`).
+Failures of an evaluator's code are never exceptions; they are values (`outcome.Outcome`).
 
     HostError
     ├── InvalidRequest        422  the request is not valid
     │   ├── InvalidPin        422  a package is not pinned exactly
-    │   └── LimitExceeded     422  working on the caller's data takes too much of this host
-    │       ├── OutOfProcessorTime  422  … processor time
-    │       └── OutOfMemory         422  … memory
+    │   └── LimitExceeded     422  working on the caller's data takes too much time or memory
+    │       ├── OutOfProcessorTime  422  it takes too much processor time
+    │       └── OutOfMemory         422  it takes too much memory
     ├── PackagesFailed        422  a package set cannot be resolved or installed
-    ├── Unauthorized          401  no key, or none that is valid
-    ├── Refused               403  foreign Origin or Host
-    ├── NotFound              404
-    ├── InUse                 409  something else works with it right now
-    ├── NameTaken             409  there is one of that name already
+    ├── Unauthorized          401  no key, or a key that is not valid
+    ├── Refused               403  a foreign Origin or Host header
+    ├── NotFound              404  the object does not exist
+    ├── InUse                 409  something else is using the object now
+    ├── NameTaken             409  another object has this name already
     ├── TooSlow               408  a body that did not arrive in time
     ├── TooLarge              413  a body over its limit
-    ├── OverQuota             507  the workspace stores as much as it may
+    ├── OverQuota             507  the workspace has reached its storage limit
     ├── Busy                  429  the queue is full; `retry_after_s` says when to come back
-    │   ├── RateLimited       429  this key asks more often than it may
+    │   ├── RateLimited       429  this key sends requests faster than allowed
     │   └── HostBusy          503  the machine gives sandboxes too little processor time
     ├── SandboxUnavailable    503  no backend can start a sandbox
-    │   └── SandboxSlow       503  a sandbox did not start in time; the next one may
+    │   └── SandboxSlow       503  a sandbox did not start in time; the next may start
     ├── StoreUnavailable      503  the database does not answer
-    │   └── RowsElsewhere     503  the rows of a data set are at another host
+    │   └── RowsElsewhere     503  the rows of a data set are on another host
     ├── IndexUnavailable      503  the package index does not answer
-    ├── MachineExhausted      503  this machine lacks disk, descriptors or processes for it
-    ├── PartFailed            503  a part of the host has failed and is started again
-    ├── SandboxLost           503  a sandbox died for a reason that is not the guest's; retry elsewhere
-    ├── HostUnreachable       503  (client) nothing answers at its URL, or no Evaluator Host
+    ├── MachineExhausted      503  this machine has no more disk, descriptors or processes
+    ├── PartFailed            503  a task of the host has failed and is being restarted
+    ├── SandboxLost           503  a sandbox died, but not because of its code; retry
+    ├── HostUnreachable       503  (client) no Evaluator Host answers at the URL
     └── Misconfigured         500  settings that contradict each other or the machine
 """
 
@@ -65,7 +65,10 @@ _TO_DO: Final = {
 
 
 def refusal_of(error: Exception, *, named: bool = True) -> str:
-    """Return what the operating system refused, with the path if `named`, and what to do; else the error's message."""
+    """Describe an error of the operating system and what to do about it; return the message of any other error.
+
+    With `named`, the description contains the path.
+    """
     if not isinstance(error, OSError):
         return str(error) or type(error).__name__
     path = f" ({error.filename})" if named and error.filename else ""
@@ -122,7 +125,7 @@ class InvalidRequest(HostError, code="invalid_request", status=422, exit_code=2)
     def of(cls, field: str, message: str, hint: str | None = None, *, what: str = "") -> "InvalidRequest":
         """Return the error for one invalid field.
 
-        `what` is the thing that is refused because of the field: `target`.
+        `what` is the thing that is refused because of the field, for example `target`.
         """
         detail = f"the {what} is not valid: {message}" if what else message
         return cls(detail, problems=(Problem(field, message, hint),))
@@ -133,7 +136,7 @@ class InvalidPin(InvalidRequest, code="invalid_pin"):
 
 
 class LimitExceeded(InvalidRequest, code="limit_exceeded"):
-    """Working on the caller's data takes more than this host gives to one call; the detail tells how much that is."""
+    """Working on the caller's data takes more time or memory than a call may use; the detail names the limit."""
 
 
 class OutOfProcessorTime(LimitExceeded):
@@ -222,7 +225,7 @@ class RowsElsewhere(StoreUnavailable):
     """The rows of a data set are in the data directory of another host; the detail names only the data set."""
 
     def for_callers(self) -> HostError:
-        """Return this error."""
+        """Return this error unchanged."""
         return self
 
 

@@ -161,7 +161,7 @@ class Evaluator:
       models: Names of the registered models that the code may call, or `name-in-the-code=registered-name`.
       budget: What one row may use of these models.
       network: Other hosts that the code may reach, `api.example.com:443` or `*.example.com:443`.
-      secrets: Names of workspace secrets. The key of each is the environment variable in which the code gets its value.
+      secrets: Names of workspace secrets, by the environment variable in which the code gets the secret's value.
       judge: The definition of a judge from which the code was generated (`evaluators.judges`); None for other code.
       python: Minor version of Python to run on, `3.13`; None for the host's own.
       files: Contents of further files that the code imports or reads, by path from their common root:
@@ -214,11 +214,11 @@ ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria", "mes
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The arguments of one call, before a contract shapes them. `variables` is None when the caller gave none.
+    """The data of one call, before a contract makes arguments of it. `variables` is None when the caller gave none.
 
     Attributes:
       index: Position in a data set; None to use the position among the rows of the call.
-      response: The whole response of the job's model that wrote `outputs`; None if no model did.
+      response: The whole response of the job's model that wrote `outputs`; None if no model wrote them.
       answers: Answers of models to the requests that the evaluator made for this row, by the name of each request.
       requests: The requests to models with their responses, `{"request": {…}, "response": {…}}`, in the order of
         `answers`.

@@ -56,7 +56,7 @@ class JobNode:
 
 
 class Failures(StrEnum):
-    """The weight of failed rows in the mean score and the pass rate: none, or a score of 0 that did not pass."""
+    """How failed rows count in the mean score and the pass rate: not at all, or as a score of 0 that did not pass."""
 
     EXCLUDE = "exclude"
     ZERO = "zero"
@@ -113,7 +113,7 @@ class JobEstimate:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorReads:
-    """What an evaluator of a job reads of a row."""
+    """The parts of a row that an evaluator of a job reads."""
 
     evaluator: Annotated[str, Doc("Its label in the job.")]
     outputs: Annotated[bool, Doc("Whether the code reads the outputs.")]
@@ -227,7 +227,7 @@ class JobScore:
     def not_compared(self) -> bool:
         """Return whether the mean cannot be compared with that of the previous job.
 
-        The previous mean is doubtful, or is over other rows.
+        The reason is that the previous mean is doubtful, or was computed over other rows.
         """
         return self.previous is not None and self.mean is not None and self.change is None
 

@@ -82,7 +82,7 @@ def decode_given(data: bytes) -> Any:
 
 
 def may_have_lone_surrogate(data: bytes | memoryview) -> bool:
-    """Return whether JSON may have an escaped half of a surrogate pair; JSON text about escapes may look so, too."""
+    """Return whether JSON may contain an escaped half of a surrogate pair. A quoted escape also counts."""
     return _LONE_SURROGATE.search(data) is not None
 
 
@@ -108,7 +108,7 @@ def _has_surrogate(text: str) -> bool:
 
 
 def _may_be_infinite(data: bytes, *, long_number: bool) -> bool:
-    """Return whether JSON may have a number beyond a double's range, judged by the digits; quick if it has none."""
+    """Return whether JSON may have a number beyond a double's range. This quick check looks only at the digits."""
     kinds = data.translate(_KINDS)
     if long_number and _MOST_DIGITS in kinds:
         return True
@@ -142,7 +142,7 @@ def require_finite(value: Any, *, advice: str = "send null or text in its place"
     """Refuse a value that contains NaN or an infinity, which would become null.
 
     Raises:
-      InvalidJson: the value has one; the message has the path.
+      InvalidJson: the value contains such a number; the message has the path.
     """
     if (path := not_finite(value)) is not None:
         raise InvalidJson(f"the number at {path} is NaN or infinite, which JSON does not have; {advice}")
@@ -160,7 +160,7 @@ def repeated_key(data: bytes, again: bytes) -> str | None:
 
 
 class _Twice(dict[str, Any]):
-    """An object, and a key that it has twice."""
+    """An object in which JSON has a key twice, and this key."""
 
     key: str
 
@@ -178,7 +178,7 @@ def require_single_keys(data: bytes, value: Any) -> None:
     """Refuse JSON with a key that occurs twice in one object, because only the last value would survive.
 
     Raises:
-      InvalidJson: the message has the path.
+      InvalidJson: a key occurs twice; the message has the path.
     """
     with suppress(RecursionError):  # such deep values are refused when they are decoded
         if (path := repeated_key(data, encode_json(value))) is not None:

@@ -19,7 +19,7 @@ class LabelKind(StrEnum):
 
 
 class RowChoice(StrEnum):
-    """The rows of a job that a queue takes."""
+    """Which rows of a job a label queue contains."""
 
     ALL = "all"
     SCORED = "scored"
@@ -44,9 +44,9 @@ class LabelTask:
 
 @dataclass(frozen=True, slots=True)
 class Labeller:
-    """A person's part of a queue.
+    """A person who labels rows of a queue, with the number of rows that this person has labelled and skipped.
 
-    `name` is None for people who gave no name to a host without keys.
+    `name` is None if the person gave no name and the host has no keys.
     """
 
     name: str | None

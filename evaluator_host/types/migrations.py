@@ -80,7 +80,7 @@ class StoredMigration:
     Attributes:
       name: Name of the evaluator.
       version: The legacy version.
-      made: Number of the new version; None when none was stored.
+      made: Number of the new version; None if no version was stored.
       migration: Code, changes and proof.
     """
 

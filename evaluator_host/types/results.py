@@ -243,7 +243,10 @@ class RowDiff:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of a scatter plot: rows with the same values in two jobs, or neighbouring values when binned."""
+    """A point of a scatter plot: the rows that have these values in two jobs.
+
+    If values are grouped into bins, the point also counts rows with neighbouring values.
+    """
 
     before: Annotated[float, Doc("Value in the earlier job; the mean of the rows when binned.")]
     after: Annotated[float, Doc("Value in the later job; the mean of the rows when binned.")]

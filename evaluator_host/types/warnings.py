@@ -1,7 +1,7 @@
 """The catalogue of warnings: what each code of a `Note` means, and whether it makes a score doubtful.
 
-docs/api.md lists these codes. A dialect has its own codes in `Dialect.warnings`. `WarningTally` counts the warnings of
-many rows, and `doubt` tells when none of their scores can be relied on.
+docs/api.md lists these codes. The codes of one dialect are in its `Dialect.warnings`. `WarningTally` counts the
+warnings of many rows, and `doubt` says whether none of their scores can be relied on.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ class Mend(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WarningKind:
-    """The meaning of a code, whether the score is doubtful, and what to do if the note itself does not tell."""
+    """The meaning of a warning's code, whether it makes scores doubtful, and what to do if the note does not say."""
 
     meaning: str
     doubtful: bool = False
@@ -249,10 +249,11 @@ def _first(code: str, note: Note, row: int) -> WarningCount:
 def doubt(*, rows: int, failed: int, numbers: int, doubted: int, warnings: Sequence[WarningCount] = ()) -> str | None:
     """Return why none of the scores of these rows can be relied on; None if at least one can, or if there are no rows.
 
-    If an evaluator failed in some rows, all scores are doubtful, because these rows would raise the mean.
+    If one of several evaluators in the code failed in some rows, no score can be relied on: the scores of these rows
+    leave out that evaluator, which may raise the mean.
 
-    `numbers` counts the rows with a score or another number; `doubted` counts those among them that have a warning
-    which makes the score doubtful.
+    `numbers` counts the rows with a score or another number. `doubted` counts those of them that have a warning which
+    makes the score doubtful.
     """
     if not rows:
         return None
@@ -270,13 +271,13 @@ def doubt(*, rows: int, failed: int, numbers: int, doubted: int, warnings: Seque
 
 
 def failed_together(together: EvaluationResult | None) -> str | None:
-    """Return why an evaluator's score over all rows is missing; None if it is there, or is not expected."""
+    """Return why the score over all rows together failed; None if it did not fail, or if there is no such score."""
     error = None if together is None else together.error
     return None if error is None else f"the score over all rows together failed: {error.code.value}: {error.message}"
 
 
 class RowWarnings:
-    """Collects the warnings of results as they arrive, and tells why none of their scores can be relied on."""
+    """Collects the warnings of results as they arrive, and says whether none of their scores can be relied on."""
 
     def __init__(self) -> None:
         self._tally = WarningTally()

@@ -20,13 +20,13 @@ def send(text):
 
 
 def request(question, host=PLACE.netloc):
-    """Return a request that asks the granted model."""
+    """Return the request that sends this question to the granted model."""
     body = json.dumps({"model": "canary", "messages": [{"role": "user", "content": question}]})
     head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n"
     return head + body
 
 
 def asked(question):
-    """Return how often the model was asked this."""
+    """Return how often the model has got this question."""
     body = send(request("count " + question)).partition("\r\n\r\n")[2]
     return int(json.loads(body)["choices"][0]["message"]["content"].rpartition("|")[2])

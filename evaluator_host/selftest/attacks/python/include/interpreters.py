@@ -4,5 +4,5 @@ except ImportError:  # until Python 3.12
     import _xxsubinterpreters as own
 
 def run_in(interpreter, code):
-    """Run code in an interpreter; return how it failed, or None."""
+    """Run code in an interpreter. Return the error, or None if the code succeeded."""
     return (getattr(own, "exec", None) or own.run_string)(interpreter, code)

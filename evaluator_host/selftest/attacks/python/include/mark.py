@@ -1,6 +1,6 @@
 import os, signal, time
 
 def mark(inputs):
-    """Run with the mark in a place where the host can see it."""
+    """Make the mark the name of this process, which can be seen on the host."""
     with open("/proc/self/comm", "w") as file:
         file.write(inputs["mark"])

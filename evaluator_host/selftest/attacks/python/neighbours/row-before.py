@@ -2,12 +2,12 @@ import re
 PATTERN = re.compile(rb"row-[0-9a-f]{24}")
 
 def attack(inputs):
-    """Leave copies of many sizes in freed memory: the next row's data would overwrite a single one."""
+    """Leave copies of many sizes in freed memory, because the next row's data would overwrite a single copy."""
     for times in range(1, 60):
         inputs["row"] * times
 
 def left(inputs):
-    """Search the whole of this process for data of an earlier row."""
+    """Return data of earlier rows that is still somewhere in this process's memory."""
     found = set()
     with open("/proc/self/mem", "rb", buffering=0) as memory:
         for line in open("/proc/self/maps"):
