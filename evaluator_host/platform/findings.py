@@ -52,7 +52,7 @@ async def database_findings(settings: Settings) -> list[Finding]:
 
 
 async def _workspace_findings(settings: Settings, store: "Store | None") -> list[Finding]:
-    """Return a finding on each workspace that the settings name and that does not exist."""
+    """Return a finding for each workspace that is in the settings but does not exist."""
     from evaluator_host.platform.models.gateway.operator_grants import OperatorGrants  # noqa: PLC0415 - as above
 
     if store is None:
@@ -62,7 +62,7 @@ async def _workspace_findings(settings: Settings, store: "Store | None") -> list
 
 
 async def _secrets_finding(settings: Settings, store: "Store | None") -> Finding:
-    """Return the finding about the keys for secrets: whether they can be read, and decrypt all stored secrets."""
+    """Return the finding that says whether the keys for secrets can be read, and decrypt all stored secrets."""
     from evaluator_host.platform.store.secrets import SecretBox  # noqa: PLC0415 - as above
 
     try:

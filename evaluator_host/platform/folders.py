@@ -15,5 +15,5 @@ def resource_folders() -> tuple[PluginFolder, ...]:
 
 
 def modules(name: str) -> Iterator[str]:
-    """Yield the full names of those modules of all resources that have this name, such as `table`."""
+    """Yield the full name of each resource's module with this name, such as `table`."""
     return (f"{one.package}.{name}" for one in resource_folders() if one.has(name))

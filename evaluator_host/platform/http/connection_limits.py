@@ -100,7 +100,7 @@ class ConnectionLimits(HttpToolsProtocol):
         self.transport.close()
 
     def on_message_begin(self) -> None:
-        """Start the time limit for the headers of a further request.
+        """Start the time limit for the headers of the next request.
 
         Raises:
           BufferError: too many requests wait for earlier ones; the error ends the parser and the connection.
@@ -181,7 +181,7 @@ class ConnectionLimits(HttpToolsProtocol):
         self.transport.close()
 
     def _make_room(self) -> None:
-        """Close the connection that has been quiet longest; refuse this one when all others are in use."""
+        """Close the connection that has been quiet longest. If all other connections are in use, refuse this one."""
         others = [cast("Any", other) for other in self.connections if other is not self]
         quiet = [other for other in others if other.quiet_since is not None and not other.transport.is_closing()]
         oldest = min(quiet, key=lambda other: other.quiet_since, default=self)
@@ -193,10 +193,8 @@ class ConnectionLimits(HttpToolsProtocol):
 class _ResponseTransport:
     """The transport of one response.
 
-    If a response is sent before its request has ended, the connection is closed after it.
-
-    The connection stays open for a moment. If it were closed at once, with unread data from the client, it would be
-    reset, and the client would lose the response.
+    If a response is sent before its request has ended, the connection is closed a moment later. If the connection were
+    closed at once, with unread data from the client, it would be reset, and the client would lose the response.
     """
 
     __slots__ = ("_begun", "_connection", "_cycle")

@@ -36,7 +36,7 @@ class LineFormatter(logging.Formatter):
         return escaped(super().formatMessage(record)[:_CHARACTERS])
 
     def formatException(self, ei: _Fault) -> str:  # noqa: N802 - as above
-        """Return an exception's traceback with messages, and those of its causes, as indented lines."""
+        """Return the tracebacks of an exception and of its causes, with their messages, as indented lines."""
         return "\n".join(f"  {escaped(line[:_CHARACTERS])}" for line in super().formatException(ei).splitlines())
 
 
@@ -55,7 +55,7 @@ class DataFreeFormatter(LineFormatter):
 
 
 def escaped(text: str) -> str:
-    r"""Return a string with everything but printable characters and blanks as Python escapes: `\n`, `\u202e`."""
+    r"""Return a string in which Python escapes replace all characters that are not printable: `\n`, `\u202e`."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

@@ -107,7 +107,7 @@ _CONTENT: Final = {"application/problem+json": {"schema": {"$ref": REFERENCE.for
 def describe_error(status: int | str, text: str) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI entry for an error response with this status.
 
-    The entry refers to the schema by name; if it had the model, FastAPI would build the schema again for each route.
+    The entry refers to the schema by name. If it contained the model, FastAPI would build the schema for each route.
     """
     return {status: {"description": text, "content": _CONTENT}}
 
@@ -129,7 +129,7 @@ def problem_response(error: HostError) -> Response:
 def error_response(scope: Scope, error: HostError) -> Response:
     """Return the response for an error.
 
-    A request to a wire gets the format of the wire's platform; any other request gets problem+json.
+    A request from another platform gets the error in the format of this platform; other requests get problem+json.
     """
     shown = error.for_callers()
     if shown is not error:
@@ -189,7 +189,7 @@ def invalid_request(faults: Sequence[Any]) -> InvalidRequest:
 
 
 def _problem(fault: Mapping[str, Any], *, bare: bool) -> Problem:
-    """Return the problem for one of pydantic's faults. A `bare` request has no field `evaluator`."""
+    """Return the problem for one of pydantic's faults. `bare` means that the request has no field `evaluator`."""
     path = ".".join(str(part) for part in fault["loc"] if part != "body" and not _is_tag(part))
     kind, message = fault["type"], str(fault["msg"])
     if kind == "extra_forbidden" and path == "code" and bare:
@@ -236,7 +236,7 @@ def _field_of_row(name: str) -> str:
 
 
 def _meant_field(name: str) -> str | None:
-    """Return a hint with the field that was probably meant by an unknown one."""
+    """Return a hint that names the field that was probably meant by an unknown name."""
     if (known := _OTHER_NAMES.get(name.lower())) is not None:
         return f"did you mean {known}?"
     if name in _FIELDS:
@@ -246,5 +246,5 @@ def _meant_field(name: str) -> str | None:
 
 
 def _is_tag(part: object) -> bool:
-    """Whether a part of pydantic's path is not a field, but the name of one of the forms that a field may have."""
+    """Whether a part of pydantic's path is the tag of a union, such as `<name>`, and not a field."""
     return isinstance(part, str) and part.startswith("<")

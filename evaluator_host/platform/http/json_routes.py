@@ -49,7 +49,7 @@ class JsonRequest(Request):
     model: type[BaseModel] | None = None  # model of the body; None for a body without one
 
     async def body(self) -> bytes:
-        """Return the whole body; a large one may be a `memoryview` (`arrived`).
+        """Return the whole body. A large body may be a `memoryview` (see `arrived`).
 
         Raises:
           InvalidRequest: the body is compressed, so that its size would be known only after it has filled the memory.
@@ -72,7 +72,7 @@ class JsonRequest(Request):
         return await self.decoded(await self.body())
 
     async def decoded(self, body: bytes) -> Any:
-        """Return the decoded body as JSON values, or a large body as the route's model, which a thread creates.
+        """Return the decoded body as JSON values. A large body is decoded in a thread and becomes the route's model.
 
         Raises:
           InvalidRequest: the body has too many values or rows, or does not fit the model.
@@ -106,8 +106,8 @@ class JsonRequest(Request):
 class LateRoute(APIRoute):
     """A route that FastAPI builds when it is first called. Building all routes takes 0.4 s of processor time.
 
-    Responses are not checked against models, because handlers build them from the models; OpenAPI has them
-    (`DescribedApi`).
+    Responses are not checked against models, because handlers build responses from models. The OpenAPI document
+    contains the models (see `DescribedApi`).
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
@@ -117,7 +117,7 @@ class LateRoute(APIRoute):
         self._is_built = False
 
     def build(self) -> None:
-        """Build the route now, unless that is done."""
+        """Build the route, unless it is built already."""
         if not self._is_built:
             options = self.options | {"response_model": None, "responses": None}
             super().__init__(self.path, self.endpoint, include_in_schema=self.include_in_schema, **options)

@@ -289,7 +289,7 @@ def _headers(scope: Scope) -> dict[bytes, str]:
     """Return the headers that are checked here.
 
     Raises:
-      InvalidRequest: a header occurs twice. A proxy in front of this host may have read the other one.
+      InvalidRequest: a header occurs twice. A proxy in front of this host may have read the other header.
     """
     found: dict[bytes, str] = {}
     for name, value in scope["headers"]:

@@ -1,4 +1,4 @@
-"""Makes the OpenAPI document: names of operations, short names of schemas, the use of keys, errors of routes."""
+"""Makes the OpenAPI document. Adds names of operations, short names of schemas, the need for a key, and errors."""
 
 import asyncio
 import json
@@ -63,7 +63,7 @@ _KEYS: Final = {
 
 
 class DescribedApi(FastAPI):
-    """A FastAPI application that makes its OpenAPI document at the first request. A thread does this, in a second."""
+    """A FastAPI application that makes its OpenAPI document at the first request, in a thread, in about a second."""
 
     def __init__(self, **options: Any) -> None:
         # the host has its own metrics; without this, FastAPI looks for OpenTelemetry at each request
@@ -89,10 +89,10 @@ class DescribedApi(FastAPI):
         return JSONResponse(await asyncio.to_thread(self.document, request.query_params.get("of")))
 
     def document(self, vendor: str | None = None) -> dict[str, Any]:
-        """Return the document of the host's own routes, or of a vendor's.
+        """Return the document of the host's own routes, or of the routes of a vendor.
 
         Raises:
-          NotFound: no such vendor has routes.
+          NotFound: no vendor with this name has routes.
         """
         if vendor is None:
             left_out = frozenset().union(*self._of_vendors.values())
@@ -173,7 +173,7 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe_files(responses: Iterable[dict[str, Any]]) -> None:
-    """Give files and event streams a schema: generated clients leave out responses without one."""
+    """Add a schema for files and event streams, because generated clients leave out responses without a schema."""
     for response in responses:
         for media_type, content in response.get("content", {}).items():
             if media_type == "text/event-stream":

@@ -55,7 +55,7 @@ def _lines(pins: str) -> Iterable[str]:
 
 
 def _language(given: Any) -> Any:
-    """Return the host's name for a language; people may call it by another name."""
+    """Return the host's name for a language that may have another name: `javascript` for `js` or `node`."""
     return _LANGUAGES.get(given.lower(), given) if isinstance(given, str) else given
 
 

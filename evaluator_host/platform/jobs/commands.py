@@ -220,7 +220,6 @@ def list_(
 
 
 async def _jobs_of_all(store: "Store", *, limit: int, **chosen: Any) -> list[OwnedJob]:
-    """Return the newest jobs of all workspaces, each with the name of its workspace."""
     from evaluator_host.platform.jobs.service import job_report  # noqa: PLC0415 - other commands need no database
     from evaluator_host.platform.jobs.table import Jobs  # noqa: PLC0415
 
@@ -435,10 +434,12 @@ def delete(job: _JobArgument, *, force: options.ForceOption = False, client: Cli
 
 
 def _evaluators(client: Client, given: Sequence[str], **beside: Sequence[Any] | None) -> list[Evaluator | str]:
-    """Return a job's evaluators: names of stored ones, and those read from files. Send the data files of the latter.
+    """Return a job's evaluators: the names of stored evaluators, and the evaluators that are read from files.
+
+    The data files of the latter are sent to the host.
 
     Raises:
-      InvalidRequest: options for evaluators in files are given, but all evaluators are stored ones.
+      InvalidRequest: options for evaluators in files are given, but all evaluators are stored.
     """
     paths = {one: Path(one) for one in given if Path(one).suffix and Path(one).is_file()}
     if any(beside.values()) and not paths:

@@ -1,4 +1,4 @@
-"""Estimates how many model calls and tokens a job will need, and their cost. Scores the job's first rows for this."""
+"""Estimates how many model calls and tokens a job will need, and their cost, by scoring its first rows."""
 
 import asyncio
 from contextlib import aclosing, suppress

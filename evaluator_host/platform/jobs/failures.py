@@ -70,7 +70,10 @@ class RowFailures:
 
 
 def ending(job_id: str, fault: BaseException | None) -> tuple[JobStatus, str | None]:
-    """Return the final status of a job, and its error as JSON. `fault` ended its run; it is None if the job is done."""
+    """Return the final status of a job, and its error as JSON.
+
+    `fault` is the exception that ended the run of the job, or None if the job is done.
+    """
     while isinstance(fault, BaseExceptionGroup):
         fault = fault.exceptions[0]
     match fault:

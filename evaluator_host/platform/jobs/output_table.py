@@ -23,7 +23,7 @@ class Outputs(Repository):
         return asked, failed
 
     async def sizes(self, job_id: str, rows: Collection[int]) -> dict[int, int]:
-        """Return for each row the length, in characters, of the model's answer with its log."""
+        """Return how many characters the model's answer and its log have together, for each row."""
         table = OutputTable
         query = select(table.row, _OUTPUT_LENGTH)
         found = await self._database.fetch_all(query.where(table.job_id == job_id, table.row.in_(rows)))

@@ -1,7 +1,7 @@
 """Online jobs: calls a model for every row without outputs, and adds the answers to the rows before scoring.
 
-Every answer is stored before scoring begins, so that no call has to be paid for again. Only those rows are in memory
-for which the model is being called, or will be called next.
+Every answer is stored before scoring begins, so that no call has to be paid for again. Only the rows for which the
+model is being called, or will be called next, are in memory.
 """
 
 import asyncio

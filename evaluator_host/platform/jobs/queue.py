@@ -88,7 +88,7 @@ class JobQueue(Repository):
         return self._database.address.file is not None
 
     async def waiting(self, *, each: int, besides: Collection[str] = ()) -> list[Job]:
-        """Return queued jobs, oldest first, at most `each` per workspace, without jobs over the data sets `besides`."""
+        """Return queued jobs, oldest first, at most `each` per workspace. Leave out jobs over data sets `besides`."""
         place = func.row_number().over(partition_by=JobTable.workspace_id, order_by=JobTable.created_at).label("place")
         queued = (
             select(JobTable.id, place)
@@ -118,8 +118,8 @@ class JobQueue(Repository):
     ) -> bool:
         """Give up a job with a new status; return whether this host still owned it.
 
-        `running_s` seconds are added to the job's running time. If a caller has requested meanwhile that the job be
-        cancelled or run, it is cancelled or queued again instead of paused. A job with an `error` is not queued again.
+        `running_s` seconds are added to the job's running time. If the new status is paused, but a caller has cancelled
+        or resumed the job meanwhile, the job is cancelled or queued instead. A job with an `error` is not queued again.
         The time of the job's end comes from the database's clock, so that jobs of several hosts are in order.
         """
         now = await self._database.now()
@@ -187,7 +187,7 @@ class JobQueue(Repository):
         return wanted
 
     async def save_together(self, job_id: str, owner: str, position: int, result: str) -> DesiredState | None:
-        """Store an evaluator's score over all rows, as JSON, unless one is stored. Return the same as `save`."""
+        """Store an evaluator's score over all rows, as JSON, unless it is stored already. Return the same as `save`."""
         values = {"job_id": job_id, "position": position, "result": result}
         async with self._database.transaction() as connection:
             wanted = await _note(connection, job_id, owner, progress=True)
@@ -242,9 +242,9 @@ class JobQueue(Repository):
 async def _note(
     connection: AsyncConnection, job_id: str, owner: str, *, progress: bool, running_s: float = 0.0, **counts: int
 ) -> DesiredState | None:
-    """Write the heartbeat, and add to `counts` (`done`, `failed`, `stored_bytes`) in the caller's transaction.
+    """Write the heartbeat, and add `counts` to the job's counters `done`, `failed` and `stored_bytes`.
 
-    Returns None when another host owns the job.
+    Return the desired state of the job, or None if another host owns the job.
     """
     changed = await connection.execute(
         update(JobTable)

@@ -28,7 +28,7 @@ from evaluator_host.types.jobs import EvaluatorScore
 class JobResource(Resource):
     """The jobs of a host.
 
-    If the host was given a `JobRunner`, this runs them; otherwise a scheduler in this process does.
+    If the host was given a `JobRunner`, this object runs the jobs. Otherwise a scheduler in this process runs them.
     """
 
     def __init__(self, host: Host) -> None:
@@ -67,7 +67,7 @@ class JobResource(Resource):
         return (Task("the scheduler of jobs", self._runner.run),)
 
     def kept(self) -> Iterable[Kept]:
-        """Return what deletes the jobs that ended too long ago."""
+        """Return the ended jobs, which are deleted after some days."""
         return (Kept("ended jobs", self.host.settings.jobs_days, self.service.delete_ended),)
 
     async def dataset_of_job(self, workspace_id: str, job_id: str) -> str:

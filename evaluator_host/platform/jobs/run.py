@@ -211,7 +211,6 @@ class JobRun:
                 group.create_task(self._evaluate(kept, places, parallelism=max(1, parallelism // at_once)))
 
     async def _evaluate(self, kept: JobEvaluator, places: asyncio.Semaphore, *, parallelism: int) -> None:
-        """Score every row that has no result from this evaluator."""
         evaluator = evaluator_of(kept)
 
         async with places:
@@ -262,7 +261,6 @@ class JobRun:
                     yield row
 
     async def _chunks(self, kept: JobEvaluator, done: bytearray) -> AsyncGenerator[Chunk, None]:
-        """Yield the rows that are not done."""
         rows = RowSource(
             self._context.folder,
             self._context.service.processes,

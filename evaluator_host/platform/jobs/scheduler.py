@@ -110,7 +110,7 @@ class Scheduler:
         self._wake.set()
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
-        """Pass a new desired state to a job that runs on this host at once, not only after its next write."""
+        """Pass a new desired state at once to a job that runs on this host, before the job next writes."""
         if job_id in self._running:
             self._running[job_id][1].set_desired_state(desired)
 
@@ -173,7 +173,7 @@ class Scheduler:
         return await asyncio.to_thread(lambda: {one for one in datasets if has_rows(one)})
 
     def _next(self, waiting: list[Job]) -> Job | None:
-        """Return the job to claim now, or None. It is the oldest job of the workspace that is next."""
+        """Return the oldest job of the workspace that is next, to claim it now. Return None if no job may start."""
         if len(self._running) >= self._at_once:
             return None
         at_work = self._at_work()
@@ -187,7 +187,7 @@ class Scheduler:
         return at_work[workspace], self._served.get(workspace, 0)
 
     def _make_room(self, waiting: list[Job]) -> None:
-        """If another workspace has too few running jobs, put a job of the one with the most back in the queue."""
+        """If a workspace has too few running jobs, put a job of the workspace with the most back in the queue."""
         if len(self._running) < self._at_once or any(run.is_put_back for _, run, _ in self._running.values()):
             return
         at_work = self._at_work()

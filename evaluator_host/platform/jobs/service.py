@@ -61,7 +61,7 @@ Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
 
 @runtime_checkable
 class JobRunner(Protocol):
-    """Runs the jobs of a host: either a `Scheduler` in this process, or one in another process."""
+    """Runs the jobs of a host: a `Scheduler` in this process or in another process."""
 
     async def run(self) -> None:
         """Claim and run jobs until cancelled; then put running jobs back in the queue."""
@@ -72,7 +72,7 @@ class JobRunner(Protocol):
         ...
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
-        """Pass a new desired state to a running job at once, not only when the job next writes."""
+        """Pass a new desired state at once to a running job, before the job next writes."""
         ...
 
 
@@ -269,7 +269,7 @@ class JobService:
                 del self._watched[job_id]
 
     async def _look(self) -> dict[str, JobReport | None]:
-        """Wait half a second, then return the watched jobs; None for a deleted one. All watchers share one query."""
+        """Wait half a second, then return the watched jobs; None for a deleted job. All watchers share one query."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_later())
             # reads the exception, which asyncio would otherwise log

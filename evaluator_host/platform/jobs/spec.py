@@ -71,19 +71,19 @@ def spec_from_json(text: str) -> StoredSpec:
 
 
 def evaluator_to_json(evaluator: Evaluator) -> str:
-    """Return an evaluator as JSON for the database; name and version have columns of their own."""
+    """Return an evaluator as JSON for the database; its name and version are stored in other columns."""
     return _EVALUATOR.json(replace(evaluator, name=None, version=None))
 
 
 def label_of(evaluator: Evaluator, position: int, *, taken: Collection[str]) -> str:
-    """Return the label of a pasted evaluator: its configured name, or its position if another one has that name."""
+    """Return a pasted evaluator's label: its configured name, or its position if another evaluator has this name."""
     name = name_in_config(evaluator.settings.config)
     fits = name is not None and 0 < len(name) <= _LABEL and name.isprintable() and name not in taken
     return str(name) if fits else f"evaluator {position + 1}"
 
 
 def names_of(kept: JobEvaluator) -> frozenset[str]:
-    """Return the names under which the criteria of a row may be meant for this evaluator."""
+    """Return the names under which a row may have criteria for this evaluator."""
     evaluator = evaluator_of(kept)
     names = (kept.name, kept.label, evaluator.settings.entry, name_in_config(evaluator.settings.config))
     return frozenset(name for name in names if name is not None)

@@ -335,7 +335,7 @@ class JobOverview:
 
 
 def row_mark(row: int) -> int:
-    """Return a 32-bit number for a row. Two sets of rows have the same sum in only one of four billion cases."""
+    """Return a 32-bit number for a row. Two different sets of rows have the same sum in one of four billion cases."""
     return int.from_bytes(hashlib.blake2b(b"%d" % row, digest_size=4).digest())
 
 

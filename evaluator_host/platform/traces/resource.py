@@ -33,7 +33,7 @@ class TraceResource(Resource):
         return (Task("the scoring of live traffic", self._traffic.run),)
 
     def kept(self) -> Iterable[Kept]:
-        """Return what deletes the scored traces that are too old."""
+        """Return the scored traces, which are deleted after some days."""
         return (Kept("traces", self.host.settings.traces_days, self._traces.delete_before),)
 
     async def require_evaluator(self, workspace_id: str, name: str) -> None:

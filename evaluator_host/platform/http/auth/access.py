@@ -137,7 +137,7 @@ class Access:
         await self._try("requested package sets cannot be recorded yet", self.package_visibility.write)
 
     async def _try(self, failure: str, chore: Callable[[], Awaitable[None]]) -> None:
-        """Do a part of the regular work. If it fails, log the failure once, not every second."""
+        """Run a part of the regular work. If it fails, log the failure, but only the first of several in a row."""
         try:
             await chore()
         except StoreUnavailable as error:

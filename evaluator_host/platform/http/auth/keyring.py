@@ -42,8 +42,6 @@ ANYONE: Final = KeyHolder(DEFAULT_WORKSPACE)
 
 @dataclass(slots=True)
 class _Known:
-    """A cached key."""
-
     credential: Credential
     caller: KeyHolder
     confirmed: float  # time of the last check, by time.monotonic()
@@ -66,7 +64,7 @@ class Keyring:
         """Return the caller of a request with this `Authorization` header; raise when the key is not valid.
 
         Raises:
-          Unauthorized: the host needs a key, and this one does not work.
+          Unauthorized: the host needs a key, and this key is missing or does not work.
           StoreUnavailable: the key is not cached, and the database does not answer.
         """
         if not self.required:

@@ -71,12 +71,12 @@ class ValuesByName:
 async def by_name(
     fill: Callable[[ValuesByName], Awaitable[None]], finish: Callable[..., Finished], *, most: int = NAMES
 ) -> dict[str, Finished]:
-    """Collect the values of all metrics and return `finish(name, *arrays)` by metric, computed in a thread.
+    """Collect the values of all metrics, and return the result of `finish(name, *arrays)` for each metric.
 
     Args:
       fill: Adds the values of all rows to a `ValuesByName`; called again when they do not fit into memory at once.
-      finish: Computes the result of one metric from its values.
-      most: Maximum number of metrics; further ones are left out.
+      finish: Computes the result of one metric from its values, in a thread.
+      most: Maximum number of metrics; further metrics are left out.
     """
     made: dict[str, Finished] = {}
     wanted: Collection[str] | None = None
@@ -195,7 +195,7 @@ def _with_levels(metric: Aggregate, rubric: list[str] | None, labels: Counter[tu
 def paired_difference(metric: str, pairs: Iterable[tuple[float, float]]) -> Difference:
     """Compare a metric over pairs (before, after): means, difference, interval. Skip pairs that are not finite.
 
-    If all values are between 0 and 1, a difference can only be between -1 and 1, and the interval is cut there.
+    If all values are between 0 and 1, a difference can only be between -1 and 1, and the interval ends there at most.
     """
     before, after = array("d"), array("d")
     for old, new in pairs:
@@ -309,7 +309,7 @@ class Scatter:
 
 
 def _grouped(keys: Iterable[tuple[float, float]], *, at_most: int) -> "list[array[int]] | None":
-    """Return the indexes of each key, or None if there are more than `at_most` keys."""
+    """Return a list of indexes for each different key. Return None if there are more than `at_most` different keys."""
     groups: dict[tuple[float, float], array[int]] = {}
     for at, key in enumerate(keys):
         if (group := groups.get(key)) is None:

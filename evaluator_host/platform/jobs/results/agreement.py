@@ -24,7 +24,7 @@ _VERDICTS: Final = {
 
 
 def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
-    """Return a row's class `(by the person, by the evaluator)`; None if one of them gave none.
+    """Return a row's class `(by the person, by the evaluator)`; None if the person or the evaluator gave no class.
 
     If the person's label is a string, it is compared with the result's label. If the result has no label, a number (or
     a string with a number) is compared with the score. True, false, `yes`, `fail` and similar values are compared with
@@ -54,7 +54,7 @@ def _classes(human: str, label: str) -> tuple[str, str]:
 
 
 def agreement(evaluator: str, column: str, pairs: Counter[tuple[str, str]], *, unlabelled: int) -> Agreement | None:
-    """Return accuracy, kappa and confusion matrix of an evaluator against the labels in `column`; None without pairs.
+    """Return accuracy, kappa and confusion matrix of an evaluator for the labels in `column`; None if `pairs` is empty.
 
     `pairs` counts rows by `(class by the person, class by the evaluator)`; `unlabelled` is the number of other rows.
 

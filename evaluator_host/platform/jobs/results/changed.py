@@ -63,7 +63,7 @@ def _digest(one: Evaluator) -> str:
 
 
 def _fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the fields in which two objects differ, as one text for each object, such as `outputs=answer`."""
+    """Return the fields in which two objects differ, as one string for each object, such as `outputs=answer`."""
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     return _text(before, names), _text(after, names)
 

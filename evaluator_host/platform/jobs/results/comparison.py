@@ -61,7 +61,7 @@ class ComparedRows:
         return pairing
 
     async def comparison(self, changed: tuple[Changed, ...]) -> Comparison:
-        """Return the differences of all metrics, and the rows that changed most. `changed` has further differences."""
+        """Return the differences of all metrics, the rows that changed most, and the other differences in `changed`."""
         found = _Differences(zero=self._zero)
 
         async def fill(values: ValuesByName) -> None:
@@ -186,7 +186,7 @@ class _Verdicts:
         return self._judged().total()
 
     def rate(self, side: int) -> float | None:
-        """Return the share of passed rows in job `side`, of all rows with verdicts in both jobs. None for no rows."""
+        """Return the share of rows that passed in job `side`, among the rows with verdicts in both jobs, or None."""
         judged = self._judged()
         passed = sum(count for verdicts, count in judged.items() if verdicts[side] is True)
         return passed / judged.total() if judged else None
@@ -200,8 +200,8 @@ class _Verdicts:
 def _gain(before: Figures, after: Figures, *, zero: bool) -> float:
     """Return by how much a row's score rose: infinity if the row failed before, minus infinity if it fails now.
 
-    If a row did not fail but has no score, return 0: this row is neither better nor worse. With `zero`, a failed row
-    has a score of 0.
+    With `zero`, a row that failed has a score of 0 instead. If a row did not fail but has no score, return 0: this row
+    is neither better nor worse.
     """
     was, now = before.score_with(zero=zero), after.score_with(zero=zero)
     if was is not None and now is not None:

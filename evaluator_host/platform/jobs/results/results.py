@@ -67,7 +67,7 @@ class HumanLabels(Protocol):
     """The part of a host in which people label the rows of jobs."""
 
     async def labels_of(self, job: Job, queue: str | None) -> dict[int, Json]:
-        """Return the labels that people gave to rows of a job, by row: from one queue, or from all for the job.
+        """Return the labels that people gave to rows of a job, by row. If `queue` is None, use all queues of the job.
 
         Raises:
           NotFound: there is no such queue.
@@ -122,7 +122,7 @@ class JobResults:
     async def groups(
         self, workspace_id: str, job_id: str, column: str, *, evaluator: str | None = None
     ) -> list[ColumnFigures]:
-        """Return each evaluator's scores so far (or one evaluator's), by the values of a column of the data set.
+        """Return the scores so far of each evaluator, or of one evaluator, by the values of a column of the data set.
 
         Raises:
           InvalidRequest: no row has a value in that column.
@@ -211,7 +211,7 @@ class JobResults:
         metric: str = "score",
         by_place: bool = False,
     ) -> Pairs:
-        """Return a scatter plot of one metric in two jobs, for the first evaluator that both have.
+        """Return a scatter plot of one metric in two jobs, for the first evaluator that both jobs have.
 
         Raises:
           InvalidRequest: for the reasons given at `compare`.

@@ -141,7 +141,7 @@ class RowReader:
         brief: bool = False,
         memory: Reservation | None = None,  # reserves the memory that the page takes
     ) -> JobRowPage:
-        """Return a page of a job's rows with their results. A page has at most 16 MB of rows, of results or of answers.
+        """Return a page of a job's rows with their results. Rows, results and answers have at most 16 MB each.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.
@@ -355,7 +355,7 @@ def _result_lines(row: JobRowDetail, label: str) -> list[str]:
 
 
 def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int) -> list[StoredResult]:
-    """Return the first results, at least one. The answers to their rows have at most `most_bytes` bytes in total."""
+    """Return the first results, at least one result. The answers for their rows have at most `most_bytes` in total."""
     held = 0
     seen: set[int] = set()
     for place, one in enumerate(results):
@@ -367,7 +367,7 @@ def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int)
 
 
 def _decoded(one: StoredResult) -> dict[str, Any]:
-    """Return a decoded result. If its JSON was cut, it has the fields before the cut, and those in other columns."""
+    """Return a result as a dict. If its JSON was cut, use the fields before the cut, and the result's other columns."""
     try:
         found = decode_json(one.result.encode())
     except InvalidJson:

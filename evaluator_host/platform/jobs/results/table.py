@@ -27,7 +27,10 @@ PAGE_BYTES: Final = 16 << 20
 
 
 class Sort(StrEnum):
-    """The order of results: by a value, then by row; results without the value are last. By `status`: failed first."""
+    """The order of results: by a value, then by row.
+
+    Results without the value are last. `STATUS` puts failed results first.
+    """
 
     ROW = "row"
     SCORE = "score"
@@ -66,7 +69,7 @@ class Figures:
     metrics: str
 
     def score_with(self, *, zero: bool) -> float | None:
-        """Return the score. With `zero`, it is 0 for a row that failed."""
+        """Return the score. With `zero`, the score of a failed row is 0."""
         return 0.0 if zero and self.status == Status.FAILED else self.score
 
     def metrics_with(self, *, zero: bool) -> dict[str, float]:
@@ -239,7 +242,7 @@ class Results(Repository):
 
 
 def _joined(stored: Any, part: str) -> StoredResult:
-    """Return a result with the fields of its shared part and its own fields. If both have a field, its own counts."""
+    """Return a result with its shared part. If both have a field, the field of the result itself counts."""
     if not part:
         return StoredResult(*stored)
     result = f'{part[:-1]},"metrics":{stored.metrics},{stored.result[1:]}'
