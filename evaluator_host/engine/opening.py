@@ -1,4 +1,4 @@
-"""Opens the engine: a sandbox pool over a backend, the installed package sets, and the service over both."""
+"""Opens the engine: the backend, the pool of sandboxes, the installed package sets, and the service that uses them."""
 
 import asyncio
 import logging
@@ -51,7 +51,7 @@ async def open_engine(
     parts: int = 1,  # number of the host's processes, which divide the limits of sandboxes among themselves
     peers: Peers | None = None,  # the other processes of the host; None if there are none
 ) -> AsyncIterator[Service]:
-    """Open the engine; at the end of the `with` block, end everything that it started.
+    """Open the engine; at the end of the `with` block, stop everything that the engine has started.
 
     Raises:
       SandboxUnavailable: no backend works on this machine; the message says what to install.
@@ -120,9 +120,9 @@ def _metrics(pool: Pool, supervisor: Supervisor, peers: Peers) -> Metrics:
 class _FirstSandbox:
     """Starts a Python sandbox before the first call, and tries again while the machine is too busy.
 
-    It also installs the tools for JavaScript in `data_dir`; `data_dir` is None if an image contains these tools
-    already. No JavaScript sandbox is started before its first call, because it would take six times the memory of a
-    Python sandbox.
+    This class also installs the tools for JavaScript in `data_dir`, which is None if an image contains these tools
+    already. It starts no JavaScript sandbox in advance, because that would take six times as much memory as a Python
+    sandbox.
     """
 
     def __init__(self, pool: Pool, data_dir: Path | None) -> None:
@@ -131,10 +131,10 @@ class _FirstSandbox:
         self._error: HostError | None = None
 
     async def has_started(self) -> bool:
-        """Try once to start the sandbox; return whether it has started. The host itself starts even if it has not.
+        """Try once to start the sandbox; return whether it has started. The host starts in either case.
 
         Raises:
-          SandboxUnavailable: the sandbox cannot be started for a reason that lasts.
+          SandboxUnavailable: the sandbox cannot be started for a lasting reason.
         """
         try:
             await asyncio.gather(self._pool.probe(default_spec(Language.PYTHON)), self._install_javascript())
@@ -159,7 +159,7 @@ class _FirstSandbox:
             )
 
     async def run(self) -> None:
-        """Try to start the sandbox until it has started, with pauses that grow to half a minute."""
+        """Try to start the sandbox until it has started; the pauses between tries grow to half a minute."""
         pause_s = _PAUSE_S
         while self._error is not None:
             _log.warning("no sandbox has started yet, next try in %g s: %s", pause_s, self._error.detail)
@@ -182,7 +182,7 @@ class _FirstSandbox:
 
 
 def index_settings(settings: Settings, cache_dir: Path, *, work_dir: Path | None = None) -> IndexSettings:
-    """Return the settings for PyPI and npm; `cache_dir` is for downloads, `work_dir` for files of single commands."""
+    """Return the settings for PyPI and npm; `cache_dir` is for downloads, `work_dir` for files of a single command."""
     return IndexSettings(
         cache_dir=cache_dir,
         pip_index_url=revealed(settings.pip_index_url),
@@ -197,7 +197,6 @@ def index_settings(settings: Settings, cache_dir: Path, *, work_dir: Path | None
 
 
 def _environments(settings: Settings, backend: Backend, pool: Pool, peers: Peers) -> Environments:
-    """Open the folder of installed package sets, and remove unfinished builds of dead hosts."""
     folder = EnvironmentFolder(settings.data_dir.resolve() / SETS_FOLDER)
     if swept := folder.sweep():
         _log.info("removed %s of hosts that died", _counted(swept, "unfinished package set", "s"))

@@ -1,1 +1,1 @@
-"""Environments: package sets installed for one runtime, and the tools that build and run them."""
+"""Environments: package sets installed for one runtime each, and the tools that build and run package sets."""

@@ -1,4 +1,4 @@
-"""The files of an installed set: their digests, which reveal tampering, and the modules of its packages."""
+"""Reads the files of an installed set: digests, which reveal changed files, and the modules of packages."""
 
 import hashlib
 import itertools
@@ -23,7 +23,7 @@ _SUFFIXES: Final = (".py", ".so")
 
 
 def digests(root: Path) -> dict[str, str]:
-    """Return `sha256:…` (or `link:target`) of every file in a folder, by path.
+    """Return for the path of every file in a folder `sha256:…`, or `link:target` for a link.
 
     Also let every user read the files.
     """
@@ -39,7 +39,7 @@ def digests(root: Path) -> dict[str, str]:
 
 
 def differences(root: Path, recorded: dict[str, str]) -> list[str]:
-    """Return the paths of files in `root` that changed, vanished or appeared since `digests` returned `recorded`."""
+    """Compare the files in `root` with `recorded`, a result of `digests`; return the paths that differ."""
     try:
         present = digests(root)
     except OSError:
@@ -51,8 +51,8 @@ def settle(root: Path) -> None:
     """Make installed files readable by all and writable by their owner; refuse entries that sandboxes must not see.
 
     Raises:
-      PackagesFailed: an entry is neither a file, a folder nor a link, lies too deep or has too long a path, a folder
-        cannot be read, a link leads out of the set, or there are too many entries.
+      PackagesFailed: an entry is not a file, folder or link; an entry lies too deep, or its path is too long; a folder
+        cannot be read; a link leads out of the set; or there are too many entries.
     """
     home = root.resolve()
     try:
@@ -86,10 +86,7 @@ def _settle_one(entry: Entry, home: Path) -> None:
 
 
 def outward_links(root: Path) -> list[str]:
-    """Return the symbolic links that lead out of a set or nowhere.
-
-    In a sandbox, they would lead to other files.
-    """
+    """Return the symbolic links that lead out of a set or nowhere: in a sandbox they could lead to other files."""
     home = root.resolve()
     return [entry.path for entry in walk(root) if entry.is_link and not _stays(entry, home)]
 
@@ -106,7 +103,7 @@ def _stays(link: Entry, home: Path) -> bool:
 
 
 def python_modules(site: Path, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the importable modules of each distribution in `names`, read from the lists of files in `site`."""
+    """Return the importable modules of each distribution in `names`, according to the lists of files in `site`."""
     wanted = set(names)
     found: dict[str, tuple[str, ...]] = {}
     for folder in sorted(site.glob("*.dist-info")):
@@ -135,7 +132,7 @@ def _parents(module: str) -> Iterator[str]:
 
 
 def _module(path: str) -> str | None:
-    """Return the module of a file: `a.b` for `a/b/__init__.py`, `a` for `a.py`; None for any other file in a folder."""
+    """Return the module that a path defines: `a.b` for `a/b/__init__.py`, `a` for `a.py`; None for `a/b.py`."""
     path = path.strip('"')
     parts = path.split("/")
     if not path.endswith(_SUFFIXES) or len(parts) > DEPTH:

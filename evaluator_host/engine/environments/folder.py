@@ -58,18 +58,19 @@ class EnvironmentFolder:
         self.root.chmod(0o711)  # a sandbox without a user namespace reaches its files as another user
 
     def build_lock(self, key: str) -> Path:
-        """Return the path of the lock file that a build of this set holds."""
+        """Return the path of the file that is locked while this set is built."""
         return self._locks / f"build-{_hex(key)}"
 
     def use_lock(self, digest: str) -> FileLock:
         """Return the file lock of an installation.
 
-        Processes that use the installation share the lock; a process that removes it holds the lock alone.
+        Processes that use the installation share the lock; a process that removes the installation holds the lock
+        alone.
         """
         return FileLock(self._locks / f"use-{_hex(digest)}")
 
     def lock_of(self, key: str) -> Lock | None:
-        """Return the stored lock (exact packages and hashes) of a set; None when there is none."""
+        """Return the stored lock (exact packages and hashes) of a set, or None."""
         try:
             return Lock.from_json((self._sets / f"{_hex(key)}.json").read_text("utf-8"))
         except (OSError, ValueError):
@@ -101,14 +102,14 @@ class EnvironmentFolder:
                     file.unlink()
 
     def record(self, digest: str) -> Record | None:
-        """Return the record of an installation; None when there is none."""
+        """Return the record of an installation, or None."""
         try:
             return Record.from_json((self._home(digest) / "env.json").read_text("utf-8"))
         except (OSError, ValueError):
             return None
 
     def found(self, name: str) -> Record | None:
-        """Return the record of an installation by its key or digest; None when there is none."""
+        """Find an installation by its key or digest; return its record, or None."""
         if not is_digest(name):
             return None
         lock = self.lock_of(name)
@@ -121,7 +122,7 @@ class EnvironmentFolder:
         return [record for record in found if record is not None]
 
     def environment(self, record: Record) -> Environment:
-        """Return the environment with which sandboxes start on this installation."""
+        """Return the environment for sandboxes that use this installation."""
         return Environment(
             record.digest,
             record.language,
@@ -132,7 +133,7 @@ class EnvironmentFolder:
         )
 
     def used(self, digest: str) -> None:
-        """Record that an installation is used now; its time of last use changes at most once a minute."""
+        """Record that an installation is used now; the time on disk changes at most once a minute."""
         home = self._home(digest)
         if time.time() - _mtime(home) > _USED_EVERY_S:
             with contextlib.suppress(OSError):
@@ -160,7 +161,7 @@ class EnvironmentFolder:
         os.utime(home)
 
     def broken(self, digest: str) -> list[str]:
-        """Return the files that differ from their recorded digests; only `env.json` if there is no record."""
+        """Return the files that differ from their recorded digests, or `env.json` or `contents.json` if one is lost."""
         home = self._home(digest)
         try:
             recorded = json.loads((home / "contents.json").read_text("utf-8"))
@@ -180,7 +181,7 @@ class EnvironmentFolder:
             home.rename(self._removed / f"{_hex(digest)}.{uuid.uuid4().hex[:8]}")
 
     def key_of(self, digest: str) -> str | None:
-        """Return the key of the package set with this digest, by searching the stored locks; None if no set has it."""
+        """Search the stored locks for a digest; return the key of the package set, or None."""
         for file in self._sets.glob("*.json"):
             lock = self.lock_of(file.stem)
             if lock is not None and lock.digest == digest:
@@ -193,15 +194,15 @@ class EnvironmentFolder:
         return [_PREFIX + name for name in names if self.record(_PREFIX + name) is None]
 
     def sweep(self) -> int:
-        """Remove folders left by builds and removals of dead hosts; return how many folders were removed."""
+        """Remove folders that builds and removals of dead hosts have left; return how many folders were removed."""
         return self.sweep_removed() + self._sweep(self.staging, "build")
 
     def sweep_removed(self) -> int:
-        """Remove the files of detached installations that no process uses; return how many were removed."""
+        """Remove detached installations that no process uses any more; return how many were removed."""
         return self._sweep(self._removed, "use")
 
     def _sweep(self, folder: Path, kind: str) -> int:
-        """Remove the folders `<hex>.…` if nobody holds their lock; log the folders that cannot be removed."""
+        """Remove the folders `<hex>.…` that nobody has locked; log the folders that cannot be removed."""
         count = 0
         for dead in list(folder.iterdir()):
             lock = FileLock(self._locks / f"{kind}-{dead.name.partition('.')[0]}")
@@ -252,7 +253,7 @@ class EnvironmentFolder:
 class Usage:
     """The installations that this process uses, each with a file lock that keeps other processes from removing it.
 
-    `in_use` returns the digests of environments that sandboxes of this process use.
+    `in_use` returns the digests of the environments that this process's sandboxes use.
     """
 
     def __init__(self, folder: EnvironmentFolder, in_use: Callable[[], Collection[str]]) -> None:
@@ -272,18 +273,18 @@ class Usage:
         return True
 
     def touch(self, digest: str) -> None:
-        """Record that an installation is used; its time of last use on disk changes at most once a minute."""
+        """Record that an installation is used now; the time on disk changes at most once a minute."""
         now = time.monotonic()
         if now - self._used_at.get(digest, -_RECENT_S) > _RECENT_S / 2:
             self._folder.used(digest)
         self._used_at[digest] = now
 
     def is_used(self, digest: str) -> bool:
-        """Return whether a caller or a sandbox of this process uses an installation."""
+        """Return whether a sandbox of this process uses an installation, or a caller used it lately."""
         return time.monotonic() - self._used_at.get(digest, -_RECENT_S) < _RECENT_S or digest in self._in_use()
 
     def release(self, digest: str) -> bool:
-        """Let other processes remove an installation; return False if a sandbox of this process uses it."""
+        """Let other processes remove an installation, unless a sandbox of this process uses it; then return False."""
         if digest in self._in_use():
             return False
         self._let_go(digest)
@@ -332,7 +333,7 @@ def _hex(name: str) -> str:
 
 
 def engine_owner(data_dir: Path) -> str:
-    """Return an id for a data directory that does not reveal the path; it labels images on a shared Docker engine."""
+    """Return an id for a data directory; it does not reveal the path, and labels images on a shared Docker engine."""
     return hashlib.sha256(str(data_dir.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""Parses the pins of requests, finds their runtime, and suggests exact pins in place of refused pins."""
+"""Parses pins, finds the runtime for them, and suggests exact pins in place of refused ones."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -25,7 +25,7 @@ from evaluator_host.types.evaluator import Language
 class PackageQueries:
     """Parses pins, and searches the package index for suggestions.
 
-    Up to three processes search at once, and workspaces take turns.
+    At most three processes search at once, and workspaces take turns.
     """
 
     def __init__(self, index: IndexSettings, backend: Backend) -> None:
@@ -42,7 +42,7 @@ class PackageQueries:
         return await anyio.to_thread.run_sync(self._backend.python_versions)
 
     async def python(self, asked: str | None, *, field: str = "evaluator.python") -> str | None:
-        """Return `asked`, a minor version of Python (`3.13`), if this host has it; None for the backend's own version.
+        """Check that this host has the Python version `asked`; return `asked`, or None for the backend's own version.
 
         Raises:
           InvalidRequest: this host has no such version; the error names `field`, and says how to install the version.
@@ -58,7 +58,7 @@ class PackageQueries:
         raise InvalidRequest(f"{message}; {hint}", problems=(Problem(field, message, hint),))
 
     async def python_of_set(self, asked: str | None, language: Language) -> str | None:
-        """Return `asked`, the minor version of Python of a set, if this host has it; None for the backend's own.
+        """Check a package set's version of Python as `python` does.
 
         Raises:
           InvalidRequest: this host has no such version, or the language is not Python.
@@ -73,7 +73,7 @@ class PackageQueries:
     ) -> tuple[Pin, ...]:
         """Parse and check pins.
 
-        `python` is a result of `python()`. Look-ups in the index wait until it is the turn of `workspace`.
+        `python` is a result of the method `python`. The index is searched when it is the turn of `workspace`.
 
         Raises:
           InvalidPin: a pin is not exact; each hint is the pin that was probably meant.
@@ -89,7 +89,7 @@ class PackageQueries:
     async def providers(
         self, modules: Sequence[ImportedModule], language: Language, python: str | None, *, workspace: str = ""
     ) -> list[Provider]:
-        """Return the package that provides each module, in the newest version for the runtime; search the index."""
+        """Search the index for the package that provides each module, in the newest version for the runtime."""
         resolver = self._resolver(language, python, workspace)
         return await find_providers(modules, language, resolver=resolver, programs=self._programs)
 
@@ -101,9 +101,9 @@ class PackageQueries:
     async def pins_together(
         self, pins: Sequence[str], new: Sequence[str], language: Language, python: str | None, *, workspace: str = ""
     ) -> list[str]:
-        """Return the pins `new` in the newest versions that fit each other, the pins `pins` and all dependencies.
+        """Return pins for the packages in `new`, in the newest versions that work together and with `pins`.
 
-        If no versions fit, return `new` unchanged: their installation then reports the conflict.
+        If there are no such versions, return `new` unchanged: the installation then reports the conflict.
         """
         if language is not Language.PYTHON:
             return list(new)
@@ -127,13 +127,13 @@ class PackageQueries:
         return await self._versions.list_versions(name, language, target=self.target(language), run=run)
 
     def target(self, language: Language, python: str | None = None) -> LockTarget:
-        """Return the runtime for which sets of a language are built; `python` is a result of `python()`."""
+        """Return the runtime for package sets of a language; `python` is a result of the method `python`."""
         return target_for(self._backend.platform, language, python)
 
     async def target_of(self, lock: Lock) -> LockTarget:
         """Return the runtime on this host for a lock.
 
-        It has the lock's version of Python if that is installed, else the host's own version.
+        This is the lock's version of Python if it is installed, else the host's own version.
         """
         if lock.language is Language.PYTHON:
             with suppress(InvalidRequest):

@@ -1,4 +1,4 @@
-"""The types of package sets: the record of an installed set, the key of a set, and the steps of a build."""
+"""Types that describe package sets: the record and key of a set, and the steps of a build."""
 
 import hashlib
 import json
@@ -45,7 +45,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BuildEvent:
-    """One step of a build: packages done, their total if known, and for `failed` the reason in `detail`."""
+    """One step of a build: how many packages are done, the total if known, and for `failed` the reason in `detail`."""
 
     step: Step
     done: int = 0
@@ -80,8 +80,8 @@ class Record:
       key: Key of the set: `sha256:…` over its pins and runtime (`set_key`).
       digest: Digest of its lock, `sha256:…`.
       lock: Lock file of pip or npm, as in `EnvironmentReport`; for a set in a registry, the result of `Lock.to_json`.
-      import_ms: Milliseconds of the first import of each module that could be imported.
-      notes: What users should know: a module that cannot be imported, an extra that does not exist.
+      import_ms: How many milliseconds the first import of each module took.
+      notes: What users should know, for example that a module cannot be imported.
     """
 
     key: str
@@ -111,7 +111,7 @@ class Record:
         """Parse a stored record.
 
         Raises:
-          ValueError: the text is not a record, or is a record of another version.
+          ValueError: the string is not a record, or is a record of another version.
         """
         try:
             stored: dict[str, Any] = json.loads(text)
@@ -148,13 +148,13 @@ def now() -> str:
 
 
 def target_for(platform: Platform, language: Language, python: str | None = None) -> LockTarget:
-    """Return the runtime for which sets of a language are resolved; `python` is None for the platform's own version."""
+    """Return the runtime for package sets of a language; `python` is None for the platform's own version."""
     runtime = (python or platform.python) if language is Language.PYTHON else platform.node
     return LockTarget(runtime, platform.machine, platform.glibc)
 
 
 def require_fit(lock: Lock, own: LockTarget) -> None:
-    """Refuse a lock that needs another interpreter or processor than the runtime has, or a newer C library.
+    """Refuse a lock that needs another interpreter or processor, or a newer C library, than the runtime has.
 
     Raises:
       PackagesFailed: the lock does not fit.

@@ -48,14 +48,14 @@ class Environments:
 
     Attributes:
       queries: Parses pins, and searches the index for suggestions.
-      transfer: Pushes installed sets to registries, and pulls them from there.
+      transfer: Pushes installed sets to registries, and pulls sets from registries.
 
     Args:
       context: Folders, tools and settings for installing sets.
       queries: Parses pins, and searches the index for versions.
       in_use: Returns the digests of environments that sandboxes of this process use.
-      on_changed: Called with an installation's digest when its files were removed or replaced.
-      release_elsewhere: Makes the other processes of this host call `release` with a digest.
+      on_changed: Called with the digest of an installation after its files were removed or replaced.
+      release_elsewhere: Makes the other processes of this host call `release` with the same digest.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Environments:
         )
 
     def lookup(self, packages: tuple[str, ...], language: Language, python: str | None = None) -> InstalledSet | None:
-        """Return a package set that this process has used before, None for any other; never waits."""
+        """Return a package set if this process has used it before, else None; never wait."""
         known = self._known.get((f"{language.runner} {python}", packages))
         if known is not None:
             self._usage.touch(known.environment.digest)
@@ -97,7 +97,8 @@ class Environments:
     ) -> InstalledSet:
         """Return the package set that an evaluator pins; install it if it is new.
 
-        Workspaces take turns at building. `workspace` is that of the caller, and empty for builds of the host itself.
+        Workspaces take turns at building. `workspace` is the caller's workspace; it is empty for builds by the host
+        itself.
 
         Raises:
           InvalidPin: a pin is not exact; each hint is the pin that was probably meant.
@@ -114,7 +115,7 @@ class Environments:
         return known
 
     async def require_locked(self, lock: Lock, *, workspace: str = "") -> InstalledSet:
-        """Return the package set that a lock describes; install it if it is new. `workspace` is that of the caller.
+        """Return the package set that a lock describes; install it if it is new. `workspace` is the caller's workspace.
 
         Raises:
           PackagesFailed: the set is for another runtime or platform, or cannot be installed.
@@ -131,7 +132,7 @@ class Environments:
         return known
 
     async def _ensure_locked(self, lock: Lock, workspace: str) -> Environment:
-        """Install a lock with its own digest as the set's key, so that nothing is resolved again."""
+        """Install the packages of a lock without resolving pins; the digest of the lock becomes the key of the set."""
         if await asyncio.to_thread(self._folder.record, lock.digest) is None:
             repository = self._context.packages_from
             if repository is not None and await self.transfer.pull_locked(lock, repository):
@@ -154,7 +155,7 @@ class Environments:
     async def _held(
         self, key: str, pins: tuple[Pin, ...], language: Language, target: LockTarget, *, workspace: str
     ) -> Environment:
-        """Return an installed set; install it again if another process is removing it."""
+        """Return the environment of a set that no process can remove now; install the set if it is missing."""
         while True:
             record = await self._installed(key)
             if record is None:
@@ -166,7 +167,7 @@ class Environments:
     async def request(
         self, raw: Sequence[RawPin], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> EnvironmentReport:
-        """Return a package set's current state, and start its build if it is new. `workspace` is that of the caller.
+        """Return a package set's state; start to build a new set. `workspace` is the caller's workspace.
 
         Raises:
           InvalidPin: a pin is not exact; each hint is the pin that was probably meant.
@@ -182,7 +183,7 @@ class Environments:
         return await self.find_report(key)
 
     async def find_report(self, name: str) -> EnvironmentReport:
-        """Return the report of a package set, found by its key or digest.
+        """Find a package set by its key or digest, and return its report.
 
         Raises:
           NotFound: there is no such set.
@@ -209,7 +210,7 @@ class Environments:
         return await self.find_report(name)
 
     async def reports(self) -> list[EnvironmentReport]:
-        """Return the reports of all package sets: being built, installed (most recently used first), failed."""
+        """Return reports of all package sets: first sets being built, then installed ones, then failed ones."""
         running, failed = list(self._builds.running), list(self._builds.failed)
         return await asyncio.to_thread(self._all_reports, running, failed)
 
@@ -234,11 +235,11 @@ class Environments:
         yield BuildEvent(Step.READY, len(report.packages), len(report.packages))
 
     async def delete(self, name: str) -> None:
-        """Remove a package set and its lock; the next build resolves it again. Running sandboxes keep their files.
+        """Remove a package set and its lock; the next build resolves the pins again. Running sandboxes keep the files.
 
         Raises:
           NotFound: there is no such set.
-          InUse: the set is being built, or another process of this host or of another one uses it.
+          InUse: the set is being built, or another process uses it, of this host or of another host.
         """
         if self._builds.find_running(name) is not None:
             raise InUse("the set is being built; wait until it is ready")
@@ -255,10 +256,10 @@ class Environments:
         await self._prune_backend()
 
     async def prune(self, *, ceiling_mb: int | None = None) -> list[Record]:
-        """Remove unused package sets, least recently used first, until the rest fits; return the removed sets.
+        """Remove unused package sets, least recently used first, down to the limit; return the removed sets.
 
-        Their locks stay, so that a later build installs the same files. If `ceiling_mb` is None, the operator's setting
-        applies.
+        The locks of these sets stay, so that a later build installs the same files. `ceiling_mb` is the limit; if it is
+        None, the operator's setting applies.
         """
         ceiling = (self._context.ceiling_mb if ceiling_mb is None else ceiling_mb) << 20
         records = await asyncio.to_thread(self._folder.records)
@@ -270,11 +271,6 @@ class Environments:
         return await self._remove_unused(records, fits)
 
     async def _make_room(self) -> None:
-        """Remove unused package sets, least recently used first, until enough disk is free.
-
-        Raises:
-          MachineExhausted: too little disk is free, though no unused set is left.
-        """
         lacks = partial(lacks_disk, self._folder.root, self._context.free_disk_mb << 20)
         if await asyncio.to_thread(lacks) is None:
             return
@@ -288,7 +284,7 @@ class Environments:
             raise error
 
     async def _remove_unused(self, records: Sequence[Record], fits: Callable[[int], Awaitable[bool]]) -> list[Record]:
-        """Remove unused sets, least recently used first, until `fits(freed bytes)` is true; return the removed sets."""
+        """Remove unused sets, least recently used first, until `fits(freed bytes)` is true; return the sets removed."""
         removed: list[Record] = []
         freed_bytes = 0
         for record in reversed(records):
@@ -328,7 +324,7 @@ class Environments:
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def run_releases(self) -> None:
-        """Let other processes remove the sets that this process does not use any more; runs until cancelled."""
+        """Repeatedly let other processes remove the sets that this process no longer uses; run until cancelled."""
         while True:
             await asyncio.sleep(_RELEASE_EVERY_S)
             for digest in self._usage.release_unused():
@@ -341,7 +337,7 @@ class Environments:
         self._known.clear()
 
     async def _verify(self, digest: str) -> Verified:
-        """Compare an installation with its digests, and repair it if files differ; return the result.
+        """Compare an installation with its recorded digests, and repair it if files differ; return the result.
 
         Raises:
           SandboxUnavailable: the backend's copy cannot be read.
@@ -363,7 +359,7 @@ class Environments:
     async def _repair(self, digest: str, broken: Sequence[str]) -> Verified:
         """Install a set again from its lock.
 
-        Delete the downloads first, since they may be hard links to the same broken files.
+        Delete the downloads first, because they may be the same broken files, as hard links.
         """
         record = self._folder.record(digest)
         key = record.key if record else await asyncio.to_thread(self._folder.key_of, digest)

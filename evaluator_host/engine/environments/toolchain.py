@@ -1,7 +1,7 @@
 """The tools that every host needs: Node, esbuild, the built JavaScript runner, and Python packages for sandboxes.
 
 Node and npm come with the host's own dependencies. npm installs esbuild once, from a lock with hashes, into a temporary
-folder that is renamed into place. So a host that is killed half-way leaves no incomplete tool.
+folder that is renamed into place. So a host that is killed meanwhile leaves no incomplete tool.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ _UNREACHABLE: Final = re.compile(
 
 
 def node_path() -> Path:
-    """Return the path of the Node that is installed with this host's dependencies.
+    """Return the path of the Node program that is installed with this host's dependencies.
 
     Raises:
       SandboxUnavailable: Node is not installed.
@@ -64,7 +64,7 @@ def node_path() -> Path:
 
 
 class JavascriptTools:
-    """Installs esbuild and builds the JavaScript runner in a data directory, when JavaScript is first needed."""
+    """Installs esbuild and builds the JavaScript runner in a data directory when JavaScript is first needed."""
 
     def __init__(self, data_dir: Path) -> None:
         self.esbuild = esbuild_path(data_dir)  # path of the program, whether or not it is there yet
@@ -85,14 +85,14 @@ class JavascriptTools:
 
 
 def javascript_runner_path(data_dir: Path) -> Path:
-    """Return the folder of the built JavaScript runner in a data directory, even if the folder does not exist yet."""
+    """Return the path for the built JavaScript runner in a data directory; the folder may not exist yet."""
     return data_dir / "toolchain" / f"{_RUNNER}{_sources_digest()[:16]}"
 
 
 async def ensure_javascript_runner(data_dir: Path) -> Path:
     """Return the folder of the built JavaScript runner; build it, and install esbuild, on the first call.
 
-    No sandbox may write to this folder, because V8 runs the code in it unchecked, like Node's own code.
+    No sandbox may write to this folder, because V8 runs the compiled code in it without checks.
 
     Raises:
       IndexUnavailable: npm cannot reach its registry.
@@ -114,7 +114,6 @@ async def ensure_javascript_runner(data_dir: Path) -> Path:
 
 
 def _keep(folder: Path) -> None:
-    """Prevent other hosts from removing a folder of tools (`remove_old_tools`) until this process ends."""
     lock = _KEPT.setdefault(folder, FileLock(folder.with_name(f"{folder.name}.lock")))
     with suppress(OSError):  # this process may not be allowed to write to the folder
         lock.acquire(shared=True, wait=True)
@@ -148,14 +147,14 @@ async def _build_runner(esbuild: Path, made: Path, sources: Path) -> None:
 
 
 def _seal(made: Path) -> None:
-    """Let sandboxes read the files of a built runner, and record the digest of these files."""
+    """Let sandboxes read the files of a built runner, and store a digest of these files."""
     for path in made.iterdir():
         path.chmod(0o644)  # readable by all despite the umask, as in `_rename`
     (made / _DIGEST).write_text(_contents_digest(made), "utf-8")
 
 
 def _is_unchanged(folder: Path) -> bool:
-    """Return whether a built runner is unchanged and readable for the users of sandboxes."""
+    """Return whether a built runner is unchanged, and sandboxes may read it."""
     try:
         everyone = all(path.stat().st_mode & stat.S_IROTH for path in folder.iterdir())
         return everyone and (folder / _DIGEST).read_text("utf-8") == _contents_digest(folder)
@@ -169,7 +168,10 @@ def _contents_digest(folder: Path) -> str:
 
 @cache
 def _sources_digest() -> str:
-    """Return a digest of a runner's sources and of Node's size, because V8 accepts only code that it has compiled."""
+    """Return a digest of what the built runner depends on: its sources, the platform, and the size of Node.
+
+    The size shows whether Node is another version, which could not read the runner's compiled code.
+    """
     paths = [path for path in _JAVASCRIPT.rglob("*") if path.is_file() and "node_modules" not in path.parts]
     added = (f"{name} {path.read_text('utf-8')}" for name, path in added_files() if name.startswith("javascript/"))
     return _digest_of(paths, _JAVASCRIPT, str(node_path().stat().st_size), _platform(), *added)
@@ -183,7 +185,7 @@ def _digest_of(paths: Iterable[Path], root: Path, *also: str) -> str:
 
 
 def esbuild_path(data_dir: Path) -> Path:
-    """Return the path of the pinned esbuild in a data directory, even if the file does not exist yet."""
+    """Return the path for the pinned esbuild in a data directory; the file may not exist yet."""
     return data_dir / "toolchain" / f"esbuild-{_esbuild_version()}-{_platform()}" / "esbuild"
 
 
@@ -211,7 +213,7 @@ async def ensure_esbuild(data_dir: Path) -> Path:
 
 
 async def _is_whole(binary: Path) -> bool:
-    """Return whether esbuild exists and runs, even for the users of sandboxes."""
+    """Return whether esbuild exists and runs, and sandboxes may run it."""
     try:
         everyone = os.stat(binary).st_mode & stat.S_IXOTH  # noqa: PTH116 - takes microseconds
         code, output = await _run((str(binary), "--version"), binary.parent)
@@ -224,10 +226,10 @@ async def _is_whole(binary: Path) -> bool:
 
 @contextmanager
 def _prepared_in(home: Path) -> Iterator[None]:
-    """Convert errors of the operating system that are raised in the `with` block.
+    """Turn `OSError` in the `with` block into an error with advice.
 
     Raises:
-      SandboxUnavailable: the system refused something; the detail says what, and what to do.
+      SandboxUnavailable: the operating system refused something; the detail says what to do.
     """
     try:
         home.mkdir(parents=True, exist_ok=True)
@@ -274,7 +276,7 @@ def _facts(path: Path) -> tuple[int, ...] | None:
 
 
 def restricted_python_dir(data_dir: Path) -> Path:
-    """Return a folder with copies of RestrictedPython, and of jedi and pyflakes, which editors need."""
+    """Return a folder with copies of RestrictedPython, and of jedi and pyflakes for editors."""
     try:
         releases = [f"{name.lower()}-{version(name)}" for name in _PYTHON_PACKAGES]
     except PackageNotFoundError as error:
@@ -314,10 +316,6 @@ def _facts_digest(programs: Mapping[str, Path]) -> str:
 
 
 def _copy_programs(programs: Mapping[str, Path], folder: Path) -> None:
-    """Copy programs under their names.
-
-    A program that serves as several commands is copied once and gets several names.
-    """
     folder.mkdir()
     copies: dict[Path, Path] = {}
     for name, path in programs.items():
@@ -372,12 +370,11 @@ async def _run(argv: tuple[str, ...], cwd: Path) -> tuple[int, str]:
 
 
 def _staging(home: Path) -> tempfile.TemporaryDirectory[str]:
-    """Return a temporary folder on the same disk as `home`, so that its files can be put in place by renaming."""
     return tempfile.TemporaryDirectory(prefix=".stage-", dir=home, ignore_cleanup_errors=True)
 
 
 def _rename(made: Path, target: Path, *, replaced: bool) -> None:
-    """Rename `made` to `target`, unless another process was first.
+    """Rename `made` to `target`, unless another process was faster.
 
     If `replaced`, move the damaged `target` out of the way first.
     """
@@ -399,7 +396,7 @@ def _esbuild_version() -> str:
 
 
 def _platform() -> str:
-    """Return the platform as npm names it: `linux-x64`, `darwin-arm64`."""
+    """Return npm's name of this platform, such as `linux-x64` or `darwin-arm64`."""
     machine = platform.machine().lower()
     if machine not in _MACHINES or sys.platform not in {"linux", "darwin"}:
         raise SandboxUnavailable(f"JavaScript evaluators are not supported on {sys.platform} {machine}")

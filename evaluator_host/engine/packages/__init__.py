@@ -1,1 +1,1 @@
-"""Packages: exact pins, the locks they resolve to, and the package that a missing import probably needs."""
+"""Exact pins of packages, the locks to which pins resolve, and the package that a missing import probably needs."""

@@ -1,7 +1,7 @@
 """Package index settings for uv and npm: index addresses, proxy, extra CA and credentials.
 
-uv and npm get credentials in environment variables or in a file that only this user can read. They are removed from all
-messages before anybody sees the messages.
+uv and npm get credentials in environment variables or in a file that only this user can read. Credentials are removed
+from all messages before anybody sees the messages.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class IndexSettings:
         return tuple(sorted((secret for secret in found if len(secret) >= _SHORTEST_SECRET), key=len, reverse=True))
 
     def for_builder(self) -> "IndexSettings":
-        """Return the settings for a command that runs package code: no credentials, and its own download cache."""
+        """Return settings for a command that runs package code: no credentials, and a separate download cache."""
         return replace(
             self,
             pip_index_url=_public(self.pip_index_url),
@@ -71,7 +71,7 @@ class IndexSettings:
         )
 
     def redact(self, text: str) -> str:
-        """Return a message of uv or npm with credentials masked."""
+        """Mask the credentials in a message of uv or npm."""
         for secret in self.secrets:
             text = text.replace(secret, _HIDDEN)
         return re.sub(r"(?<=://)[^/\s@]+@", "", text)
@@ -79,7 +79,7 @@ class IndexSettings:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """An empty directory in which uv or npm runs, with environment variables for it."""
+    """An empty directory in which uv or npm runs, and the program's environment variables."""
 
     path: Path
     environment: Mapping[str, str] = field(repr=False)
@@ -146,7 +146,7 @@ def _npm_environment(index: IndexSettings, path: Path) -> dict[str, str]:
 
 
 def _npmrc(index: IndexSettings) -> str:
-    """Return npm's configuration with registry and credentials; values are JSON strings, so that none adds a line."""
+    """Return npm's configuration with registry and credentials; values are JSON strings, so no value can add a line."""
     lines = {
         "ignore-scripts": "true", "audit": "false", "fund": "false", "update-notifier": "false", "progress": "false",
         "omit-lockfile-registry-resolved": "true", "logs-max": "0", "loglevel": "silent", "color": "false",
@@ -188,7 +188,7 @@ def _proxy(index: IndexSettings) -> dict[str, str]:
 
 
 def _trusted(ca_file: Path, directory: Path) -> Path:
-    """Return one file with the public authorities and those of the operator, because uv accepts only one file."""
+    """Write one file with the public and the operator's certificate authorities, because uv accepts only one file."""
     bundle = _copied(ca_file, directory)
     bundle.write_bytes(Path(certifi.where()).read_bytes() + b"\n" + bundle.read_bytes())
     return bundle
@@ -215,7 +215,7 @@ def require_authorities(ca_file: Path, context: ssl.SSLContext | None = None) ->
 def _copied(ca_file: Path, directory: Path) -> Path:
     """Return a copy of the CA file for uv and npm.
 
-    They may run as another user, and Node ignores a file that it cannot read.
+    uv and npm may run as another user, and Node ignores a file that it cannot read.
     """
     require_authorities(ca_file)
     return Path(shutil.copyfile(ca_file, directory / "authorities.pem"))

@@ -1,4 +1,4 @@
-"""Exact pins, and locks: a lock lists every package with its hashes, for one runtime on one platform."""
+"""Exact pins, and locks. A lock lists every package of a set with hashes, for one runtime on one platform."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ RawPin: TypeAlias = str | Mapping[str, Any]
 class Pin:
     """One package at one version, in canonical form: equal pins have equal strings.
 
-    PEP 440 treats 2.1, 2.1.0 and v2.1.0.0 as the same version; `version` has three components, as most releases do.
+    PEP 440 treats 2.1, 2.1.0 and v2.1.0.0 as the same version. `version` has three parts, as in most releases.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Pin:
 class Refusal:
     """Why a string is not an exact pin.
 
-    `hint` is the pin that was probably meant, judged by the string alone.
+    `hint` is the pin that was probably meant; no index was searched for it.
     """
 
     message: str
@@ -51,7 +51,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class LockTarget:
-    """The runtime for which a set is resolved, on Linux with glibc."""
+    """The runtime and platform for which a package set is resolved: always Linux with glibc."""
 
     runtime: str  # version of Python, `3.13` or `3.13.2`; major version of Node, `24`
     machine: str = "x86_64"  # `x86_64` or `aarch64`
@@ -93,7 +93,7 @@ class Lock:
 
     @property
     def digest(self) -> str:
-        """Return the key of the environment: `sha256:…` over language, runtime, platform, sorted pins and lock."""
+        """Return the digest of the package set: `sha256:…` over language, runtime, platform, sorted pins and lock."""
         parts = [self.language.value, self.target.runtime, self.target.platform, self.text]
         parts += [pin.text for pin in sorted(self.pins)]
         return "sha256:" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()
@@ -107,7 +107,7 @@ class Lock:
         """Parse a stored lock.
 
         Raises:
-          ValueError: the text is not a lock, or its digest is that of another lock.
+          ValueError: the string is not a lock, or does not match its digest.
         """
         try:
             stored = json.loads(text)

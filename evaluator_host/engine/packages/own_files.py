@@ -2,10 +2,11 @@
 
 It only parses files, and runs none of them.
 
-Python modules are looked for in the root of the project, in its folder `src` and beside the evaluator; then in each
-folder between these, and in the folders above, up to the root of the checkout; then anywhere in the checkout, if it has
-only one module of this name. JavaScript and TypeScript files are found by their relative paths. Files in hidden
-folders, virtual environments and build output are not sent, and neither are links that lead out of the project.
+Python modules are looked for in these places, in this order: the root of the project, its folder `src`, and the
+evaluator's folder; the folders between evaluator and root, and those above, up to the root of the checkout; the rest of
+the checkout, if it has only one module of this name. JavaScript and TypeScript files are found by their relative paths.
+Files in hidden folders, virtual environments and build output are not sent. Links that lead out of the project are not
+sent either.
 """
 
 import ast
@@ -47,7 +48,7 @@ _WRITTEN_AS: Final = {".js": (".ts", ".tsx"), ".mjs": (".mts",), ".cjs": (".cts"
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The folder that an evaluator's own files come from."""
+    """The folder of a project, from which an evaluator's own files come."""
 
     root: Path  # root of the project, from which paths are shown and sent
     # whether files in a folder, given by its path from the root, must not be sent
@@ -61,7 +62,7 @@ class Project:
         return path.is_relative_to(self.root) or (self.checkout is not None and path.is_relative_to(self.checkout))
 
     def shown(self, path: Path) -> str:
-        """Return a path as messages show it: from the project's root, or from the root of the checkout."""
+        """Return a path for messages: relative to the root of the project or of the checkout."""
         return path.relative_to(self._above(path)).as_posix()
 
     def may_hold(self, folder: Path) -> bool:
@@ -73,7 +74,7 @@ class Project:
         return all(is_sent(above.joinpath(*parts[: count + 1])) for count in range(len(parts)))
 
     def rooted(self, folder: Path) -> "Project":
-        """Return the project with another root; files that must not be sent are still excluded."""
+        """Return the project with another root; the same files are excluded."""
 
         def closed(parts: tuple[str, ...]) -> bool:
             path = folder.joinpath(*parts)
@@ -107,10 +108,10 @@ def find_project(file: Path) -> Project:
 
 
 def texts_below(folder: Path, project: Project) -> tuple[list[Path], list[Path]]:
-    """Return two lists of files below a folder: those that may be sent, and those that cannot be sent.
+    """List the files below a folder: first the files that may be sent, then the files that cannot be sent.
 
-    A file cannot be sent if it is neither text nor a link to text in the folder. Neither list has hidden files, or
-    files in folders from which nothing is sent.
+    A file cannot be sent if it is not text, or is a link that leads out of the folder. Hidden files, and files in
+    folders from which nothing is sent, are in neither list.
 
     Raises:
       InvalidRequest: the path is not a folder in the project, or the folder has too many files.
@@ -134,7 +135,6 @@ def texts_below(folder: Path, project: Project) -> tuple[list[Path], list[Path]]
 
 
 def _files_below(top: Path, project: Project) -> Iterator[Path]:
-    """Yield every file below a folder, except in folders from which nothing is sent."""
     with closing(walk(top, strict=False)) as entries:
         for entry in entries:
             path = top / entry.path
@@ -152,7 +152,7 @@ def _is_sendable(path: Path, top: Path) -> bool:
 
 
 def with_files(evaluator: Evaluator, file: Path, project: Project, *, extra: Sequence[Path] = ()) -> Evaluator:
-    """Return an evaluator with the files of its project that it imports, directly or not.
+    """Return an evaluator with the files of its project that its code imports, directly or through other files.
 
     An evaluator that imports no file of its project stays as it is.
 
@@ -163,7 +163,7 @@ def with_files(evaluator: Evaluator, file: Path, project: Project, *, extra: Seq
       extra: Further files to send, such as data that the code reads.
 
     Raises:
-      InvalidRequest: a file leads out of the project or cannot be sent, or there are too many or too large ones.
+      InvalidRequest: a file leads out of the project or cannot be sent, or the files are too many or too large.
     """
     around = replace(project, root=project.root.resolve())
     try:
@@ -205,7 +205,7 @@ def over_size(root: Path, what: str, size: int, files: dict[str, int]) -> str:
 
     Args:
       root: Root folder of the project.
-      what: What the files belong to, for the message: `its agent`.
+      what: What the files belong to, in words for the message, such as `its agent`.
       size: Total size in bytes.
       files: Size of each file by its path.
     """
@@ -217,7 +217,7 @@ def over_size(root: Path, what: str, size: int, files: dict[str, int]) -> str:
 
 
 def explain_missing(error: EvaluationError, file: Path, root: Path) -> EvaluationError:
-    """Return the error; if a Python module is missing, add where the host looked for it, and what to do."""
+    """If the error is about a missing Python module, add where the module was looked for, and what to do."""
     if error.type != "ModuleNotFoundError" or "'" not in error.message:
         return error
     name = error.message.split("'")[1]
@@ -242,7 +242,7 @@ def explain_missing(error: EvaluationError, file: Path, root: Path) -> Evaluatio
 
 @dataclass(slots=True)
 class _Collected:
-    """Collects the files that are found, and checks each of them."""
+    """Collects the files to send, and checks each of them."""
 
     project: Project  # the project, with the real path of its root
     path: str = ""  # path of the evaluator from the root; empty when it lies elsewhere
@@ -250,11 +250,6 @@ class _Collected:
     _bytes: int = 0
 
     def send(self, path: Path, suffixes: tuple[str, ...], *, base: Path | None = None) -> str:
-        """Read a file, keep it, and return its text.
-
-        Raises:
-          InvalidRequest: the file may not or cannot be sent.
-        """
         shown = self.project.shown(path)
         real = path.resolve()
         if not self.project.holds(real):
@@ -274,11 +269,6 @@ class _Collected:
         return text
 
     def send_data(self, path: Path) -> None:
-        """Read a file that the caller named, and keep it.
-
-        Raises:
-          InvalidRequest: the file is not in the project, or cannot be sent.
-        """
         real, root = path.resolve(), self.project.root
         if not real.is_relative_to(root):
             raise InvalidRequest(f"{path} is not in the project {root}; copy it there, and name the copy")
@@ -299,16 +289,11 @@ class _TooLargeError(InvalidRequest):
 
 
 class _BeyondRootError(Exception):
-    """A script imports a file of the checkout that lies outside of the project's root."""
+    """A script imports a file that is in the checkout, but outside the root of the project."""
 
 
 class _Modules:
-    """Finds Python modules.
-
-    Args:
-      found: Receives the files that are found.
-      beside: The evaluator's own folder.
-    """
+    """Finds the Python modules that an evaluator imports; `beside` is the evaluator's folder."""
 
     def __init__(self, found: _Collected, beside: Path) -> None:
         self._found = found
@@ -320,7 +305,6 @@ class _Modules:
         self._left: list[tuple[str, str]] = []
 
     def follow(self, code: str, file: Path) -> None:
-        """Find every module that a program imports, directly or through other modules."""
         inside = file.parent.is_relative_to(self._root)
         package = ".".join(file.parent.relative_to(self._root).parts) if inside else ""
         self._left.append((code, package))
@@ -330,7 +314,6 @@ class _Modules:
                 self._find(name)
 
     def _find(self, name: str) -> None:
-        """Look for the files of a module and of the packages above it."""
         above = ""
         for part in name.split("."):
             whole = f"{above}.{part}" if above else part
@@ -347,7 +330,7 @@ class _Modules:
             above = whole
 
     def _bases(self, top: str) -> list[tuple[Path, Path]]:
-        """Return the folders to search, each with the folder to which paths in it are relative."""
+        """Return pairs of a folder to search and the folder from which paths of its modules count."""
         if top in _NEVER | self._found.project.unknown:
             return []
         if not self._found.project.packages and _is_package(top):
@@ -360,7 +343,7 @@ class _Modules:
     def _further(self, top: str) -> list[tuple[Path, Path]]:
         """Return the folders between the evaluator and the root, and the folders above the root in the checkout.
 
-        A well-known package has no such folders: code that imports it does not mean a folder of that name.
+        For the name of a well-known package, return no folders: the code then means the package.
         """
         project = self._found.project
         if top in _NEVER | project.unknown | sys.stdlib_module_names or _is_package(top):
@@ -370,7 +353,7 @@ class _Modules:
         return [base for folder in known for base in _with_source(folder)]
 
     def _anywhere(self, top: str, further: list[tuple[Path, Path]]) -> list[tuple[Path, Path]]:
-        """Return the folder of the only module of this name in the checkout; code may add this folder to `sys.path`."""
+        """Return the folder of a module if no other in the checkout has this name; code may add it to `sys.path`."""
         checkout = self._found.project.checkout
         if checkout is None or not further:
             return []
@@ -380,7 +363,7 @@ class _Modules:
         return [(folder, folder) for folder in places] if len(places) == 1 else []
 
     def _look(self, name: str, part: str, bases: list[tuple[Path, Path]]) -> bool:
-        """Take a package or module from the first folder that has it, otherwise a folder of that name as a package."""
+        """Take a module from the first folder that has it; if none has, take a folder of this name as a package."""
         may_hold = self._found.project.may_hold
         bases = [(folder, base) for folder, base in bases if folder == self._root or may_hold(folder)]
         for folder, base in bases:
@@ -407,7 +390,7 @@ def _is_package(top: str) -> bool:
 
 
 def _modules_below(checkout: Path, project: Project) -> dict[str, list[Path]]:
-    """Return the folders of the modules in a checkout, by module name; empty if the checkout has very many files."""
+    """Map the name of each module in a checkout to its folders; return {} if the checkout has very many files."""
     found: dict[str, list[Path]] = {}
     for count, path in enumerate(_files_below(checkout, project)):
         if count > _MOST_OTHERS:
@@ -419,18 +402,13 @@ def _modules_below(checkout: Path, project: Project) -> dict[str, list[Path]]:
 
 
 def _with_source(folder: Path) -> list[tuple[Path, Path]]:
-    """Return a folder, and its folder `src` unless `src` is a package itself."""
+    """Return a folder and its subfolder `src`; leave out `src` if it is a package."""
     source = folder / "src"
     return [(folder, folder)] + ([] if _is_file(source / "__init__.py") else [(source, source)])
 
 
 class _Scripts:
-    """Finds JavaScript, TypeScript and JSON files.
-
-    Args:
-      found: Receives the files that are found.
-      beside: The evaluator's own folder.
-    """
+    """Finds the JavaScript, TypeScript and JSON files that an evaluator imports; `beside` is the evaluator's folder."""
 
     def __init__(self, found: _Collected, beside: Path) -> None:
         self._found = found
@@ -438,7 +416,6 @@ class _Scripts:
         self._seen: set[Path] = set()
 
     def follow(self, code: str, _file: Path) -> None:
-        """Find every file that a program imports by a relative path, directly or through other files."""
         left = [(code, self._beside)]
         while left:
             text, folder = left.pop()
@@ -466,7 +443,7 @@ class _Scripts:
 
 
 def _candidates(wanted: Path) -> Iterator[Path]:
-    """Yield the files that an import may mean, in the order in which bundlers try them."""
+    """Yield the paths of files that an import may mean, in the order in which bundlers try them."""
     yield wanted
     for suffix in _WRITTEN_AS.get(wanted.suffix, ()):
         yield wanted.with_suffix(suffix)
@@ -481,7 +458,7 @@ def imported_names(text: str, package: str) -> Iterator[str]:
 
     Args:
       text: The program.
-      package: Dotted name of its package, for relative imports; empty for none.
+      package: Dotted name of the program's package, for relative imports; empty if it is in no package.
     """
     nodes: list[ast.AST] = []
     try:

@@ -1,7 +1,7 @@
-"""Parses exact pins in every spelling to one canonical form; refuses anything else.
+"""Parses exact pins, and gives them one canonical form; refuses everything else.
 
-A pin that is not exact would make the same evaluator score differently tomorrow. An option, a URL or a path in place of
-a pin would make a resolver read files that the operator never offered.
+With a pin that is not exact, the same evaluator could score differently tomorrow. With an option, URL or path in place
+of a pin, a resolver could read files that the operator never offered.
 """
 
 import unicodedata
@@ -31,7 +31,8 @@ def parse(raw: Sequence[RawPin], language: Language) -> tuple[Pin, ...]:
       language: Language of the evaluator: Python has pip pins, the other languages have npm pins.
 
     Raises:
-      InvalidPin: one `Problem` per bad pin, `field` being `packages[i]` and `hint` the pin that was probably meant.
+      InvalidPin: it has one `Problem` for each bad pin; the field is `packages[i]`, the hint is the pin that was
+        probably meant.
     """
     if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence):
         raise InvalidPin(

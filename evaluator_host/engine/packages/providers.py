@@ -1,8 +1,8 @@
-"""Finds the package that provides an imported module, and whether the package has what the code uses of the module.
+"""Finds the package that provides an imported module, and whether the package has the names that the code uses.
 
 The host chooses a package by itself only if `known_packages.json` lists it. A module may also be the author's own file
-that happens to have a package's name, so the host looks for the names that the code uses in the package's wheel before
-it installs anything.
+with the name of a package. So before the host installs anything, it looks in the package's wheel for the names that the
+code uses.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _SHOWN: Final = 3  # maximum number of names to show in a message
 
 @dataclass(frozen=True, slots=True)
 class ImportedModule:
-    """A module that code imports, `schema`, and the names that the code reads from it, `("Schema", "parts.Or")`."""
+    """A module that code imports (`schema`), and the names that the code uses from it (`("Schema", "parts.Or")`)."""
 
     module: str
     names: tuple[str, ...] = ()
@@ -48,14 +48,14 @@ class Provider:
 async def find_providers(
     modules: Sequence[ImportedModule], language: Language, *, resolver: Resolver, programs: PipPrograms
 ) -> list[Provider]:
-    """Return the provider of each module, in the newest version that the runtime can load."""
+    """Return the package that provides each module, in the newest version that the runtime can load."""
     if language is Language.PYTHON:
         return await _python(modules, resolver, programs)
     return await _npm([one.module for one in modules], language, resolver)
 
 
 def named_provider(module: str, language: Language) -> Provider:
-    """Return the provider of a module, judged only by the module's name."""
+    """Return the package that provides a module, judged only by the module's name."""
     package = pin_for(module, language)
     own = language is Language.PYTHON and package is not None and not is_known(package, language)
     return Provider(package, is_own=own)
@@ -106,10 +106,10 @@ async def _add_python(
 
 
 def _told(one: ImportedModule, pin: Pin, has: list[str] | None, *, is_known: bool) -> Provider:
-    """Return the provider of a module, given which of the module's names are in the package's wheel.
+    """Return the provider of a module; `has` are the names that the package's wheel has in the module.
 
-    A package that is not well known must have every name that the code reads, because anybody may have published it.
-    The same holds for a package whose name is an ordinary word, because the module may be the author's own.
+    A package that is not well known must have every name that the code uses, because anybody may have published it. A
+    package with an ordinary word as its name must have them too, because the module may be the author's own.
     """
     if has is None:
         return Provider(is_own=True, problem=f"the package {pin.text} has no module {one.module}")

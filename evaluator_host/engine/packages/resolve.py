@@ -30,13 +30,13 @@ async def resolve(
     Args:
       pins: From `pin_parser.parse`.
       language: Language of the evaluator.
-      target: Runtime and platform that the set is for.
+      target: Runtime and platform for the set.
       index: Where packages come from.
-      allow_source_builds: Whether Python packages without a wheel may be taken; tried only if wheels are not enough.
+      allow_source_builds: Whether packages without a wheel may be built from source, if wheels are not enough. Only for
+        Python.
       builder: Runs a command inside a sandbox that has network access but no credentials; needed with
         `allow_source_builds`, because uv runs the build script of a package to learn its dependencies.
-      run: Runs uv and npm for steps that run no package code; in a sandbox too, since answers of an index are not
-        trusted.
+      run: Runs uv and npm for steps that run no package code; also in a sandbox, because an index is not trusted.
       tools: Paths of uv and npm; by default those installed with this host.
 
     Raises:

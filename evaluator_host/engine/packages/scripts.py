@@ -1,4 +1,4 @@
-"""Reads the pins inside an evaluator's file: Python's PEP 723 block, `npm:` specifiers in JavaScript and TypeScript.
+"""Reads the pins in an evaluator's file: from Python's PEP 723 block, or from `npm:` specifiers in JavaScript.
 
 Only the command line uses this module, on the user's own machine; a host never parses evaluators.
 """
@@ -33,7 +33,7 @@ _NPM: Final = re.compile(r"npm:/?(?P<pin>(?:@[^/@]+/)?[^/@]*(?:@[^/]*)?)(?P<path
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """The pins in a file, and its source for the runner, with every token at its original line and column."""
+    """The pins in a file, and its source for the runner, in which each token has its original line and column."""
 
     pins: tuple[Pin, ...]
     source: str
@@ -44,11 +44,11 @@ def read_script(source: str, language: Language, *, parse: Parse = pin_parser.pa
     """Return the pins that a file declares, and the file's source without these pins.
 
     Python: `dependencies` of the `script` block, which must be exact pins; the source stays as it is. JavaScript and
-    TypeScript: `npm:name@1.2.3/sub` as a module specifier becomes `name/sub`, and spaces after the closing quote
-    replace the missing characters, so that errors keep the author's lines **and** columns.
+    TypeScript: the module specifier `npm:name@1.2.3/sub` becomes `name/sub`. Spaces after the closing quote replace the
+    missing characters, so that errors keep the author's lines and columns.
 
     Raises:
-      InvalidPin: a dependency is not pinned exactly; `packages[i]` counts them in the order of the file.
+      InvalidPin: a dependency is not pinned exactly; the field `packages[i]` gives its position in the file.
       InvalidRequest: the block is not TOML, there are two blocks, or `requires-python` is not a range.
     """
     if language is not Language.PYTHON:
@@ -69,7 +69,7 @@ def require_python(required: str, version: str) -> None:
     """Raise when a Python version is outside the range that a file requires.
 
     Args:
-      required: The range, as `Script.requires_python`.
+      required: The range, from `Script.requires_python`.
       version: `3.13` or `3.13.2`. If it has two parts, any patch release may satisfy the range.
 
     Raises:
@@ -149,8 +149,7 @@ class Specifier:
 def module_specifiers(source: str) -> list[Specifier]:
     """Return all specifiers of `import`, `export … from`, `import()`, `require()`, `require.resolve()`, in order.
 
-    JavaScript is read as TypeScript, which contains it. If the program has syntax errors, some specifiers may be
-    missing.
+    JavaScript is parsed as TypeScript. If the program has syntax errors, some specifiers may be missing.
     """
     encoded = source.encode("utf-8", "surrogatepass")
     specifiers = []
@@ -176,7 +175,7 @@ def syntax_tree(source: str) -> "Tree":
 def nodes_below(node: "Node") -> Iterator["Node"]:
     """Yield a node and all nodes below it in the order of the source.
 
-    This function does not use recursion, since a program may nest deeply.
+    This function does not use recursion, because a program may nest deeply.
     """
     cursor = node.walk()
     while True:
@@ -190,7 +189,7 @@ def nodes_below(node: "Node") -> Iterator["Node"]:
 
 
 def _specifier_of(node: "Node") -> "Node | None":
-    """Return the string that names a module, if the node is an import, an export or a call that loads a module."""
+    """Return the string with the name of a module, if the node is an import, an export or a call that loads one."""
     if node.type in _DECLARATIONS:
         return node.child_by_field_name("source")
     function = node.child_by_field_name("function") if node.type == "call_expression" else None

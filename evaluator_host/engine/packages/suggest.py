@@ -1,8 +1,8 @@
-"""Finds the exact pin that a refused pin or a missing import probably meant, by asking the index for versions.
+"""Finds the exact pin that was probably meant by a refused pin or a missing import; queries the index for versions.
 
-The name of a module is not always the name of its package (`cv2` is in opencv-python), and no index tells which package
-has a module. A table maps the modules that people often import; for any other module, the package is assumed to have
-the same name.
+A module's name is not always its package's name (`cv2` is in opencv-python), and an index does not list modules. A
+table has the packages of modules that people often import. For any other module, the package is assumed to have the
+same name.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ async def suggest(
 ) -> tuple[Problem, ...]:
     """Return the problems of an `InvalidPin` with better hints; if the index does not answer, the hints stay the same.
 
-    The field of each problem is `packages[i]`, an index into `raw`. `timeout_s` limits the time for all of them
+    The field of each problem is `packages[i]`; i is an index into `raw`. `timeout_s` is the time limit for all problems
     together; `run` starts the processes that query the index.
     """
     texts = {}
@@ -83,14 +83,14 @@ async def suggest(
 
 
 class _PinSearch:
-    """Queries the index of one language: for Python one process per package, for npm one process for all packages."""
+    """Queries the index of a language, with one process for each Python package, or one for all npm packages."""
 
     def __init__(self, language: Language, resolver: Resolver) -> None:
         self._language = language
         self._resolver = resolver
 
     async def add_hints(self, refused: Mapping[int, tuple[str, str | None]], into: dict[int, str]) -> None:
-        """Add hints for refused strings: the newest matching version, if necessary of a package with a similar name."""
+        """Add a hint for each refused string: the newest version that matches, if need be of a similar package name."""
         wanted = await self._ranges([text for text, _ in refused.values()])
         asked = {}
         for (place, (_, hint)), one in zip(refused.items(), wanted, strict=True):
@@ -101,7 +101,6 @@ class _PinSearch:
         await self.add_newest({place: (name, "") for place, name in meant.items() if name and place not in into}, into)
 
     def _meant(self, asked: Mapping[int, tuple[str, str]]) -> dict[int, str | None]:
-        """Return a similar well-known name for each name, if there is one; this takes 5 ms a name."""
         return {place: close_name(name.partition("[")[0], self._language) for place, (name, _) in asked.items()}
 
     async def add_newest(self, asked: Mapping[K, tuple[str, str]], into: dict[K, str]) -> None:
@@ -127,7 +126,6 @@ class _PinSearch:
             into[key] = pinned.text
 
     async def _ranges(self, texts: Sequence[str]) -> list[tuple[str, str] | None]:
-        """Return the name (with extras) and the range in each refused string."""
         if self._language is not Language.PYTHON:
             return await anyio.to_thread.run_sync(npm_syntax.wanted, texts)
         return [_range(text) for text in texts]
@@ -159,14 +157,14 @@ def pin_for(module: str, language: Language) -> str | None:
       language: Language of the evaluator.
 
     Returns:
-      The package's name; None for modules of the runtime itself, for relative imports, and for names that authors far
-      more often give to files of their own.
+      The package's name; None for modules of the runtime itself, for relative imports, and for names that usually mean
+        authors' own files.
     """
     return _distribution(module) if language is Language.PYTHON else _npm_package(module)
 
 
 def range_of(module: str) -> str:
-    """Return the range of versions in which a package has a Python module (`<82`); empty if all versions have it."""
+    """Return the range of package versions that have a Python module, such as `<82`; empty if all versions have it."""
     return str(known_names()["range_of_module"].get(module.partition(".")[0], ""))
 
 
@@ -176,9 +174,9 @@ def undeclared_by(module: str) -> tuple[str, ...]:
 
 
 def is_known(package: str, language: Language) -> bool:
-    """Return whether a package is well known, so that the host may suggest it for a module by itself.
+    """Return whether a package is well known, so that the host may suggest it for an import.
 
-    Anybody may publish `rewards` or `template`; people who pin such a package run a stranger's code.
+    Other packages are not suggested: anybody may publish `rewards`, and people who pin it run a stranger's code.
     """
     return package in known_packages(language) and package not in known_names()["own_modules"]
 
@@ -195,14 +193,14 @@ def module_of(package: str, language: Language) -> str | None:
 
 
 def is_plain(module: str) -> bool:
-    """Return whether authors give a module's name to their own files as often as they import the package."""
+    """Return whether authors often give a module's name to their own files, as often as they import the package."""
     return module.partition(".")[0].lower() in known_names()["plain_words"]
 
 
 def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
-    """Return the well-known package of each module in the code's import lines.
+    """Return the modules in the code's import lines, each with its well-known package.
 
-    It is "" for a Python module that no well-known package has: such a module is probably the author's own file.
+    The package is "" for a Python module that no well-known package has; such a module is probably the author's own.
     """
     if language is not Language.PYTHON:
         return _known_of_npm(language, texts)
@@ -226,7 +224,7 @@ def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
 
 
 def _imported_at_top(line: str) -> list[str]:
-    """Return the top-level names of the modules that a line imports; the line begins with the import."""
+    """Return the top-level names of the modules that a line of code imports."""
     if line.startswith("from "):
         names = line.split(maxsplit=2)[1:2]
     else:
@@ -244,7 +242,7 @@ def _known_of_npm(language: Language, texts: Iterable[str]) -> dict[str, str]:
 
 
 def _in_namespace(names: list[str]) -> list[str]:
-    """Return the modules imported from a namespace of many packages, given the words of `from google import genai`."""
+    """Return the modules in an import from a namespace package: `google.genai` for `from google import genai`."""
     below = len(names) > 1 and names[0] == "from" and _is_namespace(names[1])
     return [f"{names[1]}.{one}" for one in names[3:]] if below else []
 

@@ -1,4 +1,4 @@
-"""Runs uv, node and npm: finds their paths, and shortens their messages for users.
+"""Finds and runs uv, node and npm, and shortens their messages for users.
 
 All three come with the host's own dependencies. Messages become short, without colours, paths, addresses or
 credentials.
@@ -62,7 +62,7 @@ _CLOSE: Final = 0.8  # lowest similarity of close names: that of five letters, o
 
 @dataclass(frozen=True)
 class Tools:
-    """Paths of uv, of node, of npm's folder, and of the Python from which uv reads platform tags."""
+    """Paths of uv, of node, of npm's folder, and of the Python interpreter that tells uv the platform tags."""
 
     uv: Path
     python: Path
@@ -145,7 +145,7 @@ class Resolver:
 
 
 def _exhausted(said: str) -> MachineExhausted | None:
-    """Return the error if uv or npm failed because of this machine, not because of a package."""
+    """Return an error if this machine made uv or npm fail, not a package; else None."""
     for number, name in _SYSTEM_ERROR.findall(said[-_SAID_CHARS:]):
         code = int(number) if number else getattr(errno, name, None)
         if code in _MACHINE:
@@ -154,7 +154,7 @@ def _exhausted(said: str) -> MachineExhausted | None:
 
 
 def _clipped(said: str) -> str:
-    """Return the end of a tool's output, with long lines cut, because the output may contain text from packages."""
+    """Return the end of a tool's output, with long lines cut; it may contain any text of packages."""
     return "\n".join(line[:_LINE_CHARS] for line in said[-_SAID_CHARS:].splitlines())
 
 
@@ -188,12 +188,12 @@ def known_names() -> dict[str, Any]:
     """Return the tables of `known_names.json`, which are edited by hand.
 
     `python_packages` and `npm_packages` are packages that evaluators import and whose names are easily misspelt;
-    `package_of_module` has the packages of modules that are in no other table. `.ci/known_packages.py` adds all three
-    to the tables of `known_packages.json`. `range_of_module` has the versions of a package that still contain the
-    module. `npm_instead_of_addon` names replacements for packages that need a compiler; `npm_without_addon` has
-    packages that work without their addon. `own_modules` are names that authors give to their own files far more often
-    than they import the package of that name; `plain_words` are names that they give to their files as often as they
-    import the package. `namespaces` are modules below which many packages lie: `azure-identity` has `azure.identity`.
+    `package_of_module` maps modules to packages, if no other table does. `.ci/known_packages.py` adds all three to the
+    tables of `known_packages.json`. `range_of_module` has the range of a package's versions that contain a module.
+    `npm_instead_of_addon` names replacements for packages that need a compiler; `npm_without_addon` has packages that
+    work without their addon. `own_modules` are names of packages that authors far more often give to their own files;
+    `plain_words` are names that authors give to their own files as often as they import the package. `namespaces` are
+    modules that many packages share: `azure` has `azure.identity` from `azure-identity`.
     """
     tables: dict[str, Any] = json.loads(_KNOWN_NAMES.read_text("utf-8"))
     return tables
@@ -217,13 +217,13 @@ def known_packages(language: Language) -> frozenset[str]:
 
 
 def package_of_module() -> dict[str, str]:
-    """Return the packages of modules that have another name than their package: `{"cv2": "opencv-python"}`."""
+    """Map modules to packages with another name: `{"cv2": "opencv-python"}`."""
     table: dict[str, str] = _most_used()["modules"]
     return table
 
 
 def close_name(name: str, language: Language) -> str | None:
-    """Return the well-known package that a name probably means: it may be misspelt, or a module's name; else None."""
+    """Return the well-known package that a misspelt name, or a module's name, probably means; else None."""
     known = known_names()["python_packages" if language is Language.PYTHON else "npm_packages"]
     if name in known:
         return None
@@ -239,7 +239,7 @@ def close_name(name: str, language: Language) -> str | None:
 def no_package(name: str, language: Language, *, index: str, check: str) -> PackagesFailed:
     """Return the error for a package that the index does not have.
 
-    If no known name is similar, the advice is `check`.
+    `check` is the advice if no known name is similar.
     """
     meant = close_name(name, language)
     hint = f"Did you mean {meant}?" if meant else check
@@ -248,9 +248,9 @@ def no_package(name: str, language: Language, *, index: str, check: str) -> Pack
 
 
 def lacks_wheels(target: LockTarget, *, source_only: bool | None) -> str:
-    """Return what to say of a package without a wheel for the target, after the package's name.
+    """Return the end of a sentence that begins with the name of a package and says which wheels it lacks.
 
-    `source_only` says whether the package has no wheel for any Python and machine; None if that is unknown.
+    `source_only` is whether the package has no wheel at all, for any Python and machine; None if that is unknown.
     """
     if source_only:
         return SOURCE_ONLY
@@ -259,7 +259,7 @@ def lacks_wheels(target: LockTarget, *, source_only: bool | None) -> str:
 
 
 def no_version(pin: Pin, near: Sequence[str], *, title: str) -> PackagesFailed:
-    """Return the error for a version that a package lacks.
+    """Return the error for a version that does not exist.
 
     `near` contains pins of other versions, shown under `title`.
     """

@@ -27,7 +27,7 @@ _NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PackageVersions:
-    """The versions of a package that its runtime can load, the newest first, at most 500; pre-releases come last."""
+    """At most 500 versions of a package that its runtime can load, the newest first, but pre-releases last."""
 
     name: str
     language: Language
@@ -49,7 +49,7 @@ class VersionList:
 
         Raises:
           InvalidRequest: no package can have that name.
-          NotFound: the index has no such package, or none of its versions can be loaded here.
+          NotFound: the index has no such package, or no version of it can be loaded here.
           IndexUnavailable: the index does not answer.
         """
         if not _NAMES[language.runner].fullmatch(name):

@@ -1,1 +1,1 @@
-"""Builds package sets: resolves, installs and tests them, each command in a build sandbox."""
+"""Builds package sets: resolves pins, installs and tests packages, and runs each command in a build sandbox."""

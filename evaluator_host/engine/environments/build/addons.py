@@ -1,6 +1,6 @@
 """Finds npm packages that lack their native addon.
 
-Install scripts, which would build or download the addon, do not run.
+An install script normally builds or downloads the addon, but this host runs no install scripts.
 """
 
 from contextlib import closing, suppress
@@ -25,7 +25,7 @@ def manifest_of(package: Path) -> dict[str, object]:
 
 
 def lacks_addon(root: Path, name: str) -> bool:
-    """Return whether an npm package of a set needs a native addon that was not installed with the package."""
+    """Return whether an npm package of a set needs a native addon that is not installed."""
     package = root / "node_modules" / name
     if name in known_names()["npm_without_addon"] or not (package / "binding.gyp").is_file():
         return False

@@ -1,6 +1,6 @@
-"""Builds package sets, from pins to a tested installation, and reports the steps.
+"""Builds package sets from pins, tests the installed packages, and reports the steps.
 
-Any number of callers can share one build. At most two builds run at once. Failed builds are remembered.
+Any number of callers can share one build. At most two builds run at once. The host remembers failed builds.
 """
 
 import asyncio
@@ -87,7 +87,7 @@ class Build:
     def report(self, folder: EnvironmentFolder) -> EnvironmentReport:
         """Return the state of this build as the API shows it.
 
-        Once packages are resolved, `folder` contains the lock.
+        The lock comes from `folder`; it is missing until packages are resolved.
         """
         lock = folder.lock_of(self.key)
         return EnvironmentReport(
@@ -107,7 +107,6 @@ class Build:
         return {"evaluator_host.environment.language": language, "evaluator_host.environment.pins": len(self.pins)}
 
     def _pinned(self) -> tuple[Package, ...]:
-        """Return the pins as packages, for a set that is not resolved yet."""
         extras = {pin: f"[{','.join(pin.extras)}]" if pin.extras else "" for pin in self.pins}
         return tuple(Package(pin.name + extras[pin], pin.version) for pin in self.pins)
 
@@ -177,8 +176,8 @@ async def adopt(
 ) -> Record:
     """Check installed files in their staging folder, move them to the final folder, and return the record of the set.
 
-    `started` is the time, by `time.monotonic`, at which the build began. `pulled` is the record of files that were
-    pulled from a registry; these files have byte code already.
+    `started` is when the build began, as a value of `time.monotonic`. `pulled` is the record of files that were pulled
+    from a registry; these files have byte code already.
 
     Raises:
       PackagesFailed: the files have an entry that sandboxes must not see, or a package cannot be used.
@@ -221,7 +220,7 @@ async def adopt(
 
 
 def runtime_name(lock: Lock) -> str:
-    """Return the runtime of a lock by minor version, such as `python 3.13`; sandboxes later report the exact one."""
+    """Return a lock's runtime with its minor version, such as `python 3.13`; sandboxes report the exact version."""
     return f"{'python' if lock.language is Language.PYTHON else 'node'} {lock.target.runtime}"
 
 
@@ -231,10 +230,10 @@ def packages_of(lock: Lock) -> tuple[Package, ...]:
 
 
 class Builds:
-    """All builds of a host, by the key of their package set. Bound to one event loop.
+    """All builds of a host, each with the key of its package set. Bound to one event loop.
 
-    `on_ready` is called with the record of each set as soon as the set is installed. `on_done` is called after that,
-    when callers already have their result.
+    `on_ready` is called with the record of each set as soon as the set is installed. `on_done` is called later, when
+    callers have the result.
     """
 
     def __init__(
@@ -259,7 +258,7 @@ class Builds:
 
     @property
     def failed(self) -> Iterator[Build]:
-        """Yield the failed builds that are remembered; there are at most 100."""
+        """Yield the failed builds that the host remembers, at most 100."""
         return iter(self._failed.values())
 
     def find_running(self, key: str) -> Build | None:
@@ -267,7 +266,7 @@ class Builds:
         return self._running[key][0] if key in self._running else None
 
     def find_failed(self, key: str) -> Build | None:
-        """Return the last build of a package set if it failed, or None."""
+        """Return the last build of a package set if that build failed, else None."""
         return self._failed.get(key)
 
     def forget_failed(self, key: str) -> bool:
@@ -277,12 +276,11 @@ class Builds:
     def begin(
         self, key: str, pins: tuple[Pin, ...], language: Language, target: LockTarget, *, workspace: str
     ) -> asyncio.Task[Record]:
-        """Return the task that builds a package set, and start it if it is not running.
+        """Return the task that builds a package set; start the task if it is not running.
 
         Await the task with `asyncio.shield`.
 
-        Workspaces take turns at building. A build that several workspaces share counts for the `workspace` that
-        requested it first.
+        Workspaces take turns. A build that several workspaces share counts for the `workspace` that requested it first.
         """
         if key in self._running:
             return self._running[key][1]
@@ -314,7 +312,6 @@ class Builds:
         await self._context.builder.close()
 
     def _begin_to_trim(self) -> None:
-        """Start to delete old locks, downloads and folders of failed builds; do not wait until they are deleted."""
         if self._trimming is None or self._trimming.done():
             self._trimming = asyncio.get_running_loop().create_task(self._trim())
 

@@ -1,7 +1,7 @@
 """Runs uv and npm for builds, in a sandbox that has network access and sees only the tools of this host.
 
-Where bubblewrap does not work, the same commands run as plain child processes. They run no code of any package (wheels
-only, no install scripts), and source builds are refused.
+Where bubblewrap does not work, the commands run as plain child processes. They then run no code of packages: they take
+only wheels, and run no install scripts; source builds are refused.
 """
 
 import asyncio
@@ -64,12 +64,13 @@ class Builder:
     """Runs uv and npm for one host.
 
     Attributes:
-      work: Folder for each command's own files (configuration, credentials); a host removes what dead hosts left there.
+      work: Folder for files that one command needs, such as configuration and credentials. A host removes files that
+        dead hosts left there.
 
     Args:
-      home: The only folder that builds may write to. It contains both `downloads/` and `staging/`, because they share
+      home: The only folder that builds may write to. It contains both `downloads/` and `staging/`, because these share
         files by hard links, which do not work across mounts.
-      file_mb: Largest file that a build may write, in MB; all its files together may have twice that size.
+      file_mb: Largest file that a build may write, in MB. All files of a build together may have twice this size.
       memory_mb: Memory limit of one command and all processes that it starts.
     """
 
@@ -83,13 +84,14 @@ class Builder:
     async def run(
         self, command: Command, timeout_s: float, *, also: Sequence[Path] = (), stage: Path | None = None
     ) -> Finished:
-        """Run a command that executes no package code; none of its processes is left when this method returns.
+        """Run a command that executes no package code; all its processes have ended when this method returns.
 
         Args:
           command: The command; it may write to its working directory and to the downloads.
           timeout_s: Seconds for the whole command, as `linux.work_clock` counts them.
-          also: Further folders to which it may write.
-          stage: Folder below `staging` into which it links downloads; None for a command that installs nothing.
+          also: Further folders to which the command may write.
+          stage: Folder below `staging` into which the command links downloads; None for a command that installs
+            nothing.
 
         Raises:
           TimeoutError: the command did not end within `timeout_s`.
@@ -121,8 +123,8 @@ class Builder:
     async def run_sources(self, command: Command, timeout_s: float, *, also: Sequence[Path] = ()) -> Finished:
         """Run a command that may execute package code; serves as the `builder` of `packages.resolve.resolve`.
 
-        The command sees the machine's compilers, but no downloads of other builds, because package sets share files
-        with these downloads. Its own download cache is deleted afterwards. If the host is root, the command runs as a
+        The command sees the machine's compilers. It does not see downloads of other builds, because package sets share
+        these files. The command's own download cache is deleted afterwards. If the host is root, the command runs as a
         user id that nothing else uses.
 
         Raises:
@@ -149,7 +151,7 @@ class Builder:
                 await asyncio.shield(asyncio.to_thread(_take_back, [command.cwd, *also]))
 
     async def findings(self) -> list[Finding]:
-        """Return the `doctor` findings about the isolation of builds; one command is started as a test."""
+        """Return the `doctor` findings about the isolation of builds, after starting one command as a test."""
         self.home.mkdir(parents=True, exist_ok=True)
         sandbox = await self._find()
         if isinstance(sandbox, str):
@@ -188,7 +190,7 @@ class Builder:
     async def _find(self) -> BuildSandbox | str:
         """Return the sandbox of builds, or the reason why there is none.
 
-        If the search fails, the next call repeats it.
+        If the search raises an error, the next call searches again.
         """
         found = self._sandbox
         if found is None or (found.done() and (found.cancelled() or found.exception() is not None)):
@@ -215,7 +217,6 @@ class Builder:
         return found
 
     async def _tried(self, sandbox: BuildSandbox) -> BuildSandbox | str:
-        """Return the sandbox if a test command runs in it, otherwise the reason why the command does not run."""
         identity = _builder_identity()
         probe = Command((str(self.tools.uv), "--version"), Path("/"), {})
         view = build_view(probe, self.tools, [])
@@ -241,7 +242,6 @@ class Builder:
             await asyncio.to_thread(remove, self.work)
 
     def _sweep(self) -> None:
-        """Remove the files that builds of dead hosts left behind."""
         try:
             sweep_cgroups(cgroup_mounts())
             for folder in self.work.parent.glob("host-*"):
@@ -284,7 +284,7 @@ def build_view(
 
 
 def _host_path(path: Path) -> Path:
-    """Return the path on this host for a path in a sandbox."""
+    """Convert a path in a sandbox to the path on this host."""
     if path.is_relative_to(PYTHON_HOME):
         return Path(sys.base_prefix).resolve() / path.relative_to(PYTHON_HOME)
     return path
@@ -300,7 +300,6 @@ def _builder_identity() -> Identity:
 
 
 def _builder_uid() -> int | None:
-    """Return the user id that builds switch to; None if this host is not root, and builds run as the host's user."""
     if os.geteuid() != 0:
         return None
     mapped = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
@@ -318,7 +317,7 @@ def _prepare(folders: Sequence[Path], identity: Identity) -> None:
 
 
 def _take_back(used: Sequence[Path]) -> None:
-    """Give folders that a source build has used back to the user of other builds."""
+    """Make the user of other builds own the folders that a source build has used."""
     for folder in used:
         take_over(folder, _builder_uid())
 

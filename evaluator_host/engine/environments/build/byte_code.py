@@ -1,7 +1,7 @@
-"""Compiles the Python files that a package set imports, because sandboxes cannot write byte code themselves.
+"""Compiles the Python files of a package set to byte code, because sandboxes cannot write there.
 
-The set's own version of Python compiles them, in a sandbox without packages, which gets the sources as text and does
-not run them. The host writes the byte code, within a limit, to new files in `__pycache__` folders of the set.
+The set's own version of Python compiles the files in a sandbox without packages. The sandbox gets sources as text, and
+does not run them. The host writes the byte code, up to a limit, to new files in `__pycache__` folders of the set.
 """
 
 import asyncio
@@ -47,18 +47,18 @@ def compiled(name, text, mtime, size):
 async def compile_sources(
     files: Path, sources: Sequence[str], *, python: str, backend: Backend, room_bytes: int
 ) -> None:
-    """Compile the Python files that importing the set's packages reads.
+    """Compile the Python files that are read when the packages of the set are imported.
 
-    All files of a small package are compiled, because some packages (pydantic) import most of their modules only when
-    they are used. Compiling all files of a large set would take longer than installing the set. A file that cannot be
-    compiled gets no byte code.
+    All files of a small package are compiled, because some packages, such as pydantic, import most of their modules
+    late. Compiling all files of a large set would take longer than installing the set. A file that cannot be compiled
+    gets no byte code.
 
     Args:
-      files: Folder of the installed set, to which nobody else writes.
-      sources: Paths of Python files in it.
+      files: Folder of the installed set. Nobody else writes to it.
+      sources: Paths of the Python files that imports read, relative to `files`.
       python: Minor version of the set, such as `3.13`.
       backend: Backend of the sandboxes that compile.
-      room_bytes: Limit of all byte code together.
+      room_bytes: Maximum size of all byte code together.
 
     Raises:
       SandboxUnavailable: no sandbox can be started.
@@ -90,7 +90,6 @@ def with_small_packages(files: Path, sources: Sequence[str]) -> set[str]:
 
 
 def _groups(files: Path, names: Sequence[str]) -> Iterator[list[tuple[str, str, int, int]]]:
-    """Yield the name, text, modification time and size of ordinary files, in groups that fit into one call."""
     group: list[tuple[str, str, int, int]] = []
     room = _GROUP_BYTES
     for name in names:
@@ -111,7 +110,6 @@ def _groups(files: Path, names: Sequence[str]) -> Iterator[list[tuple[str, str, 
 
 
 def _write(files: Path, group: Sequence[tuple[str, str, int, int]], said: Json, tag: str, room_bytes: int) -> int:
-    """Write the byte code that a sandbox returned for some sources; return how many bytes were written."""
     written = 0
     for (name, *_), code in zip(group, said if isinstance(said, list) else (), strict=False):
         if isinstance(code, str) and len(code) // 2 <= room_bytes - written:

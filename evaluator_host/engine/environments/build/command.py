@@ -1,8 +1,8 @@
-"""Runs one build command in bubblewrap under every limit, and leaves no process or cgroup behind.
+"""Runs one build command in bubblewrap with limits, and leaves no process or cgroup behind.
 
-`DiskWatch` ends a command before it fills the disk. Downloads, unpacked files and temporary files lie in different
-folders, and other builds use some of these folders too. So `DiskWatch` counts the bytes that the processes wrote
-(`wchar` of proc(5)). This number leaves out writes to mapped files, so the files in the build's own folders count too.
+`DiskWatch` ends a command before it fills the disk. Other builds use some of the same folders, so `DiskWatch` counts
+the bytes that the command's processes wrote (`wchar` of proc(5)). These do not include writes to mapped files.
+Therefore `DiskWatch` also measures the folders that only this build uses, and the larger number counts.
 """
 
 import asyncio
@@ -59,8 +59,8 @@ class DiskWatch:
     """Watches the disk use of one build command.
 
     Attributes:
-      reached: The reason why the command was ended: it wrote more than its limit, or the disk is full; None while it
-        may continue.
+      reached: Why the command was ended: it wrote more than its limit, or the disk is nearly full; None while it may
+        continue.
 
     Args:
       home: A folder on the disk that the command writes to.
@@ -76,7 +76,7 @@ class DiskWatch:
         self._inodes = os.statvfs(home).f_favail
 
     async def watch(self, pid: int | None, kill: Callable[[], None]) -> None:
-        """Check the disk use of a process and its descendants until cancelled; call `kill` when they reach a limit."""
+        """Measure what a process and its descendants write until cancelled; call `kill` when they reach a limit."""
         spent_s = 0.0
         while pid is not None and self.reached is None:
             # a pause as long as the look, so that measuring many files takes at most half of a thread's time
@@ -88,7 +88,7 @@ class DiskWatch:
             kill()
 
     async def _try_look(self, pid: int) -> LimitReached | MachineExhausted | None:
-        """Return the limit that the command has reached, if any; after three failed measurements, return an error."""
+        """Return the limit that the command has reached, or None; return an error after three failed measurements."""
         for _ in range(_TRIES):
             try:
                 return await asyncio.to_thread(self._look, pid)
@@ -202,7 +202,6 @@ def starved() -> HostBusy:
 
 
 def _cgroups() -> Cgroups | None:
-    """Return the cgroups for one command, with less processor time than the cgroups of rows; None without cgroups."""
     found = find_cgroups(f"{this_instance()}.{next(_NUMBERS)}")
     return None if found is None else found.weigh(_WEIGHT)
 
@@ -220,7 +219,7 @@ def _process_limits(limits: BuildLimits, cgroups: Cgroups | None) -> ProcessLimi
 async def _limit(
     group: BubblewrapProcesses, inherited: InheritedFds, *, limits: BuildLimits, cgroups: Cgroups | None
 ) -> int | None:
-    """Put every limit on the first process and return its id; None if bubblewrap failed before that."""
+    """Set all limits on the first process and return its id; None if bubblewrap failed before that."""
     try:
         async with asyncio.timeout(_SETUP_S):
             pid = await inherited.first_process()

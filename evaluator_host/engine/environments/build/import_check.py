@@ -1,8 +1,8 @@
 """Imports each requested package of an installed set once, in a sandbox, and measures how long that takes.
 
-A package that raises an error when it is imported gets a note: users may want only its data or its command, or a
-library of the system may be missing. A package that hangs, ends its process, floods its output or takes all memory or
-processes is refused by name. A set is refused if none of its packages can be imported.
+A package that raises an error when it is imported only gets a note: users may want only its data or its command, or a
+system library may be missing. A package is refused if it hangs, ends its process, floods its output, or takes all
+memory or processes. A set is refused if none of its packages can be imported.
 """
 
 import asyncio
@@ -80,13 +80,13 @@ async def check_imports(
 ) -> ImportReport:
     """Import every requested package of an installed set, and return times and notes.
 
-    `pins_for` finds the pins of modules that a package imports but does not declare.
+    `pins_for` finds pins for modules that a package imports although it does not declare a dependency on them.
 
     Raises:
-      PackagesFailed: a package harms the process that imports it, or none can be imported.
+      PackagesFailed: importing a package harms the process, or no package can be imported.
       SandboxUnavailable: no sandbox can be started.
       SandboxLost: a sandbox died for a reason other than the package.
-      HostBusy: the machine had no processor time for an import, however often it was tried.
+      HostBusy: the machine had no processor time for an import, even after several tries.
     """
     if environment.path is None:
         return ImportReport()
@@ -105,14 +105,14 @@ async def check_imports(
 
 
 class ProgramSandbox:
-    """Calls one Python program of the host in a sandbox; if the sandbox has ended, the next call uses a new one.
+    """Calls a Python program of the host in a sandbox, and starts a new sandbox when the old one has ended.
 
     Attributes:
-      spent_s: Seconds of all calls, as `linux.work_clock` counts them.
+      spent_s: Seconds that all calls took, as `linux.work_clock` counts them.
 
     Args:
       code: Source of the program, with a function `main`.
-      environment: Environment whose packages it may import.
+      environment: Environment with the packages that the program may import.
       backend: Backend of the sandbox.
       result_kb: Largest value that a call may return, in KB.
     """
@@ -125,7 +125,7 @@ class ProgramSandbox:
         self._sandbox: Sandbox | None = None
 
     async def call(self, **arguments: Json) -> Returned | Failed:
-        """Call `main` with these keyword arguments, and return its value or its failure.
+        """Call `main` with these keyword arguments; return its value, or the failure.
 
         Raises:
           SandboxUnavailable, SandboxLost, HostBusy: as for `check_imports`.
@@ -169,7 +169,7 @@ async def _python(environment: Environment, modules: Mapping[str, Sequence[str]]
 
 
 def _note(health: ImportReport, module: str, failed: Failed, environment: Environment) -> None:
-    """Record a note that a module cannot be imported; if a missing module is the cause, record its name too."""
+    """Record a note that a module cannot be imported; if it imports a module that is missing, record that name too."""
     note = f"{module} cannot be imported: {_said(failed)}"
     if (other := without_part(failed, environment)) is not None:
         note = f"{note} ({other})"
@@ -179,11 +179,6 @@ def _note(health: ImportReport, module: str, failed: Failed, environment: Enviro
 
 
 def _refuse_harm(package: str, outcome: Returned | Loaded | Failed, logs: Logs) -> None:
-    """Refuse a package that harms the process in which it is imported.
-
-    Raises:
-      PackagesFailed: the import does harm.
-    """
     harm = None
     if isinstance(outcome, Failed):
         ends = outcome.error.type in _ENDS
@@ -198,7 +193,7 @@ def _refuse_harm(package: str, outcome: Returned | Loaded | Failed, logs: Logs) 
 def _measure(health: ImportReport, module: str, outcome: Returned, environment: Environment) -> None:
     """Record the time and the files of an import.
 
-    Neither can be trusted, because the code of the package runs in the process that measures them.
+    They may be wrong, because the package's code runs in the process that measures them.
     """
     said = outcome.value if isinstance(outcome.value, dict) else {}
     spent_ms, files = said.get("ms"), said.get("files")
@@ -211,7 +206,7 @@ def _measure(health: ImportReport, module: str, outcome: Returned, environment: 
 
 
 def _own_sources(root: Path, said: Sequence[object]) -> Iterator[str]:
-    """Yield the named files that are Python sources of the set; the names come from a guest and are not trusted."""
+    """Yield the paths that are Python files of the set; `said` comes from a guest, and is not trusted."""
     prefix = f"{_MOUNT}/"
     names = (name for name in said if isinstance(name, str) and len(name) <= _PATH_CHARS and name.endswith(".py"))
     for name in itertools.islice((name for name in names if name.startswith(prefix)), _MOST_SOURCES):
@@ -257,10 +252,7 @@ async def _javascript(environment: Environment, names: Sequence[str], backend: B
 
 
 async def _patiently(attempt: Callable[[], Awaitable[_T]]) -> _T | Failed:
-    """Return the result of `attempt`.
-
-    Repeat it if the machine gave it no processor time, and once if something killed the runner.
-    """
+    """Return the result of `attempt`; try again when the machine was busy, and once when the runner was killed."""
     killed = False
     for _ in range(_BUSY_TRIES - 1):
         try:
@@ -275,17 +267,12 @@ async def _patiently(attempt: Callable[[], Awaitable[_T]]) -> _T | Failed:
 
 
 def _has_parts(package: Path) -> bool:
-    """Return whether an npm package has sub-paths to import; such packages may refuse an import by their plain name."""
+    """Return whether an npm package exports sub-paths; importing such a package by its plain name may fail."""
     exports = manifest_of(package).get("exports")
     return isinstance(exports, dict) and any(key.startswith("./") and key != "./package.json" for key in exports)
 
 
 def _refuse_addon(root: Path, name: str) -> None:
-    """Refuse an npm package whose native addon was not installed with it.
-
-    Raises:
-      PackagesFailed: the addon is missing.
-    """
     if lacks_addon(root, name):
         reason = f"{name} has a native addon that its install script would build, and install scripts do not run here"
         raise PackagesFailed(

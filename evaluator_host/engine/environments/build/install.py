@@ -1,4 +1,4 @@
-"""Installs a lock into a folder: checks every file's hash, runs no package script, reports progress."""
+"""Installs the packages of a lock in a folder: checks each file's hash, runs no package script, reports progress."""
 
 import asyncio
 import contextlib
@@ -32,10 +32,10 @@ _NPM_CODE: Final = re.compile(r"npm (?:error|ERR!) code (\w+)")
 async def install(
     lock: Lock, files: Path, *, builder: Builder, index: IndexSettings, ceiling_mb: int, tell: Tell
 ) -> None:
-    """Install a lock into `files`: a site directory for Python, a folder with `node_modules` for JavaScript.
+    """Install the packages of a lock in `files`: a site directory for Python, a folder with `node_modules` for npm.
 
     Raises:
-      PackagesFailed: a hash does not match, or the set is larger than `ceiling_mb`.
+      PackagesFailed: a hash is wrong, or the set is larger than `ceiling_mb`.
       IndexUnavailable: the index does not answer.
     """
     await asyncio.to_thread(files.mkdir)
@@ -103,11 +103,7 @@ async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
 async def _watched(
     files: Path, lock: Lock, *, index: IndexSettings, ceiling_mb: int, tell: Tell
 ) -> AsyncIterator[None]:
-    """Report the progress of the `with` block, and cancel the block if the set grows over the ceiling.
-
-    Raises:
-      PackagesFailed: the set is larger than the ceiling.
-    """
+    """Report the progress of an installation in the `with` block; cancel it if the set exceeds `ceiling_mb`."""
     work = asyncio.current_task()
     too_large = False
 
@@ -153,7 +149,6 @@ def _too_large(ceiling_mb: int) -> PackagesFailed:
 
 
 def _look(files: Path, lock: Lock, cache: Path, known: int) -> tuple[int, int]:
-    """Return how many packages have been installed so far, and their size in bytes."""
     if lock.language is Language.PYTHON:
         installed = sum(1 for _ in files.glob("*.dist-info"))
         done = installed or max(0, _downloaded(cache, lock.language) - known)
@@ -163,7 +158,6 @@ def _look(files: Path, lock: Lock, cache: Path, known: int) -> tuple[int, int]:
 
 
 def _downloaded(cache: Path, language: Language) -> int:
-    """Return how many wheels uv has unpacked in its cache."""
     if language is not Language.PYTHON:
         return 0
     return sum(1 for _ in (cache / "uv").glob("archive-v*/*"))

@@ -1,7 +1,7 @@
-"""The security policy of builds: pure functions that return bubblewrap's arguments.
+"""The security policy of builds, as arguments of bubblewrap.
 
-tests/unit/test_builder_args.py checks the policy line by line. This module does not look at the machine: it gets the
-paths found there as arguments.
+tests/unit/test_builder_args.py checks the policy line by line. The functions are pure: they get the paths on this
+machine as arguments.
 """
 
 from collections.abc import Iterator, Mapping
@@ -54,7 +54,7 @@ os.execv(sys.argv[5], sys.argv[5:])
 
 @dataclass(frozen=True, slots=True)
 class BuildView:
-    """The files of this machine that one build sees, under the host's own paths, because uv and npm get these paths."""
+    """The files of this machine that one build sees, at the same paths, because uv and npm get these paths."""
 
     seen: tuple[Bind, ...]  # read-only files: interpreter, libraries, uv, node, npm, configuration of DNS
     writable: tuple[Bind, ...]  # folders to write to: the stage, the download cache, the command's own folder
@@ -74,9 +74,9 @@ class ProcessLimits:
 
     @property
     def limits(self) -> dict[str, int]:
-        """Return the limits by the names of the constants `resource.RLIMIT_…`, without this prefix.
+        """Return the limits, keyed by the ends of constants' names: `CORE` for `resource.RLIMIT_CORE`.
 
-        CORE is 1, since 0 lets core dump handlers run.
+        CORE is 1, because with 0 the kernel still starts programs that handle core dumps.
         """
         found = {"CORE": 1, "FSIZE": self.file_mb << 20, "NOFILE": 8192, "MEMLOCK": 65_536, "MSGQUEUE": 0}
         if self.data_mb is not None:
@@ -106,14 +106,14 @@ def builder_args(view: BuildView, *, identity: Identity, descriptors: Descriptor
 def entry_command(
     argv: tuple[str, ...], cwd: Path, *, python: Path, bounds: ProcessLimits | None = None, user: int | None = None
 ) -> tuple[str, ...]:
-    """Return a command line that sets the user or the limits, and then replaces itself with `argv`.
+    """Return a command line that starts `argv` with this user and these limits.
 
     Args:
-      argv: Command to run, its program as a path.
-      cwd: Working directory; entered as the final user, since root without its capabilities may not enter it.
+      argv: Command to run; its program is a path.
+      cwd: Working directory, entered after the change of user, because root without its capabilities may not enter it.
       python: Interpreter that sets the user and the limits.
-      bounds: Limits of each process; a process with limits also ends when this host ends. None inside a sandbox, which
-        does both itself.
+      bounds: Limits of each process; with limits, the process also ends when this host ends. None in a sandbox, which
+        limits and ends processes itself.
       user: User id to change to, if the command starts as root; None to keep the user.
     """
     listed = ",".join(f"{name}={value}" for name, value in bounds.limits.items()) if bounds else ""
@@ -122,7 +122,7 @@ def entry_command(
 
 
 def etc_files(identity: Identity) -> dict[str, bytes]:
-    """Return the files `passwd` and `group` of `/etc`, by name, with the only user of the build sandbox."""
+    """Return the contents of `/etc/passwd` and `/etc/group` in a build sandbox, which has only one user."""
     return {
         "passwd": f"builder:x:{identity.uid}:{identity.uid}::/tmp:/nonexistent\n".encode(),
         "group": f"builder:x:{identity.uid}:\n".encode(),

@@ -1,4 +1,4 @@
-"""Says which package to pin when an import fails because a package needs another package without declaring it."""
+"""Finds which package to pin when a package imports another one that it does not declare as a dependency."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,7 +18,7 @@ _ASKED: Final = 5  # maximum number of missing modules of a set whose pins are l
 
 
 def lacking(failed: Failed, environment: Environment) -> str | None:
-    """Return the missing module of a failed import if a well-known package has it and the set does not."""
+    """Return the missing module of a failed import if a well-known package has the module, but the set lacks it."""
     found = _ABSENT.match(failed.error.message)
     module = (found[1] or found[2]) if found else ""
     package = pin_for(module, environment.language) if module else None
@@ -29,7 +29,7 @@ def lacking(failed: Failed, environment: Environment) -> str | None:
 
 
 def without_part(failed: Failed, environment: Environment) -> str | None:
-    """Return a message that names the package whose installed version lacks a module; None if that is not the cause."""
+    """If an import failed because another package's version lacks a module, return a message; else return None."""
     found = _ABSENT.match(failed.error.message)
     if found is None or "." not in (module := found[1] or ""):
         return None
@@ -44,9 +44,9 @@ def without_part(failed: Failed, environment: Environment) -> str | None:
 
 
 async def with_pins(lacks: dict[str, str], language: Language, pins_for: PinsFor) -> dict[str, tuple[str, str]]:
-    """Return a longer note for each note on a failed import, with the pin that helps: `{note: (longer note, pin)}`.
+    """Find pins that help against failed imports: return `{note: (note with the pin, pin)}`.
 
-    `lacks` contains the missing module of each note.
+    `lacks` contains the missing module for each note on a failed import.
     """
     modules = list(dict.fromkeys(lacks.values()))[:_ASKED]
     pins = dict(zip(modules, await pins_for(modules, language) if modules else (), strict=True))

@@ -1,8 +1,8 @@
-"""Pushes and pulls the image of a package set over a registry's own HTTP API.
+"""Pushes and pulls images of package sets over the HTTP API of a container registry.
 
-The requests are those of the OCI distribution specification 1.1. An image has one layer with the files and one with the
-record. A set is also tagged by its digest, `sha256-…`, so that hosts find it by the digest of a lock. The credentials
-are those of `docker login`. No sandbox ever sees them.
+The requests follow the OCI distribution specification 1.1. An image has one layer with the files of the set and one
+with the record. It also has the set's digest as a tag, `sha256-…`, so that hosts find it by the digest of a lock. The
+credentials are those of `docker login`. No sandbox ever sees them.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ def tag_of(digest: str) -> str:
 
 
 async def push(environment: Environment, reference: str, *, record: Record, progress: Progress | None = None) -> str:
-    """Push an installed package set and return its name by digest, `repository@sha256:…`.
+    """Push an installed package set; return its image name with the digest, `repository@sha256:…`.
 
     Raises:
       InvalidRequest: the reference cannot be used, or the set has no packages.
@@ -101,7 +101,7 @@ async def pull(
 
     Raises:
       InvalidRequest: the reference cannot be used.
-      PackagesFailed: there is no such image, or it does not hold the complete package set that is expected.
+      PackagesFailed: there is no such image, or it does not contain the expected package set completely.
       IndexUnavailable: the registry does not answer.
     """
     where, tell = split_reference(reference), in_loop(progress)
@@ -206,10 +206,9 @@ def _joined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _unfolded(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the tar of a layer, whether plain or gzip, in pieces of a limited size.
+    """Yield the tar of a layer, which may be compressed with gzip, in pieces of a limited size.
 
-    `tarfile` itself would decompress all bytes that it gets at once, and copy the remaining bytes for each block that
-    it reads.
+    `tarfile` itself would decompress all bytes at once, and copy the remaining bytes for each block that it reads.
     """
     first = next(pieces, b"")
     if not first.startswith(_GZIP):
@@ -234,7 +233,8 @@ def _below(pieces: Iterator[bytes], prefix: str, room: Room) -> Iterator[bytes]:
     """Yield a tar of the files at a path in a layer; names in the tar begin with the last part of the path.
 
     Raises:
-      PackagesFailed: the layer is larger than `room`; files at other paths count too, since all are decompressed.
+      PackagesFailed: the layer is larger than `room`; files at other paths count too, because they are decompressed as
+        well.
     """
     base, some = PurePosixPath(prefix).name, False
     with tarfile.open(fileobj=as_file(_unfolded(pieces)), mode="r|", tarinfo=BoundedHeaders) as tar:
@@ -277,13 +277,12 @@ class _Registry:
         return found, digest
 
     def document(self, descriptor: Any) -> dict[str, Any]:
-        """Return a small JSON blob."""
         with self.blob(descriptor, max_bytes=_DOCUMENT_BYTES) as pieces:
             return _object(_small(pieces))
 
     @contextmanager
     def blob(self, descriptor: Any, *, max_bytes: int) -> Iterator[Iterator[bytes]]:
-        """Yield the bytes of a blob; at the end of the `with` block, read the rest and compare the digest.
+        """Yield the bytes of a blob; at the end of the `with` block, read the rest and check the digest.
 
         Raises:
           PackagesFailed: the blob does not match its digest, or has more than `max_bytes`.
@@ -325,7 +324,6 @@ class _Registry:
         self._ask("PUT", place, headers=headers, content=lambda: iter(partial(file.read, _PIECE_BYTES), b""))
 
     def put_manifest(self, tag: str, body: bytes) -> None:
-        """Store a manifest under a tag."""
         self._ask("PUT", f"manifests/{tag}", headers={"Content-Type": _MANIFEST}, content=lambda: body)
 
     def _ask(
@@ -356,7 +354,7 @@ class _Registry:
             return answer, _small(answer.iter_raw(_PIECE_BYTES))
 
     def _authorize(self, challenge: str) -> str:
-        """Return the value of the `Authorization` header that a challenge requires (RFC 6750, or Basic)."""
+        """Return the value of the `Authorization` header for a registry's `WWW-Authenticate` challenge."""
         scheme, _, rest = challenge.partition(" ")
         fields = dict(re.findall(r'(\w+)="([^"]*)"', rest))
         if scheme.lower() == "bearer" and _is_safe(fields.get("realm", ""), self._client.base_url.scheme):
@@ -374,12 +372,6 @@ class _Registry:
         return path if "://" in path else f"/v2/{self._name}/{path}"
 
     def _require(self, answer: httpx.Response) -> None:
-        """Raise the host's error for a response that refuses the request.
-
-        Raises:
-          PackagesFailed: the registry has no such image, or refuses.
-          IndexUnavailable: the registry has a fault, or is too busy.
-        """
         status = answer.status_code
         if status < httpx.codes.BAD_REQUEST:
             return
@@ -419,7 +411,7 @@ def _opened(repository: str) -> Iterator[_Registry]:
 
 
 def _is_safe(realm: str, scheme: str) -> bool:
-    """Return whether tokens may be requested from an address: with TLS, or on this machine with the same scheme."""
+    """Return whether tokens may be requested at this address: it uses TLS, or is on this machine like the registry."""
     try:
         url = httpx.URL(realm)
     except httpx.InvalidURL:
@@ -428,17 +420,13 @@ def _is_safe(realm: str, scheme: str) -> bool:
 
 
 def _leave_refusal(answer: httpx.Response) -> None:
-    """Leave the body of a redirect or refusal unread.
-
-    Without this, httpx would read the whole body of a redirect.
-    """
+    """Keep httpx from reading the whole body of a redirect or refusal."""
     if not answer.is_success and isinstance(answer.stream, httpx.SyncByteStream):
         answer.stream.close()
         answer.stream = httpx.ByteStream(b"")
 
 
 def _small(pieces: Iterator[bytes]) -> bytes:
-    """Return the body of a response that is not a layer; its size is limited."""
     content = b""
     for piece in pieces:
         content += piece

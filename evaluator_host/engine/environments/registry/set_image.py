@@ -1,8 +1,8 @@
-"""The image in which a package set travels through a container registry: its name, its record, its files.
+"""Reads and checks the image in which a package set is stored in a container registry.
 
-Nothing of a pulled image is executed; its checks prove that a set is complete and is the one that its lock describes.
-They do not protect against people who may write to the registry, because these can publish other files with a genuine
-lock. If others may write to a registry, pull by the digest that `push` returned (`…@sha256:…`).
+Nothing in a pulled image is executed here. The checks prove that a set is complete and matches its lock. They do not
+protect against people who may write to the registry, because they can publish other files with a genuine lock. If
+others may write to a registry, pull by the digest that `push` returned (`…@sha256:…`).
 
 Pulled tars are unpacked without `tarfile`'s data filter, because Python before 3.11.4 (Debian 12) does not have it. The
 filter also accepts hard links, a second file of the same name and absolute paths (with the slash removed). A package
@@ -50,7 +50,7 @@ Archive: TypeAlias = Callable[[str], AbstractContextManager[Iterator[bytes]]]
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """A pulled package set: its record, its folder, and the image name by digest."""
+    """A pulled package set: its record, its folder, and the image name with the digest."""
 
     record: Record
     path: Path
@@ -58,10 +58,10 @@ class Pulled:
 
 
 def split_reference(reference: str) -> tuple[str, str]:
-    """Return repository and tag (or digest) of an image name; the tag is `latest` by default.
+    """Split an image name in repository and tag (or digest); the tag is `latest` by default.
 
     Raises:
-      InvalidRequest: the reference is not an image name, or the name of this host's own images.
+      InvalidRequest: the reference is not an image name, or is the name of this host's own images.
     """
     repository, tag = docker.utils.parse_repository_tag(reference.strip())
     if not repository or re.search(r"\s", reference.strip()):
@@ -74,7 +74,7 @@ def split_reference(reference: str) -> tuple[str, str]:
 
 
 def take_out(archive: Archive, *, target: Path, digest: str | None, max_bytes: int, tell: Progress) -> Record:
-    """Copy record and files out of an image, check them, and move the files to `target`.
+    """Copy the record and the files out of an image, check them, and move the files to `target`.
 
     If `digest` is None, any package set is accepted.
     """
@@ -131,7 +131,7 @@ def _read_record(content: bytes) -> tuple[Record, str]:
 
 
 def in_loop(progress: Progress | None) -> Progress:
-    """Return a function that other threads may call; it calls `progress` in this event loop."""
+    """Return a function that calls `progress` in this event loop; other threads may call it."""
     if progress is None:
         return lambda _phase, _done, _total: None
     loop = asyncio.get_running_loop()
@@ -143,11 +143,11 @@ def in_loop(progress: Progress | None) -> Progress:
 
 
 class Room:
-    """Limits that one or several tars share.
+    """Limits for one tar, or for several tars together.
 
     Args:
       max_bytes: Maximum size of all files.
-      found: Start of the error message, before the two limits.
+      found: Beginning of the error message, before the limits.
       then: End of the error message, after the limits.
     """
 
@@ -170,14 +170,14 @@ class Room:
 
 
 def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
-    """Unpack the only folder of a tar to `folder`, which must be empty.
+    """Unpack the only folder in a tar to `folder`, which must be empty.
 
     All files together may have at most `max_bytes`.
 
-    Links are made last, after the folders that they lie in, so that nothing can be written through a link.
+    Links are created last, so that nothing can be written through a link.
 
     Raises:
-      PackagesFailed: the tar is damaged or too large, or has an entry that no package set has.
+      PackagesFailed: the tar is damaged or too large, or has an entry that does not belong in a package set.
     """
     links: dict[Path, str] = {}
     room = Room(max_bytes, "the package set is larger than", "; push one with fewer packages")

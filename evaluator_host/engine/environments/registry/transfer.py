@@ -1,4 +1,4 @@
-"""Pushes installed package sets to a registry, and pulls and installs sets that other hosts pushed."""
+"""Pushes installed package sets to a registry; pulls and installs sets that other hosts have pushed."""
 
 import asyncio
 import hashlib
@@ -39,12 +39,12 @@ class RegistryTransfer:
     on_pulled: Callable[[], Awaitable[object]]  # called when a set has been installed
 
     async def push(self, name: str, reference: str, *, progress: Progress | None = None) -> str:
-        """Push the set with key or digest `name` to `reference` (`registry/team/set:1`); return its name by digest.
+        """Push the set with key or digest `name` to `reference` (`registry/team/set:1`); return the image's exact name.
 
         Raises:
           NotFound: there is no such set.
-          InUse: another process of this host is removing it.
-          PackagesFailed: its files were changed, its lock is lost, or the registry refused.
+          InUse: another process of this host is removing the set.
+          PackagesFailed: files of the set were changed, its lock is lost, or the registry refused.
           InvalidRequest: the reference cannot be used.
           IndexUnavailable: the registry does not answer.
           SandboxUnavailable: docker-py is not installed.
@@ -81,8 +81,8 @@ class RegistryTransfer:
         `digest` is the digest of the expected set.
 
         Raises:
-          PackagesFailed: there is no such image, it is another set than expected, it is not whole, it does not fit or
-            work here, or this host has the same pins with another lock.
+          PackagesFailed: there is no such image; the set is not the expected one, is not complete, or does not work
+            here; or this host has the same pins with another lock.
           InvalidRequest: the reference cannot be used.
           IndexUnavailable: the registry does not answer.
           SandboxUnavailable: docker-py is not installed, or no sandbox can be started.
@@ -105,7 +105,7 @@ class RegistryTransfer:
         return record.report()
 
     async def pull_locked(self, lock: Lock, repository: str) -> bool:
-        """Pull the set of a lock from a registry's repository of sets, and install it.
+        """Pull the package set that a lock describes from a repository of sets, and install it.
 
         Return whether the repository has the set.
         """

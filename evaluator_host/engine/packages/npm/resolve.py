@@ -1,4 +1,4 @@
-"""Resolves npm pins with npm: runs no package script, and takes packages only from the registry."""
+"""Resolves npm pins with npm; runs no package scripts, and takes packages only from the registry."""
 
 import asyncio
 import json
@@ -34,8 +34,8 @@ async def resolve_npm(
     """Resolve npm pins; return packages, lock text and notes.
 
     Raises:
-      PackagesFailed: no such package or version, a conflict of peers, a wrong platform, or a package outside the
-        registry; the message is npm's.
+      PackagesFailed: no such package or version, conflicting peer dependencies, a wrong platform, or a package from
+        outside the registry; the message comes from npm.
       IndexUnavailable: the registry does not answer.
     """
     async with npm_workspace(resolver.index) as workspace:
@@ -67,10 +67,10 @@ def _read_lock(
 
 
 async def matching_versions(specs: Sequence[tuple[str, str]], resolver: Resolver) -> list[tuple[str, ...]]:
-    """Return the versions that match each `(name, range or tag)`, oldest first; empty when none matches.
+    """Return for each `(name, range or tag)` the versions that match, oldest first.
 
     Raises:
-      IndexUnavailable: the registry does not answer for any of them.
+      IndexUnavailable: the registry answers for none of the packages.
     """
     if not specs:
         return []
@@ -93,7 +93,7 @@ async def matching_versions(specs: Sequence[tuple[str, str]], resolver: Resolver
 
 
 def manifest(pins: Sequence[Pin]) -> str:
-    """Return the `package.json` for npm's lock; `npm ci` needs both."""
+    """Return the `package.json` that `npm ci` needs together with npm's lock."""
     dependencies = {pin.name: pin.version for pin in sorted(pins)}
     return json.dumps({"name": "set", "version": "0.0.0", "private": True, "dependencies": dependencies}, indent=2)
 
@@ -122,9 +122,9 @@ def _packages(
 
 
 def _installed(entries: Mapping[str, dict[str, Any]], target: LockTarget) -> set[str]:
-    """Return the paths that npm installs on the target.
+    """Return the paths of the lock's packages that npm installs on the target.
 
-    Dependencies of optional packages for other platforms are left out, though the lock does not mark them.
+    Optional packages for other platforms are left out, with their dependencies, which the lock does not mark.
 
     Raises:
       PackagesFailed: a required package does not run on the target.
@@ -149,7 +149,7 @@ def _installed(entries: Mapping[str, dict[str, Any]], target: LockTarget) -> set
 
 
 def _nearest(path: str, name: str, entries: Mapping[str, dict[str, Any]]) -> str | None:
-    """Return where Node finds a package from a path: in its own `node_modules`, else in the nearest folder above."""
+    """Return where Node finds a package for code at `path`: in `node_modules` there, or in the nearest folder above."""
     while True:
         found = f"{path}/node_modules/{name}".removeprefix("/")
         if found in entries:
@@ -160,7 +160,7 @@ def _nearest(path: str, name: str, entries: Mapping[str, dict[str, Any]]) -> str
 
 
 def _checked(path: str, entry: dict[str, Any]) -> str:
-    """Return the name of a package; refuse a package that does not come from the registry or has no hash."""
+    """Return the name of a package; refuse it if it does not come from the registry, or has no hash."""
     name = str(entry.get("name") or path.rpartition("node_modules/")[2])
     if entry.get("link") or "resolved" in entry:
         raise PackagesFailed(
@@ -175,7 +175,7 @@ def _checked(path: str, entry: dict[str, Any]) -> str:
 
 
 def fits(entry: dict[str, Any], target: LockTarget) -> bool:
-    """Return whether npm would install a package on the target, by its `os`, `cpu` and `libc` lists (`!x` excludes)."""
+    """Return whether a package's lists `os`, `cpu` and `libc` allow the target; `!x` excludes x."""
     values = {"os": "linux", "cpu": _CPU.get(target.machine, target.machine), "libc": "glibc"}
     return all(_allows(entry.get(field), value) for field, value in values.items())
 
@@ -228,7 +228,7 @@ async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) 
 
 
 def from_outside(said: str) -> PackagesFailed | None:
-    """Return the error if npm refused a package from outside the registry, according to npm's output; else None."""
+    """Return the error if npm's output says that it refused a package from outside the registry; else None."""
     if (outside := _OUTSIDE.search(said)) is None:
         return None
     what = f"a package from outside the registry ({outside['kind']}), which is not allowed"

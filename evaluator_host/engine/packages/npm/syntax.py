@@ -37,7 +37,7 @@ def read(texts: Sequence[str]) -> list[Pin | Refusal]:
 
 
 def wanted(texts: Sequence[str]) -> list[tuple[str, str] | None]:
-    """Return the name and range (or tag) in each refused string, to find the newest match; None without a range."""
+    """Return the name and range (or tag) in each refused string, for finding the newest match; None if it has none."""
     specs = ["" if "#" in text or text.startswith("-") else _meant(text) for text in texts]
     answers = iter(_judge(tuple(filter(None, specs))))
     return [_asked(next(answers)) if spec else None for spec in specs]
@@ -105,7 +105,6 @@ def _range(text: str, answer: dict[str, Any]) -> Refusal:
 
 
 def _with_valid_hints(found: list[Pin | Refusal]) -> list[Pin | Refusal]:
-    """Drop hints that would themselves be refused as pins, as for `@x==1`."""
     hints = tuple(item.hint for item in found if isinstance(item, Refusal) and item.hint)
     good = {
         hint: f"{answer['name']}@{answer['version']}"

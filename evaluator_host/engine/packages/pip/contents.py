@@ -1,10 +1,10 @@
-"""Finds the newest version of a package that a runtime can load, and whether its wheel has what code imports.
+"""Finds the newest version of a package that a runtime can load, and which imported names its wheel has.
 
-This is a separate program, so that a slow index or a large file does not block a host. It runs nothing in a wheel. Its
+This is a separate program, so that a slow index or a large file does not block a host. It runs no code in a wheel. Its
 argument is a JSON file like that of `versions`, with two more keys: `range` (`<82`), and `wanted`, the names that code
-reads from each module: `{"schema": ["Schema"]}`. It prints `{"found", "version", "has"}`: whether the index has the
-package; the newest version, or null if no version has a wheel; and for each module the names that the wheel has, or
-null if the wheel lacks the module.
+reads from each module: `{"schema": ["Schema"]}`. It prints `{"found", "version", "has", "source_only"}`: whether the
+index has the package; the newest version, or null if no version has a wheel that fits; for each module the names that
+the wheel has, or null if the wheel lacks the module; and whether no version has any wheel.
 """
 
 import ast
@@ -94,7 +94,6 @@ class Contents:
         return [name for name in wanted if self._has(path, name)] if path in self._files else None
 
     def _has(self, path: str, name: str) -> bool:
-        """Return whether a module has a name such as `parts.Schema`."""
         first, _, rest = name.partition(".")
         inner = f"{path}/{first}"
         if rest and inner in self._files:
@@ -126,7 +125,6 @@ class Contents:
         return any(self._binds(one, name, seen) for one in stars)
 
     def _mentions(self, top: str, word: re.Pattern[str]) -> bool:
-        """Return whether a word is in one of a package's modules."""
         infos = [info for path, info in self._files.items() if path.partition("/")[0] == top and info is not None]
         sources = [one for one in infos if not one.filename.endswith(_BINARY) and one.file_size <= _TEXT_BYTES]
         return any(word.search(self._text(one)) for one in sources[:_MODULES])
@@ -137,13 +135,13 @@ class Contents:
         return self._texts[info.filename]
 
     def _stub(self, path: str) -> str:
-        """Return a module's stub file, which also has the names that the module imports only when they are used."""
+        """Return the text of a module's stub file, which also lists names that the module imports lazily."""
         info = self._stubs.get(path)
         return "" if info is None or info.file_size > _TEXT_BYTES else self._text(info)
 
 
 def _bound(tree: ast.Module, path: str, *, is_package: bool) -> tuple[set[str], list[str]]:
-    """Return the names that a module binds, and the paths of modules from which it imports all names.
+    """Return the names that a module defines, and the paths of modules from which it imports `*`.
 
     If a module replaces itself in `sys.modules`, the names include `sys.modules`. If a module writes into its
     `globals()`, the names include `globals`.
@@ -174,7 +172,7 @@ def _is_modules(node: ast.expr) -> bool:
 
 
 def _from(node: ast.ImportFrom, path: str, *, is_package: bool) -> str:
-    """Return the path of the module that a statement imports from."""
+    """Return the path of the module from which a statement imports."""
     module = (node.module or "").replace(".", "/")
     if not node.level:
         return module

@@ -42,11 +42,11 @@ async def resolve_pip(
 
     Args:
       pins: Canonical pins.
-      resolver: Runs uv; if `sources` is true, in a sandbox, because uv then runs build scripts of packages.
+      resolver: Runs uv. If `sources` is true, it must use a sandbox, because uv then runs build scripts of packages.
       sources: Whether packages without a wheel may be built to learn their dependencies.
 
     Raises:
-      PackagesFailed: no such package or version, no wheel, or a conflict; the message is uv's.
+      PackagesFailed: no such package or version, no wheel, or a conflict; the message comes from uv.
       IndexUnavailable: the index does not answer.
     """
     finished = await _compile([pin.text for pin in pins], resolver, sources=sources)
@@ -58,7 +58,7 @@ async def resolve_pip(
 
 
 async def newest_version(requirement: str, resolver: Resolver, *, lowest: bool = False) -> str | None:
-    """Return the newest (or lowest) version in a range that has a wheel for the target; None if there is no version.
+    """Return the newest (or lowest) version in a range with a wheel for the target, or None.
 
     Raises:
       IndexUnavailable: the index does not answer.
@@ -73,9 +73,9 @@ async def newest_version(requirement: str, resolver: Resolver, *, lowest: bool =
 
 
 async def newest_together(pins: Sequence[str], newest: Mapping[str, str], resolver: Resolver) -> dict[str, str] | None:
-    """Return for each package the newest version that fits the other packages and the pins; None if no versions fit.
+    """Return the newest versions of packages that work together and with the pins; None if there are none.
 
-    No version is newer than the version in `newest` for the same package.
+    `newest` contains the packages, each with the newest version to consider.
 
     Raises:
       IndexUnavailable: the index does not answer.
@@ -119,7 +119,7 @@ def _command(flags: Sequence[str], resolver: Resolver) -> tuple[str, ...]:
 
 
 def platform_tag(target: LockTarget) -> str:
-    """Return uv's name for the newest manylinux platform that the target's C library supports, at least 2.17."""
+    """Return uv's name for the newest manylinux platform that the target's C library supports (2.17 or newer)."""
     if target.machine not in {"x86_64", "aarch64"}:
         raise Misconfigured(
             f"Packages cannot be resolved for {target.machine}, only for x86_64 and aarch64; run the host there."
@@ -129,10 +129,10 @@ def platform_tag(target: LockTarget) -> str:
 
 
 def read_requirements(text: str, requested: set[str]) -> tuple[LockedPackage, ...]:
-    """Parse uv's requirements output: names with pins, hashes and comments; addresses and options are refused.
+    """Parse the requirements that uv prints: pins, hashes and comments; refuse addresses and options.
 
     Raises:
-      PackagesFailed: a line pins no package, or a package has no hash.
+      PackagesFailed: a line has another form, or a package has no hash.
     """
     versions: dict[str, str] = {}
     hashes: dict[str, list[str]] = {}
@@ -205,9 +205,9 @@ class NoWheel(PackagesFailed):
 
     @classmethod
     def for_pin(cls, pin: Pin, target: LockTarget, near: Sequence[str], *, source_only: bool | None) -> "NoWheel":
-        """Return the error for a pin. It offers two ways out: a pin in `near`, which has a wheel, or source builds.
+        """Return the error for a pin; its advice is a pin in `near`, which have wheels, or to allow source builds.
 
-        `source_only` says whether the version has no wheel for any Python and machine; None if that is unknown.
+        `source_only` is whether the version has no wheel at all, for any Python and machine; None if that is unknown.
         """
         lacks = lacks_wheels(target, source_only=source_only)
         ways = [f"Pin {' or '.join(near)}, which has one"] if near else []
@@ -219,7 +219,7 @@ class NoWheel(PackagesFailed):
 
 
 async def _is_source_only(pin: Pin, resolver: Resolver) -> bool | None:
-    """Return whether the index has no wheel of a pin, for whichever Python and machine; None if it does not answer."""
+    """Return whether a version has no wheel at all, for any Python and machine; None if the index does not answer."""
     try:
         found = await PipPrograms().ask("versions", {"name": pin.name}, resolver)
     except HostError:
@@ -233,7 +233,6 @@ def unanswered(said: str) -> bool:
 
 
 async def _nearest(pin: Pin, resolver: Resolver) -> list[str]:
-    """Return pins of the next older and the next newer version, if the version of a pin does not exist."""
     below = await newest_version(f"{pin.name}<{pin.version}", resolver)
     above = await newest_version(f"{pin.name}>{pin.version}", resolver, lowest=True)
     return [Pin(pin.name, version, pin.extras).text for version in (below, above) if version]
@@ -245,14 +244,14 @@ def _explanation(said: str) -> str:
 
 
 def last_cause(said: str) -> str:
-    """Return the innermost cause that uv's error output gives."""
+    """Return the innermost cause in uv's error output."""
     causes = [line.split(":", maxsplit=1)[1].strip() for line in said.splitlines() if line.startswith("  cause:")]
     return causes[-1] if causes else said
 
 
 @lru_cache(maxsize=64)
 def shipped_lock(file: Path, roots: frozenset[str], target: LockTarget) -> Lock:
-    """Return the lock of the packages `roots` and their dependencies, with the versions of a requirements lock file."""
+    """Return a lock of the packages `roots` and their dependencies, in the versions of a requirements file."""
     known = _read(file)
     names = _needed(roots, known)
     packages = tuple(replace(known[name], requested=name in roots) for name in sorted(names))
@@ -261,7 +260,7 @@ def shipped_lock(file: Path, roots: frozenset[str], target: LockTarget) -> Lock:
 
 @lru_cache(maxsize=64)
 def shipped_pins(file: Path, roots: frozenset[str]) -> tuple[Pin, ...]:
-    """Return pins of the packages `roots`, with the versions of a requirements lock file."""
+    """Return pins of the packages `roots`, in the versions of a requirements file."""
     known = _read(file)
     return tuple(Pin(name, known[name].version) for name in sorted(roots))
 

@@ -40,7 +40,7 @@ def read(text: str) -> Pin | Refusal:
 
 
 def wanted(text: str) -> Requirement | None:
-    """Return the version range in a refused string, to look up its newest match; None if there is no range."""
+    """Return package and version range from a refused string, for finding the newest match; None if it has none."""
     if _foreign(text, npm_too=False):
         return None
     found = _loosely(text)
@@ -55,7 +55,7 @@ def wanted(text: str) -> Requirement | None:
 
 
 def _loosely(text: str) -> Requirement | None:
-    """Return the requirement in a string; if the string is not a requirement, the package with which it begins."""
+    """Parse a requirement; if the string is not valid, return at least the package that it begins with."""
     with suppress(InvalidRequirement):
         return Requirement(text)
     loose = _LOOSE.fullmatch(text)
@@ -69,7 +69,7 @@ def _loosely(text: str) -> Requirement | None:
 
 
 def canonical_version(version: Version) -> str:
-    """Return the same spelling for equal PEP 440 versions: 2.1.0 for 2.1 and 2.1.0.0.
+    """Return one spelling for equal PEP 440 versions: 2.1.0 for 2.1 and 2.1.0.0.
 
     Versions that are dates, such as 2024.1, stay unchanged.
     """
@@ -100,7 +100,6 @@ def _foreign(text: str, *, npm_too: bool = True) -> Refusal | None:
 
 
 def _clean(text: str) -> str | None:
-    """Return a hint in canonical form; None if the hint itself would be refused as a pin."""
     pin = read(text.strip())
     return pin.text if isinstance(pin, Pin) else None
 
@@ -139,7 +138,7 @@ def _exact(requirement: Requirement) -> Pin | Refusal:
 
 
 def _hint(requirement: Requirement) -> str | None:
-    """Return a pin with the version that a range names, if the range allows it: 2.1.0 for `>=2.1.0`."""
+    """Return a pin with the version in a range, if the range includes it: 2.1.0 for `>=2.1.0`."""
     named = [spec.version for spec in requirement.specifier if spec.operator in {"==", "===", ">=", "~=", "<="}]
     if len(named) != 1 or not re.fullmatch(r"[\w.!+-]+", named[0]):
         return None

@@ -2,7 +2,7 @@
 
 This is a separate program, so that a slow index or a large page does not block a host. Its argument is a JSON file; it
 prints `{"name", "versions": [newest, …], "with_wheels": [newest, …]}`. `versions` is null for an unknown package;
-`with_wheels` has all versions with a wheel, for whichever Python and machine.
+`with_wheels` has all versions that have a wheel for any Python and machine.
 """
 
 import base64
@@ -48,13 +48,13 @@ def main(given: Path) -> None:
 
 
 def limit_memory() -> None:
-    """Limit this process to 2 GB of memory, since a large page may hold very many small values."""
+    """Limit this process to 2 GB of memory, because a large page may contain very many small values."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of a package: its name, its address, and the Python that it requires."""
+    """A file of a package: its name, its address, and the Python versions that it supports."""
 
     name: str
     requires: str | None = None
@@ -62,12 +62,12 @@ class File:
 
 
 def usable(files: Iterable[File], runtime: str, machine: str, glibc: list[int]) -> list[str]:
-    """Return the versions with a wheel for a runtime, newest first, with all pre-releases after the final versions."""
+    """Return the versions with a wheel for a runtime, newest first, but all pre-releases after the final versions."""
     return [str(version) for version in sorted(_wheels(files, runtime, machine, glibc), key=_rank, reverse=True)]
 
 
 def with_wheels(files: Iterable[File]) -> list[str]:
-    """Return the versions with a wheel for any Python and machine, newest first."""
+    """Return the versions that have a wheel for any Python and machine, in the order of `usable`."""
     found = {version for file in files if (version := _version(file.name, None)) is not None}
     return [str(version) for version in sorted(found, key=_rank, reverse=True)]
 
@@ -75,7 +75,7 @@ def with_wheels(files: Iterable[File]) -> list[str]:
 def newest_wheels(
     files: Iterable[File], runtime: str, machine: str, glibc: list[int], allowed: SpecifierSet
 ) -> tuple[Version, File] | None:
-    """Return the newest allowed version with a wheel for a runtime, and that wheel; None if there is none."""
+    """Return the newest allowed version with a wheel for a runtime, and its wheel; None if there is none."""
     found = _wheels(files, runtime, machine, glibc)
     newest = max((one for one in found if allowed.contains(one, prereleases=True)), key=_rank, default=None)
     return None if newest is None else (newest, found[newest])
@@ -96,7 +96,7 @@ def _wheels(files: Iterable[File], runtime: str, machine: str, glibc: list[int])
 
 
 def _version(file_name: str, tags: frozenset[Tag] | None) -> Version | None:
-    """Return the version of a wheel with one of these tags (None: any); None for any other file."""
+    """Return the version of a wheel if it has one of the tags, or if `tags` is None; else return None."""
     if not file_name.endswith(".whl"):
         return None
     try:
@@ -124,7 +124,7 @@ def _tags(runtime: str, machine: str, glibc: list[int]) -> Iterator[Tag]:
 
 
 def fetched(url: str, asked: dict[str, Any]) -> Iterator[File] | None:
-    """Return the files on a package's page of the index, without withdrawn files; None for an unknown package."""
+    """Return the files that an index lists for a package, without withdrawn files; None for an unknown package."""
     try:
         with opened(url, asked, {"Accept": _ACCEPT, "Accept-Encoding": "gzip"}) as answer:
             body = answer.read(_PAGE_BYTES)
