@@ -1,5 +1,5 @@
-"""Servers for tests: an HTTP server on a loopback port whose answers the test chooses, and a server that sends the same
-bytes to every client of a socket.
+"""Servers for tests: an HTTP server with answers that the test chooses, and a server that sends the same bytes to every
+client of a socket.
 """
 
 import socket

@@ -14,8 +14,8 @@ HEAD: Final = '{"all"'
 
 
 def described(items: list[pytest.Item]) -> dict[str, list[list[Any]]]:
-    """Return for each test its name, its part, whether its whole file is marked as long, and whether the test needs an
-    engine.
+    """Return facts about each test: its name, its part (`part_of`), whether its whole file is marked as long, and
+    whether it needs an engine.
     """
     told = [
         [

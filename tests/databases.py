@@ -156,7 +156,6 @@ class PostgreSQL:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def _signal_all(self, number: signal.Signals) -> None:
-        """Signal the server and its children."""
         children = child_pids(self._process.pid)
         for pid in (self._process.pid, *children):
             with contextlib.suppress(ProcessLookupError):

@@ -68,7 +68,6 @@ def bearer(key: str) -> dict[str, str]:
 
 
 def eventually(holds: Callable[[], bool], *, within_s: float = 20) -> None:
-    """Wait until a condition holds."""
     until = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < until, "it did not come to hold"

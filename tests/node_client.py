@@ -27,7 +27,6 @@ def installed(folder: Path) -> Path:
 
 
 def node(*arguments: str, cwd: Path) -> str:
-    """Run Node in a folder, and return its output."""
     ended = subprocess.run([str(NODE), *arguments], cwd=cwd, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout

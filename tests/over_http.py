@@ -52,7 +52,6 @@ class Host:
     async def evaluate(
         self, evaluator: Evaluator, row: Row | EncodedRow, *, caller: Caller = DEFAULT_CALLER
     ) -> EvaluationResult:
-        """Evaluate a row."""
         async with self._client(caller.workspace) as client:
             return await client.evaluate(evaluator, **_fields(row))
 
@@ -64,12 +63,10 @@ class Host:
         isolation: Isolation = Isolation.ROW,
         caller: Caller = DEFAULT_CALLER,
     ) -> list[EvaluationResult]:
-        """Evaluate rows in one request."""
         async with self._client(caller.workspace) as client:
             return list((await client.evaluate_batch(evaluator, rows, isolation=isolation, outputs="none")).results)
 
     async def check(self, evaluator: Evaluator) -> CheckReport:
-        """Load an evaluator without a row."""
         async with self._client(WORKSPACE) as client:
             return await client.check(evaluator)
 

@@ -40,11 +40,10 @@ class Host:
         return self.home / "environments"
 
     def folder(self, digest: str) -> Path:
-        """Return the folder of a set."""
         return self.shelf / digest.removeprefix("sha256:")
 
     def settings(self, **changes: Any) -> Settings:
-        """Return the host's settings, for a service in this process."""
+        """Return the settings for a service in this process."""
         return Settings(
             sandbox=SandboxChoice(self.backend),
             data_dir=self.home,

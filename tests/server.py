@@ -52,8 +52,7 @@ class Server:
 
         Args:
           command: Program and arguments before `serve`. By default, the process is forked from a process that has
-            imported
-          everything (`tests.forked`), unless `environment` sets another PYTHONPATH.
+            imported everything (`tests.forked`), unless `environment` sets another PYTHONPATH.
           program: Code that a forked process runs before it serves, to change modules of the host.
           few_sandboxes: Whether the host keeps only a few evaluators warm, as suits tests; False for the host's
             default.

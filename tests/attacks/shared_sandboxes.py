@@ -2,9 +2,9 @@
 the time would go into starting sandboxes.
 
 An attack can share its sandbox if it acts only in its row: the same guards then stop it as in a separate sandbox. Three
-kinds of attacks stay separate evaluators: attacks that act while they are loaded, by their source, or on another
-sandbox; attacks on the channel, which must be the first row; and attacks that fill memory or start many processes,
-because the kernel's counters include earlier rows.
+kinds of attacks stay separate evaluators: attacks that act while they are loaded, through their source code, or on
+another sandbox; attacks on the channel, which must be the first row; and attacks that fill memory or start many
+processes, because the kernel's counters include earlier rows.
 """
 
 import ast

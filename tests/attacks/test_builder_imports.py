@@ -80,7 +80,7 @@ async def unknown(modules: Sequence[str], _: Language) -> list[str | None]:
 
 
 async def tried(service: Service, archive: Archive, folder: Path, language: Language) -> str:
-    """Try a package, and return why it is refused; before a Python package, a good package is tried."""
+    """Try to import a package, and return why the host refuses it. Before a Python package, a good package is tried."""
     both = [wheel("bystander", {"bystander.py": ""}), archive] if language is PYTHON else [archive]
     for one in both:
         lay_out(one, folder)

@@ -120,7 +120,7 @@ def wait_until(true: Callable[[], bool], seconds: float) -> None:
 
 
 def cgroups_of(hosts: list[int]) -> list[str]:
-    """Return the cgroups of builds by hosts that are dead."""
+    """Return the cgroups that dead hosts left of their builds."""
     names = re.compile(rf"host-[0-9a-f]+-\d+-({'|'.join(map(str, hosts))})-\d+(\.\d+)?")
     return [f"{at}/{name}" for at, folders, _ in os.walk("/sys/fs/cgroup") for name in folders if names.fullmatch(name)]
 

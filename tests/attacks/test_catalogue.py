@@ -58,7 +58,7 @@ def by_kind(attacks: Iterable[Attack]) -> list[list[Attack]]:
 
 
 def ends_in_the_runner(attack: Attack) -> bool:
-    """Whether only the runner or the host stops the attack, and no guard that belongs to a deployment."""
+    """Whether all guards that stop the attack belong to the runner or the host, and none of them to a deployment."""
     if attack.language is not Language.PYTHON:
         return attack.group not in OF_JAVASCRIPT or not meets_a_deployment(attack)
     return attack.group in OF_EVERY_RUNNER or (bool(attack.without) and attack.without <= OF_THE_HOST)

@@ -431,7 +431,7 @@ PARTS: dict[str, Callable[[Settings, Add], Awaitable[None]]] = {
 async def _serve(
     settings: Settings, *, module: str = "evaluator_host", place: int = 0, **variables: str
 ) -> tuple["subprocess.Popen[bytes]", int]:
-    """Start a host, which is number `place` of several hosts; return its first process and its port."""
+    """Start host number `place` of several hosts. Return the host's first process and its port."""
     port = 18_710 + os.getpid() % 1000 + 1000 * place
     environment = {**os.environ, "EVALUATOR_HOST_DOCKER_HOST": settings.docker_host or "", **variables}
     if not settings.docker_host:
@@ -453,7 +453,6 @@ async def _serve(
 
 
 def show(lines: list[Line]) -> None:
-    """Print the table."""
     table = Table(title=f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     for name in ("figure", "measured", "floor", "ratio", "bar", ""):
         table.add_column(name, justify="left" if name == "figure" else "right")

@@ -185,7 +185,6 @@ async def many_rows_growth_mb(service: Service, rows: int = 100_000) -> float:
 
 
 def p50(values: list[float]) -> float:
-    """Return the median."""
     return statistics.median(values)
 
 
@@ -195,7 +194,6 @@ def pss_mb(pid: int) -> float:
 
 
 def _children_pss_mb() -> float:
-    """Return the PSS of all descendants of this process."""
     return pss_mb(os.getpid()) - _pss_mb(os.getpid())
 
 

@@ -1,5 +1,5 @@
-"""Measures the floors, with which the same run compares its figures: what the bare mechanism costs without this
-project.
+"""Measures the floors: what the bare mechanisms cost without this project. The same run compares its figures with
+them.
 """
 
 import json
@@ -45,7 +45,6 @@ class ForkServer:
         self._row = json.dumps(ROW).encode()
 
     def call(self) -> float:
-        """Evaluate the row once."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -53,7 +52,6 @@ class ForkServer:
         return float(json.loads(stdout.read(int.from_bytes(stdout.read(4), "big"))))
 
     def close(self) -> None:
-        """End the server."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()

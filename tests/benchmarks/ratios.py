@@ -4,9 +4,9 @@ The processor time of the host, its sandboxes and all their processes is nearly 
 machine. It is compared with the processor time of a floor that does the same kind of work, measured in turns, because
 their ratio is nearly the same on all machines. So work that mostly forks is compared with a bare fork server, and rows
 that need no separate process are compared with the same rows computed in one process. `ratios.json` has the ratios of
-the last measurement, on a busy machine, where the host wakes up for more of the answers; `python -m
-tests.benchmarks.ratios` writes the file again. A ratio that has fallen by more than a fifth in two runs is a
-regression.
+the last measurement, which was made on a busy machine: there, the host more often has to wake up for an answer. `python
+-m tests.benchmarks.ratios` measures them again and writes the file. A ratio that has fallen by more than a fifth in two
+runs is a regression.
 """
 
 import json

@@ -114,7 +114,7 @@ class Faults:
         }
 
     def inflict(self, fault: Fault) -> AbstractContextManager[bool]:
-        """Return the context of a fault."""
+        """Return a context during which the fault goes on."""
         return self._by_kind[fault.kind](fault)
 
     # Faults of the host

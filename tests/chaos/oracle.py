@@ -161,7 +161,6 @@ class Oracle:
         self.expected[program.name] = [essence(program, result) for result in results]
 
     def find(self, sentence: str) -> None:
-        """Record a finding."""
         told = f"{sentence}\n(faults of the last minute: {', '.join(self.timeline.last(60.0)) or 'none'})"
         with self._lock:
             self.findings.append(told)

@@ -76,7 +76,6 @@ async def verdicts(settings: Settings) -> dict[str, list[str]]:
 
 
 async def both(settings: Settings) -> list[Any]:
-    """Return the results and the verdicts."""
     return [await results(settings), await verdicts(settings)]
 
 

@@ -1,4 +1,4 @@
-"""Bubblewrap sandboxes end, for any reason, and leave nothing behind, on real hosts of root and of an ordinary user."""
+"""However a bubblewrap sandbox ends, it leaves nothing behind; on real hosts of root and of an ordinary user."""
 
 import asyncio
 import contextlib
@@ -209,8 +209,8 @@ async def test_a_host_that_is_killed_leaves_nothing_after_the_next_start(backend
 
 
 async def test_what_bubblewrap_leaves_when_it_is_killed_between_two_steps_is_found(backend):
-    """Before the first process ends with bubblewrap, it waits for a byte from bubblewrap; `--userns-block-fd` delays
-    this byte.
+    """While a sandbox starts, its first process waits for a byte from bubblewrap, and does not end with bubblewrap. The
+    option `--userns-block-fd` delays this byte, so that the test can kill bubblewrap meanwhile.
     """
     (told, tells), (kept_back, go), memory = os.pipe(), os.pipe(), os.memfd_create(MEMORY_FILE)
     arguments = ["--unshare-user", "--unshare-pid", "--die-with-parent", "--ro-bind", "/", "/"]

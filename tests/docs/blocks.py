@@ -40,5 +40,4 @@ def name(document: Path) -> str:
 
 
 def read(relative: str) -> str:
-    """Return the text of a document."""
     return (ROOT / relative).read_text()

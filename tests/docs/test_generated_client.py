@@ -197,7 +197,6 @@ def given_of(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def node(folder: Path, *arguments: str) -> str:
-    """Run Node, and return its output."""
     ended = subprocess.run([NODE, *arguments], cwd=folder, capture_output=True, text=True, timeout=200)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout

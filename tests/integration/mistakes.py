@@ -306,7 +306,6 @@ BODIES: Final[list[tuple[dict[str, object], str]]] = [
 
 
 def count() -> int:
-    """Return the number of mistakes."""
     return len({(code, words) for cases in (PYTHON, JAVASCRIPT, TYPESCRIPT) for code, words in cases}) + len(BODIES)
 
 

@@ -111,7 +111,6 @@ def options_of(name: str, engine: dict[str, str]) -> tuple[str, list[str]]:
 
 
 def logs(engine: dict[str, str], name: str) -> str:
-    """Return what a container printed."""
     return run(["sh", "-c", f"docker logs {name} 2>&1"], engine, exit_code=None)
 
 

@@ -467,7 +467,9 @@ def test_login_without_a_terminal_asks_for_nothing(url: str, tmp_path: Path) -> 
 
 
 def test_a_saved_key_goes_to_its_own_host_alone(url: str, tmp_path: Path) -> None:
-    """A host needs a key, but has no saved key: the client must say so, and must not send the key of another host."""
+    """Nobody has saved a key for the host at `localhost`: the client must say so, and must not send the key of another
+    host.
+    """
     home = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
     data = new_home(tmp_path)
     keyed = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path / 'keyed.db'}"}

@@ -1,6 +1,4 @@
-"""After a request for a package set in advance, a sandbox that has imported the set's packages waits for the first
-call.
-"""
+"""If a package set is requested in advance, a sandbox that has imported its packages waits for the first call."""
 
 import asyncio
 from pathlib import Path

@@ -51,7 +51,6 @@ def load_environment(backend: str) -> dict[str, str]:
 
 
 def show(found: Outcome) -> None:
-    """Print the table."""
     print(f"{'workspace':<10} {'answered':>8} {'refused':>8} {'p50 ms':>8} {'p95 ms':>8}")
     for name, tally in found.tallies.items():
         figures = f"{tally.percentile(50):>8.0f} {tally.percentile(95):>8.0f}"

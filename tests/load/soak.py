@@ -150,7 +150,6 @@ def attack(url: str, key: str, begun: Event, stop: Event, seed: int, sent: Count
 
 
 def evaluate(client: httpx.Client, attack: Attack) -> None:
-    """Call a hostile evaluator."""
     inputs = {"calm": False, "mark": "soak", "row": "row-0"}
     evaluator = {"code": attack.code, "language": attack.language, "limits": asdict(attack.limits)}
     client.post("/v1/evaluate", json={"evaluator": evaluator, "inputs": inputs})

@@ -27,7 +27,6 @@ class Case:
 
 
 def cases(language: Language) -> list[Case]:
-    """Return the corpus of a language."""
     expected = json.loads((FOLDER / f"{language.value}.json").read_text("utf-8"))
     assert set(expected) == {file.name for file in (FOLDER / language.value).iterdir()}
     return [

@@ -38,7 +38,6 @@ class _Maker:
         return self._draw(st.sampled_from((*self._parameters, *self._parameters[2:], *self._parameters[2:])))
 
     def expression(self, depth: int) -> str:
-        """Return an expression."""
         if depth == 0:
             return self._draw(st.sampled_from((self.name(), self.name(), "1", "'Paris'")))
         a, b = self.expression(depth - 1), self.expression(depth - 1)
@@ -67,7 +66,6 @@ class _Maker:
         )
 
     def statement(self) -> list[str]:
-        """Return a statement."""
         a, b, name = self.expression(1), self.expression(1), self._draw(st.sampled_from(NAMES))
         third, fourth = self._parameters[2:]
         return self._draw(

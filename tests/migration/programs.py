@@ -44,11 +44,9 @@ class _Maker:
         return self._draw(st.sampled_from((*self._parameters, *self._parameters[2:], *self._parameters[3:], *NAMES)))
 
     def any_name(self) -> str:
-        """Return any name."""
         return self._draw(st.sampled_from(NAMES))
 
     def expression(self, depth: int) -> str:
-        """Return an expression."""
         if depth == 0:
             return self._draw(st.sampled_from((self.name(), self.name(), "1", '"Paris"')))
         a, b = self.expression(depth - 1), self.expression(depth - 1)
@@ -81,11 +79,9 @@ class _Maker:
         )
 
     def block(self, count: int, indent: str) -> list[str]:
-        """Return statements."""
         return [line for _ in range(count) for line in self.statement(indent)]
 
     def statement(self, indent: str) -> list[str]:
-        """Return a statement."""
         a, name = self.expression(1), self.any_name()
         inner = f"{indent}    "
         nested = f"{indent}        "

@@ -45,7 +45,6 @@ class WebServers:
 
 @contextlib.contextmanager
 def web_servers(folder: Path) -> Iterator[WebServers]:
-    """Start the servers."""
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -153,7 +153,6 @@ class RunnerProcess:
 
 
 def body(frame: protocol.Frame) -> Any:
-    """Decode a frame's body."""
     return json.loads(frame.body) if frame.body else None
 
 

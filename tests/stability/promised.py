@@ -158,7 +158,6 @@ def lost_options(before: Mapping[str, list[str]], after: Mapping[str, list[str]]
 
 
 def read(path: Path) -> Any:
-    """Return the promises in a file."""
     return json.loads(path.read_text())
 
 

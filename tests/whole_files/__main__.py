@@ -112,7 +112,6 @@ class WholeFile:
 
 
 def corpus() -> list[WholeFile]:
-    """Return the files of the corpus."""
     found = json.loads(_CORPUS.read_text())
     return [WholeFile(**{**one, "stops": tuple(one["stops"]) if "stops" in one else None}) for one in found]
 

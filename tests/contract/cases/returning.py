@@ -28,8 +28,8 @@ _TYPESCRIPT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Returning:
-    """Code that returns one value, and the result under each contract; by default `v1` and `main` have that of
-    `evaluate`.
+    """Code that returns one value, and the result under each contract; by default, `v1` and `main` give the same result
+    as `evaluate`.
     """
 
     name: str

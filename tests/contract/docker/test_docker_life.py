@@ -1,4 +1,4 @@
-"""Containers end, for any reason: nothing is left behind. If there is no engine, the errors say so."""
+"""However a container of the Docker backend ends, nothing is left behind. If there is no engine, the errors say so."""
 
 import asyncio
 import os

@@ -30,12 +30,12 @@ def one(key: str, score: Any = None, value: Any = None, comment: Any = None, **m
 
 
 def returns(value: str) -> str:
-    """Return the code of a function for the SDK that returns this expression."""
+    """Return code for LangSmith's SDK: a function that returns this expression."""
     return f"def judge(outputs, reference_outputs):\n    return {value}\n"
 
 
 def pages(value: str) -> str:
-    """Return the code of a function for the pages that returns this expression."""
+    """Return code for LangSmith's pages: a function that returns this expression."""
     return f"def perform_eval(run, example):\n    return {value}\n"
 
 

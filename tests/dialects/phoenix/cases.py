@@ -26,12 +26,12 @@ def config(given: Any) -> EvaluatorSettings:
 
 
 def returns(value: str) -> str:
-    """Return the code of a function for the server that returns this expression."""
+    """Return code for Phoenix's server: a function that returns this expression."""
     return f"def evaluate(output, reference=None, input=None, metadata=None):\n    return {value}\n"
 
 
 def made(value: str, head: str = "output", decorator: str = "name='x'") -> str:
-    """Return the code of an evaluator for the package that returns this expression."""
+    """Return code for the package phoenix.evals: an evaluator that returns this expression."""
     return f"from phoenix.evals import create_evaluator\n\n@create_evaluator({decorator})\ndef f({head}):\n    return {value}\n"
 
 

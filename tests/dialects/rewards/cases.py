@@ -36,17 +36,17 @@ refused = partial(case, status="failed", error="invalid_result")
 
 
 def verl(value: str) -> str:
-    """Return the code of a function for verl that returns this expression."""
+    """Return code for verl: a function that returns this expression."""
     return f"def compute_score(data_source, solution_str, ground_truth, extra_info=None):\n    return {value}\n"
 
 
 def trl(value: str) -> str:
-    """Return the code of a function for TRL that returns this expression."""
+    """Return code for TRL: a function that returns this expression."""
     return f"def reward(completions, **kwargs):\n    return {value}\n"
 
 
 def rollout(value: str) -> str:
-    """Return the code of a function for verifiers that returns this expression."""
+    """Return code for verifiers: a function that returns this expression."""
     return f"async def correct(completion, answer):\n    return {value}\n"
 
 

@@ -1,5 +1,5 @@
-"""If an evaluator pins the real package, it is used in place of the light modules. This file lists all differences from
-two releases of the package.
+"""If an evaluator pins the real package, the package is used in place of the light modules. This file lists all
+differences from two releases of the package.
 
 Each package set has about 60 packages. The sets are installed once, into the data directory that all test runs share.
 """
