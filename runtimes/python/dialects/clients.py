@@ -1,4 +1,4 @@
-"""Client packages for models and platforms. Code may import them although they are not pinned (`later`)."""
+"""Lists client packages for models and platforms. Code may import them without a pin (`evaluator_runner/later.py`)."""
 
 RECORDS = {"langfuse": ("Evaluation",)}
 """Classes of these packages that only keep their named arguments; they work without the pin."""

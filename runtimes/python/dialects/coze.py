@@ -27,7 +27,10 @@ class EvalOutput:
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if the code defines Coze Loop's function `exec_evaluation`; else None."""
+    """Recognise Coze Loop's function `exec_evaluation`.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     return (dialects.NAMED, f"function {_NAME}") if _NAME in outline.functions and name in (None, _NAME) else None
 
 

@@ -15,7 +15,7 @@ PREBOUND = False
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Return whether the function takes three arguments and is not a legacy `evaluate`."""
+    """Return whether the function takes three arguments and is not written for the contract `evaluate-v1`."""
     return entry.evaluate_contract(namespace, name) == CONTRACT
 
 

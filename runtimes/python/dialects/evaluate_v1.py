@@ -15,7 +15,7 @@ PREBOUND = True
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Return whether the function accepts four arguments, and either does not accept three or has the legacy names."""
+    """Return whether the function accepts four arguments, and does not accept three or has legacy parameter names."""
     return entry.evaluate_contract(namespace, name) == CONTRACT
 
 

@@ -1,8 +1,8 @@
-"""Implements dialect `function`: any function such as `score(output, expected)`, called by its parameters' names.
+"""Implements dialect `function`: any function such as `score(output, expected)`. It gets its arguments by name.
 
-A parameter with the name of one of the row's columns gets that column; `_ROLES` has all other names. Functions that are
-called by position (`evaluate(inputs, outputs, trace)`) belong to another dialect, unless the names of their parameters
-contradict their positions.
+A parameter with the name of one of the row's columns gets that column. `_ROLES` lists the other names with a meaning.
+Functions that are called by position (`evaluate(inputs, outputs, trace)`) belong to another dialect, unless the names
+of their parameters contradict their positions.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ _decode = jsontext.decoder(binding.AttributeDict)
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if the names of a function's parameters show which column each gets; else None."""
+    """Recognise a function whose parameters have names that show which column each gets.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     if name is None:
         names = _chosen(outline) or _only(outline)
     else:
@@ -82,12 +85,10 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def is_by_name(function: Function, *, named: bool = False) -> bool:
-    """Return whether a function is called by the names of its parameters; one of them has to be for the output.
+    """Return whether a function gets its arguments by the names of its parameters. Exactly one must be for the output.
 
-    Args:
-      function: The function.
-      named: Whether the caller named the function. A dialect that calls by position may then claim it, as it may claim
-        `evaluate`; then it is not called by name.
+    If the caller named the function (`named`), or if its name is `evaluate`, this is false for parameters that also
+    fit a call by position.
     """
     names = function.parameters
     if names[:1] in (["self"], ["cls"]) or function.name == "main":
@@ -99,7 +100,7 @@ def is_by_name(function: Function, *, named: bool = False) -> bool:
 
 
 def _lists_of(function: Function) -> dict[str, str]:
-    """Return the roles of two parameters that are lists, as the function goes through both at once; else nothing."""
+    """Return the roles of two lists that the function passes to `zip`, if they are outputs and truths; else nothing."""
     for node in walk(function.node):
         if type(node).__name__ == "Call" and getattr(node.func, "id", "") == "zip":
             given = [one.id for one in node.args if type(one).__name__ == "Name"]
@@ -110,7 +111,7 @@ def _lists_of(function: Function) -> dict[str, str]:
 
 
 def says_what_it_is_given(function: Function) -> bool:
-    """Return whether this dialect has the name of every parameter of a function, and a parameter is for the output."""
+    """Return whether every parameter has a name that this dialect understands, and one is for the output."""
     return is_by_name(function) and len(roles_of(function.parameters)) == len(function.parameters)
 
 
@@ -131,7 +132,7 @@ def _by_position(function: Function, roles: dict[str, str]) -> bool:
 
 
 def roles_of(names: list[str]) -> dict[str, str]:
-    """Return the role (output, truth, …) of each parameter that has one, by the parameter's name."""
+    """Return the role (output, truth, …) of each parameter that has a role, by the parameter's name."""
     found = {one: role for one in names if (role := _role(one))}
     if _OUTPUT not in found.values():
         other = next((one for text in _TEXTS for one in names if _plain(one) == text), None)
@@ -146,7 +147,7 @@ def _plain(name: str) -> str:
 
 
 def _role(name: str) -> str | None:
-    """Return the role of a name; the name may end with a word for the form of the value, such as `completion_text`."""
+    """Return the role of a parameter's name; the name may end with the form of the value, as in `completion_text`."""
     plain = _plain(name)
     short = next((plain.removesuffix(one) for one in _FORMS if plain.endswith(one)), plain)
     return _ROLES.get(plain) or _ROLES.get(short)
@@ -185,7 +186,7 @@ def _of_one(outline: Outline) -> list[str]:
 
 
 def _only(outline: Outline) -> list[str]:
-    """Return the only function that no other calls, if its name says that it scores; its parameters name columns."""
+    """Return the only function that no other function calls, if its name says that it scores; else nothing."""
     if not outline.parsed or {"evaluate", "main"} & outline.binds - {"main"} or _has_other_entry(outline):
         return []
     names = [name for name in candidates.public(outline) if name != "main"]
@@ -305,11 +306,9 @@ def _missing(entry_name: str, name: str, role: str | None, columns: dict[str, An
 
 
 def _converted(value: Any, *, scoring: bool) -> Any:
-    """Return objects with a score as dicts; the score is a number in `reward`, or in `value` if there is also a name.
+    """Return an object, or a pair of a score and a dict, as one dict with a `score`.
 
-    Args:
-      value: What the function returned.
-      scoring: Whether the function's name says that it scores; then the last number may be the score.
+    A dict without `score` gets the number in `reward`, or in `value` if the dict also has a name.
     """
     fields = getattr(type(value), "__dataclass_fields__", None)
     if fields is not None:
@@ -329,7 +328,7 @@ def _converted(value: Any, *, scoring: bool) -> Any:
 
 
 def _of_pair(pair: tuple[Any, Any], *, scoring: bool) -> Any:
-    """Return a score and a dict of details as one dict; the details may come first only if the function scores."""
+    """Merge `(score, details)` into one dict. If `scoring`, the pair may also be `(details, score)`."""
     score, details = reversed(pair) if scoring and isinstance(pair[0], dict) else pair
     is_both = isinstance(score, bool | int | float) and isinstance(details, dict) and "score" not in details
     return {**details, "score": score} if is_both else pair

@@ -17,12 +17,12 @@ _decode = jsontext.decoder(AttributeDict)
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Return whether there is a function `main`, or a function with the given name, which must not be `evaluate`."""
+    """Return whether there is a function `main`, or a function `name` that is not called `evaluate`."""
     return name != "evaluate" and entry.is_function(namespace.get(name or "main"))
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for `main` or the named function, which can read keys of JSON objects as attributes."""
+    """Return the entry for `main` or the named function. Both can read the keys of JSON objects as attributes."""
     found = entry.find_function(namespace, name or "main")
     found.decode = _decode
     return found

@@ -21,7 +21,10 @@ _OWN = {
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a function `validate` has a parameter for the output, and no other entry exists."""
+    """Recognise a function `validate` with a parameter for the output, if the code has no other entry.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     found = outline.functions.get(_ENTRY)
     if found is None or name not in {None, _ENTRY} or (name is None and outline.has_own_entry):
         return None

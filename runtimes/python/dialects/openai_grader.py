@@ -20,7 +20,10 @@ _PARAMETERS = ("sample", "item")
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if the code has a function `grade` with two parameters; else None."""
+    """Recognise a function `grade` with two parameters.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     found = outline.functions.get(_NAME)
     if found is None or name not in (None, _NAME) or found.positional != len(_PARAMETERS) or found.variadic:
         return None

@@ -1,7 +1,7 @@
-"""Implements dialect `promptfoo`: `get_assert(output, context)`, or an inline assert (an expression or a body).
+"""Implements dialect `promptfoo`: a function `get_assert(output, context)`, or an inline assert.
 
-An inline assert may contain variables of the row, such as `{{name}}` and `{{a.b}}`. For each row, their values are put
-into the text before the text is compiled.
+An inline assert is an expression or the body of a function. It may contain variables of the row, such as `{{name}}` and
+`{{a.b}}`. For each row, their values are put into the text before the text is compiled.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ _FIELDS = {"vars", "pass", "pass_", "providerResponse", "logProbs"}
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if the code defines `get_assert`, or looks like an inline assert; else None."""
+    """Recognise the function `get_assert`, or code that looks like an inline assert.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     if name in {None, _ENTRY} and _ENTRY in outline.functions:
         return dialects.NAMED, f"function `{_ENTRY}`"
     functions = [one for one in outline.functions.values() if name in {None, one.name} and _is_assert(one)]
@@ -57,7 +60,7 @@ def _is_assert(function: Function) -> bool:
 
 
 def source(code: str) -> str:
-    """Return the code to run at load: none for an inline assert, which is compiled as a function or for each row."""
+    """Return the code to run when the evaluator is loaded; empty for an inline assert, which is compiled later."""
     return "" if _is_inline(code) else code
 
 
@@ -79,10 +82,10 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _only(namespace: dict[str, Any], outline: Outline) -> str:
-    """Return the name `get_assert`, or that of the only function in an assert's file.
+    """Return `get_assert`, or the name of the only function in the code that looks like an assert.
 
     Raises:
-      Failure: there are several.
+      Failure: there are several such functions.
     """
     functions = outline.functions.values()
     own = [one.name for one in functions if _is_assert(one)]
@@ -120,7 +123,7 @@ def _call(text: str, namespace: dict[str, Any]) -> Any:
 
 
 def _as_function(body: str) -> CodeType:
-    """Return a module that defines `get_assert` with this body; its code keeps the lines and columns of the body."""
+    """Compile a module that defines `get_assert` with this body; errors refer to the body's lines and columns."""
     made: Any = compile(f"def {_ENTRY}(output, context): pass", FILENAME, "exec", _ONLY_AST, dont_inherit=True)
     made.body[0].body = compile(body, FILENAME, "exec", _ONLY_AST, dont_inherit=True).body  # type: ignore[attr-defined]
     return compile(made, FILENAME, "exec", dont_inherit=True)

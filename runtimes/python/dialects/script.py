@@ -88,7 +88,7 @@ def _give_input(text: str) -> None:
 
 
 def _join() -> None:
-    """Wait for the program's threads, as the interpreter does at its end."""
+    """Wait for the threads that the program has started, as Python does when a program ends."""
     threading = sys.modules.get("threading")
     if threading is None:
         return

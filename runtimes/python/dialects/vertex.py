@@ -1,4 +1,4 @@
-"""Implements dialect `vertex`: a function `evaluate(instance)`; functions with other names get texts as strings."""
+"""Implements dialect `vertex`: a function with one parameter, `instance`, which has the fields of a row."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ class _Content(dict):  # type: ignore[type-arg]
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if `evaluate`, or another function, has one parameter named `instance`; else None."""
+    """Recognise `evaluate`, or another function, if its only parameter is named `instance`.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     fitting = [one for one in outline.functions.values() if one.parameters == ["instance"] and not one.variadic]
     chosen = [one.name for one in fitting if one.name == (name or "evaluate")]
     if chosen:
@@ -43,7 +46,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function; texts of its instance can be read as `["text"]` and `["parts"][0]["text"]`."""
+    """Return the entry for the function. In `evaluate`, a text is read as `["text"]` or `["parts"][0]["text"]`."""
     if name is None and not entry.is_function(namespace.get("evaluate")):
         name = _only(namespace)
     found = entry.find_function(namespace, name or "evaluate", ("instance",))
@@ -65,7 +68,7 @@ def _bind_texts(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _named(value: Any, name: str) -> Any:
-    """Return a dict with the value under the metric's name, or else the only number, as its `score`."""
+    """Return a dict with a `score`: the value under the metric's name, or else the only number in the dict."""
     if not isinstance(value, dict) or "score" in value:
         return value
     numbers = [one for one in value.values() if isinstance(one, int | float)]

@@ -35,7 +35,10 @@ class LambdaContext:
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a function has the decorator, or a Lambda handler's name and parameters; else None."""
+    """Recognise a function with the decorator, or with a Lambda handler's name and parameters.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     decorated = outline.decorated_by("bedrock_agentcore", _DECORATOR, of=name)
     if decorated is not None:
         return dialects.DECORATED, f"`{decorated.name}` is decorated by {_DECORATOR}"

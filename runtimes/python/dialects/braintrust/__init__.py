@@ -24,7 +24,10 @@ _MOST = 1000
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if `handler` has a scorer's parameters, or the code gives `Eval` scorers; else None."""
+    """Recognise a function `handler` with a scorer's parameters, or code that passes scorers to `Eval`.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     scores = _scores_of_eval(outline)
     own = [one for one in scores if one in outline.functions]
     if own and name in {None, *own}:
@@ -40,7 +43,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function; its result is sent as `{"value": …}`, or else as `{"refused": type}`."""
+    """Return the entry for the scorer; `_plain` converts the scorer's result."""
     notes: tuple[dict[str, str], ...] = ()
     if name is None:
         outline = candidates.outline_of(namespace)
@@ -62,7 +65,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _scores_of_eval(outline: Outline) -> list[str]:
-    """Return the scorers that the code passes to this package's `Eval`, by name; other expressions by their line."""
+    """Return the names of the scorers that are passed to `Eval`; an expression without a name is named by its line."""
     if not (outline.parsed and outline.imports("braintrust")):
         return []
     names: list[str] = []
@@ -79,7 +82,6 @@ def _short(scores: list[str]) -> list[str]:
 
 
 def _left_out(scores: list[str]) -> tuple[dict[str, str], ...]:
-    """Return a remark for the author that these scorers of an `Eval` are not called."""
     if not scores:
         return ()
     message = f"these scores of `Eval` are not functions of the code, and are not called: {', '.join(_short(scores))}"
@@ -100,7 +102,7 @@ def _of_packages(scores: list[str]) -> Failure:
 
 
 def _bind(found: entry.Entry, row: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return keyword arguments; a required parameter with another name gets the next value that no parameter names."""
+    """Return the arguments by name. A required parameter with an unknown name gets the next unused value."""
     values = {name: row.get(name) for name in _ORDER}
     known = found.signature
     if known is None:
@@ -124,7 +126,7 @@ def _bind(found: entry.Entry, row: dict[str, Any]) -> tuple[list[Any], dict[str,
 
 
 def _plain(value: Any) -> Any:
-    """Return `{"value": …}`, in which scores are objects, or `{"refused": type}` for a type that is not a score."""
+    """Return `{"value": …}`, or `{"refused": type}` if the type of the value is not one that a scorer may return."""
     value = _score(value)
     if value is None or isinstance(value, bool | int | float | str | dict):
         return {"value": value}

@@ -1,4 +1,4 @@
-"""Implements dialect `deepeval`: a class of `BaseMetric` whose `measure` sets score, reason and success.
+"""Implements dialect `deepeval`: a subclass of `BaseMetric` with a `measure` that sets score, reason and success.
 
 This works with the package that the code has imported as `deepeval`: the runner's light modules, or the real package.
 """
@@ -38,7 +38,10 @@ _modules = sys.modules
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a class is a metric of the package `deepeval`; else None."""
+    """Recognise a metric class of the package `deepeval`.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     found = outline.subclass_of("deepeval", *_BASES)
     if found is None or (name is not None and name not in outline.classes):
         return None
@@ -84,7 +87,7 @@ class _Reader:
         self._of_turns = isinstance(conversational, type) and issubclass(kind, conversational)
 
     def arguments(self, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the test case."""
+        """Return the argument of `measure`: the test case."""
         import deepeval.test_case as kinds  # type: ignore[import-not-found]
 
         fields = dict(args[0].get("test_case") or {})
@@ -126,7 +129,6 @@ class _Reader:
 
 
 def _turn(kinds: Any, fields: dict[str, Any]) -> Any:
-    """Return a turn of a conversation as an object, with its tool calls as objects."""
     given = {key: one for key, one in fields.items() if key in _TURN}
     if given.get("tools_called"):
         given["tools_called"] = [

@@ -1,7 +1,7 @@
 """Implements dialect `galileo`: `scorer_fn(step_object)`, and `aggregator_fn(scores)` over the scores of all rows.
 
-A step has the class that the scorer's annotation names, or else is a trace. The classes are those of the package that
-the code has imported as `galileo`, or else those of the light modules in this folder.
+The scorer's annotation tells the class of the step; without an annotation, the step is a trace. The classes are those
+of the package that the code has imported as `galileo`, or else those of the light modules in this folder.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ _LIGHT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules")
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if the code defines `scorer_fn`, or imports local metrics; else None."""
+    """Recognise the function `scorer_fn`, or an import of local metrics.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     if any(
         one.startswith("galileo") and one.endswith((".LocalMetric", ".LocalMetricConfig")) for one in outline.modules
     ):
@@ -111,7 +114,7 @@ class _Scorer:
 
 
 def _older(step: Any) -> dict[str, Any]:
-    """Return the arguments for a scorer that was written for older releases, which had no steps."""
+    """Return the arguments for a scorer that was written for older releases of Galileo, which had no steps."""
     if not isinstance(step, dict):
         return {}
     input_, output = (_content(step.get(name)) for name in ("input", "output"))
@@ -131,7 +134,7 @@ def _names_of(function: Any) -> set[str]:
 
 
 def _annotated(function: Any) -> str:
-    """Return the class that the first parameter's annotation names; a trace's class if it names none or several."""
+    """Return the class of steps in the annotation of the parameter; `Trace` if there is no such class, or several."""
     annotations = dict(getattr(function, "__annotations__", None) or {})
     annotations.pop("return", None)
     chosen = annotations.get(_STEP, next(iter(annotations.values()), ""))
@@ -141,7 +144,7 @@ def _annotated(function: Any) -> str:
 
 
 def _step(fields: Any, kind: str) -> Any:
-    """Return the step for a row's fields; fields without a type, which the host makes, become the annotated kind."""
+    """Return a row's fields as a step. If the fields have no `type`, the step becomes one of this `kind`."""
     if not isinstance(fields, dict):
         return fields
     fields = dict(fields)
@@ -177,7 +180,7 @@ def _text(value: Any) -> str:
 
 
 def _class(kind: str) -> Any:
-    """Return a class of steps from the package that the code has imported, or else from the light modules."""
+    """Return a class of steps, from the package that the code has imported, or else from the light modules."""
     name = f"{_LOGGING}.{_KINDS[kind]}"
     if name not in sys.modules:
         sys.path.insert(0, _LIGHT)

@@ -1,4 +1,4 @@
-"""Implements dialect `honeyhive`: functions for experiments (by position), or for the hosted editor (one event)."""
+"""Implements dialect `honeyhive`: functions for experiments, or functions of one event for HoneyHive's editor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _EVENT = "event"
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a function has the decorator, or the parameters of experiments or of the editor."""
+    """Recognise a function by its decorator, or by the parameters of HoneyHive's experiments or editor.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     decorated = outline.decorated_by("honeyhive", "evaluator", "aevaluator", of=name)
     if decorated is not None:
         return dialects.DECORATED, f"`{decorated.name}` is decorated by honeyhive's evaluator"
@@ -37,7 +40,7 @@ def _fits(function: Function) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function, which gets outputs, inputs and any ground truth, or gets the event.
+    """Return the entry for the function. It gets the event, or the outputs, the inputs and any ground truth.
 
     Raises:
       Failure: there is no such function, or there are several.

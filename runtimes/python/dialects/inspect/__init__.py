@@ -1,6 +1,6 @@
 """Implements dialect `inspect`: a function with decorator `scorer` that returns an async function of state and target.
 
-It works with the light modules of this runner.
+This works with the package that the code has imported as `inspect_ai`: the light modules, or the real package.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ _modules = sys.modules
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a function is decorated as a scorer of `inspect_ai`; else None."""
+    """Recognise a function that is decorated as a scorer of `inspect_ai`.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     function = outline.decorated_by("inspect_ai", "scorer")
     if function is None or (name is not None and name not in outline.functions):
         return None
@@ -50,7 +53,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for the scorer that the decorated function `name`, or else the last decorated one, makes.
+    """Return the entry for the scorer that is made by the decorated function `name`, or else by the last decorated one.
 
     Raises:
       Failure: there is no such function, or it does not make an async function.
@@ -80,7 +83,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _scorer_name(value: Any) -> str | None:
-    """Return the name of a scorer that the code makes, from the light modules or from the real package's registry."""
+    """Return the name of a scorer that the code defines; None if the value is not such a scorer."""
     name = getattr(value, "__scorer__", None)
     info = getattr(value, "__registry_info__", None)
     if name is None and getattr(info, "type", None) == "scorer" and getattr(value, "__module__", None) == "evaluator":
@@ -89,13 +92,13 @@ def _scorer_name(value: Any) -> str | None:
 
 
 class _Reader:
-    """Binds the rows of one scorer, and reads its scores."""
+    """Makes a scorer's arguments from rows, and reads the scores that it returns."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def arguments(self, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the state and the target."""
+        """Return the scorer's arguments: the state and the target."""
         row = args[0]
         target = "" if row.get("target") is None else row["target"]
         light = _modules.get("inspect_ai.scorer.scores")

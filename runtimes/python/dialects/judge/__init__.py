@@ -1,4 +1,4 @@
-"""Implements dialect `judge`: the code is a form (`FORM`), by which a model judges each row.
+"""Implements dialect `judge`: the code is a form (`FORM`) that tells a model how to judge each row.
 
 The sandbox has no network. So requests to the model are returned as the row's value, and the host calls the row again
 with the model's answers.

@@ -20,7 +20,10 @@ _CAMEL = {"data_type": "dataType", "config_id": "configId"}
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if the only parameter of `evaluate` is named or used like a context; else None."""
+    """Recognise `evaluate` if its only parameter has the name or type of a context, or is used like a context.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     found = outline.functions.get(name or "evaluate")
     if found is None or len(found.parameters) != 1 or found.variadic:
         return None

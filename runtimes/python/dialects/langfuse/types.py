@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass
 class ToolCall:
-    """A tool call in the observed step; `arguments` are a string from the model, or decoded."""
+    """A tool call in the observed step. `arguments` is a string from the model, or the value decoded from it."""
 
     id: str | None = None
     name: str | None = None

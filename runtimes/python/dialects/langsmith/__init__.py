@@ -43,7 +43,10 @@ _decode = jsontext.decoder(AttributeDict)
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if the code defines `perform_eval`, or a function has the SDK's parameters; else None."""
+    """Recognise the function `perform_eval`, or a function with the parameters of LangSmith's SDK.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     if name in {None, _UI} and _UI in outline.functions:
         return dialects.NAMED, f"function `{_UI}`"
     if name is not None:
@@ -78,7 +81,7 @@ def _fits(function: Function) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function; its result is sent as `{"value": …}`, or as `{"refused": type}`.
+    """Return the entry for the function; `_plain` converts the function's result.
 
     Raises:
       Failure: there is no such function, there are several, or its parameters are not those of an evaluator.
@@ -153,7 +156,7 @@ def _arguments(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _record(fields: dict[str, Any], known: tuple[str, ...]) -> AttributeDict:
-    """Return an object with fields that can be read as attributes and as keys; fields that the row lacks are None."""
+    """Return a row's fields as an object with attributes and keys; a `known` field that the row lacks is None."""
     record = AttributeDict({**dict.fromkeys(known), **fields})
     for name in _TIMES:
         if isinstance(record.get(name), str):

@@ -36,7 +36,10 @@ _modules = sys.modules
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a function or class is a scorer of the package `mlflow`; else None."""
+    """Recognise a function or class that is a scorer of the package `mlflow`.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     function = outline.decorated_by("mlflow", "scorer")
     if function is not None:
         return dialects.DECORATED, f"function `{function.name}`, decorated by mlflow's scorer"
@@ -45,7 +48,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for the scorer `name`, or else the first; a class without an instance is created from `config`.
+    """Return the entry for the scorer `name`, or else for the first. A class gets `config` as its arguments.
 
     Raises:
       Failure: the code defines no scorer.

@@ -86,7 +86,6 @@ def _is_metric(value: Any) -> bool:
 
 
 def _last(found: dict[str, type], namespace: dict[str, Any]) -> tuple[str, type]:
-    """Return the class that the code defines last."""
     lines = classes.lines(namespace)
     return max(found.items(), key=lambda item: lines.get(item[0], 0))
 
@@ -153,7 +152,7 @@ class Metric:
     async def score(
         self, *row: Any, together: list[list[Any]] | None = None, answers: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Score one row (data, outputs, trace, index), or many rows `together`; `answers` has models' answers so far.
+        """Score one row (data, outputs, trace, index), or many (`together`). `answers` has the models' answers so far.
 
         Raises:
           Failure: the result does not match the metric's declared outputs.
@@ -245,11 +244,6 @@ def _finite(value: Any) -> Any:
 
 
 def _copy(metric: Any) -> Any:
-    """Return a deep copy.
-
-    Raises:
-      TypeError: the metric cannot be copied.
-    """
     if callable(getattr(metric, "model_copy", None)):
         return metric.model_copy(deep=True)
     import copy
@@ -270,7 +264,7 @@ def _key(metric: Any) -> str:
 
 
 def _make_ready(metric: Any, sdk: Any, resolver: Resolver | None) -> None:
-    """Before the first row, resolve a metric's models and secrets, and run its preflight."""
+    """Resolve a metric's models and secrets and call its method `preflight`, all before the first row."""
     steps: list[Any] = []
     if all(callable(getattr(metric, name, None)) for name in ("model_refs", "resolve_models")):
         steps.append(lambda: metric.resolve_models(resolver or sdk.LocalModelResolver()))

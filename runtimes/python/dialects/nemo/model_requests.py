@@ -51,7 +51,7 @@ class Conversation:
         self._times = {}
 
     def lead(self, metric: Any) -> bool:
-        """Make a metric call models through `ask`; return whether it has a function that can be replaced for that."""
+        """Make a metric call models through `ask`; return whether the metric has a method to replace that function."""
         inference = _modules.get(_INFERENCE)
         if hasattr(inference, "in_place"):
             inference.in_place = self.ask  # type: ignore[union-attr]
@@ -120,7 +120,7 @@ class Resolver:
 
 
 def _refused(message: str, status: int | None) -> Exception:
-    """Return the exception that the SDK would raise; if the model refused the request, it is of the SDK's own class."""
+    """Return the SDK's own exception if the model refused the request, and a `RuntimeError` for any other failure."""
     kind = getattr(_modules.get(_INFERENCE), "ClientInferenceError", None)
     if kind is None or status is None or status == _TOO_MANY_REQUESTS or not 400 <= status < 500:
         return RuntimeError(message)

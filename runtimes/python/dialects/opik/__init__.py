@@ -38,7 +38,10 @@ _modules = sys.modules
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a class is a metric of the package `opik`; else None."""
+    """Recognise a metric class of the package `opik`.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     found = outline.subclass_of("opik", *_BASES)
     if found is None or (name is not None and name not in outline.classes):
         return None

@@ -24,7 +24,10 @@ _decode = jsontext.decoder(AttributeDict)
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a function is decorated as an evaluator, or a class is an evaluator; else None."""
+    """Recognise a function that is decorated as an evaluator, or an evaluator class.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     decorated = outline.decorated_by("patronus", "evaluator", of=name)
     if decorated is not None:
         return dialects.DECORATED, f"`{decorated.name}` is decorated by patronus' evaluator"
@@ -35,7 +38,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function or a class's `evaluate`, which gets the fields that its parameters name.
+    """Return the entry for the function, or for a class's `evaluate`. Each parameter gets the field with its name.
 
     Raises:
       Failure: there is no evaluator, or there are several.
@@ -71,7 +74,7 @@ def _binder(parameters: Signature | None) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return the fields of the result that Patronus makes from a value, or the type of a value that it refuses."""
+    """Return the fields of the result that Patronus makes from a value; for a refused value, return its type."""
     kind = type(value)
     if value is None:
         return {"result": None}

@@ -23,7 +23,10 @@ _FIELDS = ("name", "score", "label", "explanation", "kind", "direction")
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a function has the decorator, or `evaluate` has Phoenix's parameters; else None."""
+    """Recognise a function with the decorator, or a function `evaluate` with Phoenix's parameters.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     decorated = outline.decorated_by("phoenix", "create_evaluator", of=name)
     if decorated is not None:
         return dialects.DECORATED, f"`{decorated.name}` is decorated by create_evaluator"

@@ -1,4 +1,4 @@
-"""Implements dialect `ragas`: a function decorated as a discrete, numeric or ranking metric, called by name.
+"""Implements dialect `ragas`: a function that is decorated as a discrete, numeric or ranking metric.
 
 This works with the package that the code has imported as `ragas`: the runner's light modules, or the real package.
 """
@@ -30,7 +30,10 @@ _DECORATORS = ("discrete_metric", "numeric_metric", "ranking_metric")
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a function is decorated as a metric of the package `ragas`; else None."""
+    """Recognise a function that is decorated as a metric of the package `ragas`.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     function = outline.decorated_by("ragas", *_DECORATORS) or _not_imported(outline)
     if function is None or (name is not None and name not in outline.functions):
         return None
@@ -38,7 +41,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def _not_imported(outline: Outline) -> Function | None:
-    """Return the first function with a metric's decorator that the code does not import, as in a snippet."""
+    """Return the first function with the name of a metric's decorator, although the code does not import that name."""
     names = set(_DECORATORS) - outline.binds
     return next((one for one in outline.functions.values() if any(names & set(way) for way in one.decorators)), None)
 
@@ -74,7 +77,7 @@ def _is_metric(value: Any) -> bool:
 
 
 class _Reader:
-    """Binds the rows of one metric, and reads its results."""
+    """Makes a metric's arguments from rows, and reads its results."""
 
     def __init__(self, metric: Any, entry: Entry) -> None:
         self._metric = metric

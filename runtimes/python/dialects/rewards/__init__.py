@@ -31,7 +31,10 @@ _decode = jsontext.decoder(AttributeDict)
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a function has a reward's parameters, or there is a rubric of verifiers; else None."""
+    """Recognise a function with the parameters of a reward function of verl, TRL or verifiers.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     if name is None and outline.has_own_entry:
         return None
     found = [one for one in outline.functions.values() if one.name not in _OWN and name in {None, one.name}]
@@ -55,7 +58,7 @@ def _takes_rollout(function: Function, *, imported: bool) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry that calls the reward function `name`, or else those of the only rubric, or else all.
+    """Return the entry that calls the reward function `name`; without a name, those of the only rubric, or else all.
 
     Raises:
       Failure: there is no reward function, or there are several for verl.
@@ -90,7 +93,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _rewards(namespace: dict[str, Any], name: str | None) -> tuple[list[Reward], str | None]:
-    """Return the reward functions, and the name of the loader that makes their rubric; None if no loader does."""
+    """Return the reward functions. If a function of the code makes their rubric, also return that function's name."""
     rubrics = [one for one in namespace.values() if type(one).__name__ == "Rubric" and getattr(one, "funcs", None)]
     if name is None and len(rubrics) == 1:
         return _of_rubric(rubrics[0]), None
@@ -127,7 +130,7 @@ def _only(namespace: dict[str, Any], names: list[str]) -> str:
     """Return the only possible name of a function.
 
     Raises:
-      Failure: there are several; in verl, a setting names the one to call.
+      Failure: there are several names; for verl, a setting tells which function to call.
     """
     try:
         return candidates.the_only(namespace, names, "reward functions, of which verl calls one")

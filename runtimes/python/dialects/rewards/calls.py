@@ -52,7 +52,7 @@ _BATCH_OF_PAIRS = {"predicts": "predict", "ground_truths": "ground_truth"}
 
 
 class Refused(Exception):
-    """The platform would not accept what a reward function returned; `str` says why."""
+    """The platform would not accept what a reward function returned. The message says why."""
 
 
 def is_verl(name: str, names: list[str]) -> bool:
@@ -178,7 +178,7 @@ class Reward:
 
 
 class _Parts:
-    """One row in a platform's form, which was given in this form or is made from the host's fields."""
+    """One row in a platform's form. The row came in this form, or is made from the host's fields."""
 
     def __init__(self, native: Any, fields: Any, reward: Reward, namespace: dict[str, Any]) -> None:
         self._native = native
@@ -221,7 +221,7 @@ class _Parts:
         return {"predict": made["response"], "ground_truth": made["ground_truth"]}
 
     def batch(self, names: dict[str, str], one: Callable[[], dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the examples of a row: all of a batch, which has lists by the platform's names, or a single one."""
+        """Return the examples of a batch, which has lists under these `names`; a row without lists is one example."""
         if self._native is None or names.keys().isdisjoint(self._native):
             return [one()]
         lists = {key: self._native[key] for key in names if key in self._native}
@@ -237,7 +237,7 @@ class _Parts:
         return [dict(one) for one in given] if isinstance(given, list) else [self.easy()]
 
     def group(self) -> dict[str, Any] | None:
-        """Return a platform's own row as a group, if it is a whole group: lists of prompts, completions and columns.
+        """Return a platform's own row if the row is a group with lists of prompts, completions and columns; else None.
 
         Raises:
           Failure: a value is not a list, or the lists have different lengths.
@@ -258,7 +258,7 @@ class _Parts:
         return [{"prompt": "", **one} for one in found]
 
     def _example(self) -> dict[str, Any]:
-        """Return prompt, completion and columns.
+        """Return the row's prompt, completion and columns.
 
         Raises:
           Failure: the platform's own row has no completion.
@@ -381,7 +381,6 @@ def _examples(lists: dict[str, Any], singular: dict[str, str], first: str) -> li
 
 
 def _no_completion(given: dict[str, Any]) -> Failure:
-    """Return the failure for a platform's own row that lacks the model's text."""
     names = ", ".join(f"`{key}`" for key in list(given)[:20]) or "nothing"
     return Failure(
         "missing_input",

@@ -72,7 +72,6 @@ def _root(node: Any) -> str | None:
 
 
 def _defaults(function: Any) -> dict[str, Any]:
-    """Return the default values of a function's parameters, by name."""
     code = function.__code__
     by_position = code.co_varnames[: code.co_argcount]
     given = function.__defaults__ or ()

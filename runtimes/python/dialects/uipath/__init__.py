@@ -68,7 +68,6 @@ def describe(namespace: dict[str, Any], source: list[str]) -> list[dict[str, Any
 
 
 def _classes(namespace: dict[str, Any]) -> dict[Any, int | None]:
-    """Return the evaluator classes in the code, with their lines."""
     base = getattr(_modules.get(SDK), "BaseEvaluator", None)
     if not isinstance(base, type):
         return {}
@@ -152,17 +151,12 @@ def _made(kind: Any, config: dict[str, Any]) -> Any:
 
 
 def _own_config(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the configuration itself; `config` may also be the whole content of an evaluator's JSON file."""
+    """Return the configuration. `config` may be the configuration, or the whole content of an evaluator's JSON file."""
     own = config.get("evaluatorConfig")
     return own if isinstance(own, dict) else config
 
 
 def _identity(kind: Any) -> str:
-    """Return the id that a class declares.
-
-    Raises:
-      Failure: the class declares no id.
-    """
     missing = _lacks(kind)
     if missing:
         what = " and ".join([f"`{name}`" for name in missing])
@@ -183,7 +177,6 @@ def _identity(kind: Any) -> str:
 
 
 def _refused(kind: Any, error: Exception) -> Failure:
-    """Return the failure for an evaluator that cannot be made, because of its class or its configuration."""
     info = getattr(error, "error_info", None)
     cause = error.__cause__ if info is not None else error
     if hasattr(cause, "errors"):
@@ -204,7 +197,6 @@ def _fields(kind: Any) -> str:
 
 
 def _description(kind: Any, line: int | None, source: list[str]) -> dict[str, Any]:
-    """Return the description of one class, with an error if the class is invalid."""
     doc = kind.__dict__.get("__doc__")
     known: dict[str, Any] = {
         "name": kind.__name__[:_TEXT_CHARS],
@@ -239,7 +231,6 @@ def _config(kind: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Convert an object to JSON values."""
     try:
         read = jsontext.decode(encode_result(value, limit=_DESCRIPTION_BYTES).decode())
     except TooLarge:

@@ -31,7 +31,10 @@ OpCallError.__module__ = "weave.trace.op"
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return `(step, reason)` if a class is a scorer of `weave`, or a function is an op; else None."""
+    """Recognise a scorer class of the package `weave`, or a function with the decorator `weave.op`.
+
+    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    """
     kind = outline.subclass_of("weave", "Scorer")
     if kind is not None and (name is None or name in outline.classes):
         return dialects.DECORATED, f"class `{name or kind}`, a Scorer of weave"
@@ -70,7 +73,7 @@ def _is_op(value: Any) -> bool:
 
 
 class _Binder:
-    """Binds rows to the parameters of one scorer."""
+    """Makes a scorer's arguments from rows."""
 
     def __init__(self, name: str, parameters: Signature | None, columns: dict[str, str]) -> None:
         self._name = name

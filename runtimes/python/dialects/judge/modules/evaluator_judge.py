@@ -1,4 +1,4 @@
-"""Judges rows by a form: renders the prompt, calls the model, and reads the score in the model's answer."""
+"""Judges rows as a form says: renders the prompt, calls the model, and reads the score in the model's answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Answer with one JSON object: {% if explains %}"reason", a short text; then {% en
 
 
 class Judge:
-    """A judge that rows call; the host has filled in the missing parts of the form."""
+    """Judges rows by a form, whose missing parts the host has filled in."""
 
     def __init__(self, form: dict[str, Any]) -> None:
         self._form = form

@@ -1,4 +1,7 @@
-"""A light module that replaces `autoevals` (compared with 0.4.1): only results; autoevals' own scorers need a pin."""
+"""A light module that replaces `autoevals` (as in release 0.4.1). It has only the class of scorers' results.
+
+To use the scorers of autoevals itself, pin the package.
+"""
 
 from braintrust.score import Score as Score
 

@@ -1,4 +1,4 @@
-"""Light modules that replace the package `braintrust` (compared with 0.48.1): only scorers; nothing is traced."""
+"""Light modules that replace `braintrust` (as in release 0.48.1). They have only scorers, and trace nothing."""
 
 from braintrust.score import Score as Score
 

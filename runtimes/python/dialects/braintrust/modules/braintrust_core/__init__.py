@@ -1,4 +1,4 @@
-"""The class of scorers' results, under the older name of the package."""
+"""Makes the class of scorers' results importable under the package's older name."""
 
 from braintrust.score import Score as Score
 

@@ -1,4 +1,4 @@
-"""Light modules that replace the package `galileo` (compared with 2.7.0): steps, messages and local metrics."""
+"""Light modules that replace `galileo` (as in release 2.7.0): steps, messages and local metrics."""
 
 from galileo_core.schemas.logging.llm import Message, MessageRole, ToolCall, ToolCallFunction
 from galileo_core.schemas.logging.session import Session

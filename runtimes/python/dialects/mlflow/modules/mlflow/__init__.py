@@ -1,4 +1,4 @@
-"""Light modules that replace the package `mlflow` (compared with 3.17.2): scorers, and their feedback."""
+"""Light modules that replace `mlflow` (as in release 3.17.2): scorers, and their feedback."""
 
 from mlflow import entities as entities
 from mlflow import exceptions as exceptions

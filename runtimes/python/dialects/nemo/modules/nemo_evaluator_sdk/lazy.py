@@ -1,4 +1,4 @@
-"""Gives a package names from modules that are imported only when a name is first used."""
+"""Lets a package offer names from modules that are imported only when a name is first used."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class StructuredOutput(BaseModel):
 
 
 async def detect_mode(model: Model, ask: InferenceFn, *, api_key: str | None) -> StructuredOutputMode:
-    """Find out by trial requests in which mode a NIM accepts a schema; return `unsupported` if every trial fails."""
+    """Find out by trial requests in which mode an NVIDIA NIM accepts a schema; if all fail, return `unsupported`."""
     request = {
         "messages": [{"role": "user", "content": "Answer with one JSON object of the given schema, and nothing else."}],
         "temperature": 0,

@@ -1,4 +1,4 @@
-"""Light modules that replace the package `patronus` (compared with 0.1.26): evaluators and their results."""
+"""Light modules that replace `patronus` (as in release 0.1.26): evaluators and their results."""
 
 from patronus.evals import AsyncStructuredEvaluator, EvaluationResult, Evaluator, StructuredEvaluator, evaluator
 

@@ -1,4 +1,4 @@
-"""Light modules that replace `arize-phoenix-evals` (compared with 3.9.4): only evaluators that are code.
+"""Light modules that replace `arize-phoenix-evals` (as in release 3.9.4). They have only evaluators that are code.
 
 Several distributions share the package name `phoenix`. Those that the evaluator pins are found before these modules.
 """

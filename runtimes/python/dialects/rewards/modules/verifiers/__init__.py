@@ -1,4 +1,4 @@
-"""Light modules that replace the package `verifiers` (compared with 0.1.14): parsers and rubrics."""
+"""Light modules that replace `verifiers` (as in release 0.1.14): parsers and rubrics."""
 
 from verifiers.parsers.parser import MaybeThinkParser, Parser, ThinkParser
 from verifiers.parsers.xml_parser import XMLParser

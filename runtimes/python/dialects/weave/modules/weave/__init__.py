@@ -1,4 +1,4 @@
-"""Light modules that replace the package `weave` (compared with 0.54.0): ops and scorers; nothing is traced."""
+"""Light modules that replace `weave` (as in release 0.54.0): ops and scorers. Nothing is traced."""
 
 from weave.flow.model import Model
 from weave.flow.obj import Object

@@ -1,1 +1,1 @@
-"""Evaluation: the light modules have only code-based evaluators."""
+"""The package's part for evaluation. Only code-based evaluators are available here."""

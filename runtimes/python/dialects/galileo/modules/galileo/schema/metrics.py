@@ -1,4 +1,4 @@
-"""Local metrics: each has a name and functions."""
+"""Local metrics, which users define with functions of their own."""
 
 
 class LocalMetricConfig:

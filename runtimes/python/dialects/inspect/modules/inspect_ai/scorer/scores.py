@@ -105,7 +105,7 @@ def state_of(row):
 
 
 def scorer(metrics=None, name=None, **_other):
-    """Mark a function that makes a scorer."""
+    """Return a decorator for functions that make a scorer."""
 
     def decorate(factory):
         def made(*args, **kwargs):
@@ -130,7 +130,7 @@ class _Metric:
 
 
 def accuracy(*_args, **_kwargs):
-    """Return the metric's name."""
+    """Return a placeholder for the metric, which is not computed here."""
     return _Metric()
 
 

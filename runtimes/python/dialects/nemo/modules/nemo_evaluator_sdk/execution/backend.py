@@ -158,7 +158,7 @@ def _policy(
 
 
 def filtered(result: EvaluationResult, fields: tuple[str, ...] | None) -> EvaluationResult:
-    """Return a result whose figures are written with only these fields; None means all fields."""
+    """Return a result whose aggregate scores are written with only these fields; None means all fields."""
     if not fields:
         return result
     scores = [score.with_fields(frozenset(fields)) for score in result.aggregate_scores.scores]

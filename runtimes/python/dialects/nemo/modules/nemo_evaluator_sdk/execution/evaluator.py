@@ -55,13 +55,13 @@ class Evaluator:
           target: A `Model` that first makes the outputs.
           field_mapping: The column of each canonical field, such as the reference.
           prompt_template: Template of the request to the target: a string, or an object such as `{"messages": […]}`.
-          aggregate_fields: The fields of the figures to write; None for all.
+          aggregate_fields: The fields of aggregate scores to write; None for all.
           preprocess_hooks: Functions that change the requests to the target.
           postprocess_hooks: Functions that change the target's answers.
-          on_error: With `row`, a row that fails gets `metric_errors` and the run goes on; with `raise`, it ends the
-            run.
-          row_timeout_s: Time limit in seconds for scoring a row. In this process, it does not stop code that never
-            awaits.
+          on_error: With `row`, a row that fails gets `metric_errors` and the run goes on. With `raise`, the first row
+            that fails ends the run.
+          row_timeout_s: Time limit in seconds for scoring a row. Code that never awaits is not stopped, because it runs
+            in this process.
 
         Raises:
           EvaluationError: a row failed.

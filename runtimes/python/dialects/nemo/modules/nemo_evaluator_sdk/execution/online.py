@@ -52,7 +52,7 @@ async def online_samples(
     postprocess: Sequence[Any] = (),
     key: str | None = None,
 ) -> list[Sample]:
-    """Call a model or an agent for every row, a few rows at a time; errors call the metric `key`.
+    """Call a model or an agent for every row, a few rows at a time. `key` is the metric's name in errors.
 
     Raises:
       EvaluationError: the model did not answer, and the run does not ignore that.

@@ -16,7 +16,7 @@ def build_offline_sample(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def sampled(response: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the sample for a model's response; `given` contains the text of the response, if it has any."""
+    """Return `given`, the fields of a sample, with the model's response and the agent's trajectory if there is one."""
     found = {**given, "response": response} if response else given
     return {**found, "trajectory": response["trajectory"]} if "trajectory" in response else found
 

@@ -112,7 +112,7 @@ async def _outcome(metric: Any, row: dict[str, Any], sample: Sample, index: int,
     """Score a row and check the result.
 
     Raises:
-      EvaluationError: the metric raised, or its result is not as declared, and failures end the run.
+      EvaluationError: the metric raised an error, or its result is not as declared, and failures end the run.
     """
     log: list[dict[str, Any]] = []
     requests_log.set(log)

@@ -53,7 +53,13 @@ def aggregate_metrics(
     output_specs: Sequence[MetricOutputSpec],
     rubrics: dict[str, list[Rubric]] | None = None,
 ) -> AggregatedMetricResult:
-    """Return the figures of every score, in the order of first appearance; `rubrics` has the rubrics by score."""
+    """Return aggregates of every score, in the order in which the scores first appear.
+
+    Args:
+      items: The results of all rows.
+      output_specs: The outputs that the metric declares.
+      rubrics: The levels of each score with a rubric, by the name of the score.
+    """
     specs = {spec.name: spec for spec in output_specs}
     values: dict[str, list[float]] = {}
     labels: Counter[tuple[str, str]] = Counter()
@@ -74,7 +80,7 @@ def aggregate_metrics(
 
 
 def rubrics_of(metric: object) -> dict[str, list[Rubric]]:
-    """Return, by name, the levels of each of a metric's scores that is a rubric."""
+    """Return the levels of a metric's rubric scores, by the names of the scores."""
     scores = getattr(metric, "scores", None)
     known = scores if isinstance(scores, list | tuple) else ()
     return {score.name: score.rubric for score in known if isinstance(score, RubricScore)}
@@ -96,7 +102,7 @@ def _of_rubric(
 
 
 def corpus_figures(result: MetricResult, output_specs: Sequence[MetricOutputSpec]) -> list[AggregateRangeScore]:
-    """Return corpus scores as figures of a single value."""
+    """Return the scores over all rows, each as an aggregate of a single value."""
     specs = {spec.name: spec for spec in output_specs}
     found = ((output.name, number_of(output, specs[output.name])) for output in result.outputs if output.name in specs)
     return [_single(name, value) for name, value in found if value is not None]

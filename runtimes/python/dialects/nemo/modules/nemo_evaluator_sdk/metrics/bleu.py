@@ -22,11 +22,11 @@ class BLEUMetric(BLEU):
             import sacrebleu  # noqa: F401
 
     def output_spec(self) -> list[MetricOutputSpec]:
-        """Declare `sentence`."""
+        """Declare the output `sentence`."""
         return [MetricOutputSpec.continuous_score("sentence")]
 
     def corpus_output_spec(self) -> list[MetricOutputSpec]:
-        """Declare `corpus`."""
+        """Declare the output `corpus`."""
         return [MetricOutputSpec.continuous_score("corpus")]
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name

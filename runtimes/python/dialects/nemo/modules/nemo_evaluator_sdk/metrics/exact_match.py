@@ -14,7 +14,7 @@ class ExactMatchMetric(ExactMatch):
     """Scores 1 if the strings are equal, else 0."""
 
     def output_spec(self) -> list[MetricOutputSpec]:
-        """Declare `exact-match`."""
+        """Declare the output `exact-match`."""
         return [MetricOutputSpec.continuous_score(self.type.value)]
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name

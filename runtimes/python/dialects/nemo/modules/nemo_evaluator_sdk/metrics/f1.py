@@ -16,7 +16,7 @@ class F1Metric(F1):
     """Scores 0 to 1: the harmonic mean of the precision and the recall of words. Two texts without words score 1."""
 
     def output_spec(self) -> list[MetricOutputSpec]:
-        """Declare `f1`."""
+        """Declare the output `f1`."""
         return [MetricOutputSpec.continuous_score(self.type.value)]
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name

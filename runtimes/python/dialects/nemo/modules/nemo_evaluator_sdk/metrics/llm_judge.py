@@ -113,7 +113,7 @@ class LLMJudgeMetric(LLMJudge):
                 raise ValueError(f"Missing secret '{secret.root}' for API key authentication with LLM judge.")
 
     async def preflight(self) -> None:
-        """If the judge is a NIM, find out by trial requests how it accepts a JSON schema for its answer."""
+        """If the judge is an NVIDIA NIM, find out by trial requests how it accepts a JSON schema for its answer."""
         model = self._required_model()
         if model.format == ModelFormat.NVIDIA_NIM and self.structured_output:
             self._mode = await detect_mode(model, self.inference_fn, api_key=self._api_key)

@@ -28,7 +28,7 @@ class NumberCheckMetric(NumberCheck):
     """Scores 1.0 if the comparison is true, else 0.0; NaN if one of the texts has no number."""
 
     def output_spec(self) -> list[MetricOutputSpec]:
-        """Declare `number-check`."""
+        """Declare the output `number-check`."""
         return [MetricOutputSpec.continuous_score(self.type.value)]
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name

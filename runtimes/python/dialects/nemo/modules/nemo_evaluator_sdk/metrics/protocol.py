@@ -89,7 +89,7 @@ class MetricWithSecrets(Protocol):
 
 @runtime_checkable
 class MetricWithModels(Protocol):
-    """A metric that calls models to which it has references."""
+    """A metric that calls models and has references to them."""
 
     def model_refs(self) -> dict[str, ModelRef]:
         """Return references to models, each by the name of the metric's field that has the reference."""

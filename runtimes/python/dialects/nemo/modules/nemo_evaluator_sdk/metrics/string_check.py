@@ -24,7 +24,7 @@ class StringCheckMetric(StringCheck):
     """Scores 1.0 if the comparison is true, else 0.0."""
 
     def output_spec(self) -> list[MetricOutputSpec]:
-        """Declare `string-check`."""
+        """Declare the output `string-check`."""
         return [MetricOutputSpec.continuous_score(self.type.value)]
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name

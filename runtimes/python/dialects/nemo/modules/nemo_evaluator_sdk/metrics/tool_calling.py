@@ -14,9 +14,10 @@ __all__ = ["ToolCallingMetric"]
 
 
 class ToolCallingMetric(ToolCalling):
-    """Gives two scores, each 1.0 or 0.0: same functions in any order; also same arguments (NaN if they are not JSON).
+    """Gives 1.0 or 0.0 for the called functions, and again for the functions with their arguments.
 
-    Reference and response are in OpenAI's format. The response is that of the sample, or else the row's `response`.
+    The order of the calls does not matter. The score for arguments is NaN if the arguments of a call are not JSON. The
+    reference and the response are in OpenAI's format. The response is the sample's, or else the row's `response`.
     """
 
     _score_names: ClassVar[tuple[str, str]] = ("function_name_accuracy", "function_name_and_args_accuracy")

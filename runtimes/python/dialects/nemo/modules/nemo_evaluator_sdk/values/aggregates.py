@@ -1,4 +1,4 @@
-"""Defines the aggregate figures of a score."""
+"""Defines the aggregates of a score over all rows, such as the mean."""
 
 from __future__ import annotations
 

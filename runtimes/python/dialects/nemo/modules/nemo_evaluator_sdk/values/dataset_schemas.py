@@ -12,7 +12,7 @@ _ABSENT = object()
 
 
 class FieldMapping(BaseModel):
-    """The canonical fields, and the columns from which they are taken; dots in a column lead into nested objects."""
+    """The canonical fields, and the column of each; a dot in a column's name leads into a nested object."""
 
     model_config = ConfigDict(defer_build=True, extra="forbid")
 

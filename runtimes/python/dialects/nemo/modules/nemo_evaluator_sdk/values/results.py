@@ -1,4 +1,4 @@
-"""Defines the result of an evaluation: rows with their outputs, figures over all rows, and both in other forms."""
+"""Defines the result of an evaluation: the rows with their outputs, and the figures over all rows."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class RowScore(BaseModel):
 
     @property
     def status(self) -> str:
-        """`ok` or `error`."""
+        """`error` if a metric failed, else `ok`."""
         return "error" if self.error else "ok"
 
     def position(self, index: int) -> int:
@@ -99,13 +99,13 @@ class _Result(BaseModel):
         ]
 
     def to_table(self, view: ResultView = "rows") -> Any:
-        """Return a `pyarrow.Table`. This needs a pin of pyarrow."""
+        """Return a `pyarrow.Table`. The evaluator must pin pyarrow."""
         import pyarrow as pa
 
         return pa.Table.from_pylist(self.to_records(view=view))
 
     def to_pandas(self, view: ResultView = "rows") -> Any:
-        """Return a `pandas.DataFrame`. This needs a pin of pandas."""
+        """Return a `pandas.DataFrame`. The evaluator must pin pandas."""
         import pandas as pd
 
         return pd.DataFrame.from_records(self.to_records(view=view))

@@ -57,7 +57,7 @@ def _cell(value: Any) -> str:
 
 
 def header(kind: str, rows: list[RowScore], scores: int) -> str:
-    """Return `EvaluationResult(rows=4, aggregate_scores=2, ok=3, error=1)`."""
+    """Return a line such as `EvaluationResult(rows=4, aggregate_scores=2, ok=3, error=1)`."""
     failed = sum(bool(row.error) for row in rows)
     counts = [("rows", len(rows)), ("aggregate_scores", scores)]
     counts += [(name, count) for name, count in (("ok", len(rows) - failed), ("error", failed)) if count]
@@ -65,7 +65,7 @@ def header(kind: str, rows: list[RowScore], scores: int) -> str:
 
 
 def score_record(score: AggregateScoreBase) -> Record:
-    """Return those figures of a score that a summary shows."""
+    """Return only the figures of a score that a summary shows."""
     names = ("name", "count", "nan_count", "mean", "min", "max", "score_type")
     record = {name: getattr(score, name) for name in names}
     percentiles, mode = getattr(score, "percentiles", None), getattr(score, "mode_category", None)

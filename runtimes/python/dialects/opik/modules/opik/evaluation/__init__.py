@@ -1,1 +1,1 @@
-"""Evaluation: these modules have only metrics."""
+"""The package's part for evaluation. Only metrics are available here."""

@@ -33,7 +33,7 @@ class Score:
 
 
 class FunctionEvaluator:
-    """Calls a function with the fields of a row that its parameters name, and makes a score from the returned value."""
+    """Calls a function with the row's fields that match its parameters' names, and makes a score from the result."""
 
     def __init__(self, fn, name, kind, direction):
         self._fn = fn

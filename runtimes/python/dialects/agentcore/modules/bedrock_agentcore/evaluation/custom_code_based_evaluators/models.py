@@ -1,4 +1,4 @@
-"""The argument and the result of a code-based evaluator. They refuse the same values as the package."""
+"""The argument and the result of a code-based evaluator. They refuse the same values as in the real package."""
 
 _MISSING = object()
 
@@ -11,7 +11,7 @@ ValidationError.__module__ = "pydantic_core._pydantic_core"
 
 
 class _Model:
-    """An object with fields: `_fields` has each field's default, `_aliases` other names of some fields."""
+    """An object with fields: `_fields` lists each field and its default, `_aliases` lists other names of fields."""
 
     _fields = ()
     _aliases = ()

@@ -95,7 +95,7 @@ def _is_any(wanted: Any) -> bool:
 
 
 def _resolved(value: Any) -> Any:
-    """Return a value in which an object made with the other keys replaces each `{"_target_": "module.name", …}`."""
+    """Replace each `{"_target_": "module.name", …}` in a value with an object that is made with the other keys."""
     if isinstance(value, list):
         return [_resolved(one) for one in value]
     if not isinstance(value, dict):

@@ -75,7 +75,7 @@ AgentExecution = WorkloadExecution
 
 
 class ScoreType(IntEnum):
-    """The sort of a result's score."""
+    """The kind of a result's score."""
 
     BOOLEAN = 0
     NUMERICAL = 1
@@ -83,7 +83,7 @@ class ScoreType(IntEnum):
 
 
 class BaseEvaluationResult(BaseModel):
-    """The fields of all results. Details that are a dict are kept as a dict; the package drops them."""
+    """The fields of all results. Details that are a dict are kept as a dict; the real package drops them."""
 
     details: str | dict[str, Any] | SerializeAsAny[BaseModel] | None = None
     evaluation_time: float | None = None
@@ -104,7 +104,7 @@ class NumericEvaluationResult(BaseEvaluationResult):
 
 
 class ErrorEvaluationResult(BaseEvaluationResult):
-    """Why there is no score. The documented `error=` is kept as details; the package drops it."""
+    """Why there is no score. The argument `error` is kept as details; the real package drops it."""
 
     score: float = 0.0
     score_type: Literal[ScoreType.ERROR] = ScoreType.ERROR
@@ -123,7 +123,7 @@ EvaluationResult = Annotated[
 
 
 class EvaluationResultDto(BaseModel):
-    """A result as it is written and added up: booleans are 100 and 0, errors 0."""
+    """A result in the form in which it is stored: true is 100, false and errors are 0."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
@@ -140,7 +140,7 @@ class EvaluationResultDto(BaseModel):
 
     @classmethod
     def from_evaluation_result(cls, evaluation_result: Any) -> EvaluationResultDto:
-        """Return a result in the form in which it is written."""
+        """Return a result in the form in which it is stored."""
         kind, score = evaluation_result.score_type, evaluation_result.score
         if kind == ScoreType.BOOLEAN:
             score = 100 if score else 0
