@@ -71,7 +71,7 @@ def _score(value: Json) -> float | int | None:
 
 
 def failed(error: EvaluationError) -> tuple[dict[str, Json], ...]:
-    """Return what Coze Loop stores for a row that raised: a score without a value."""
+    """Return what Coze Loop stores for a row that failed with an exception: a score without a value."""
     return ({"score": None, "reason": None},)
 
 

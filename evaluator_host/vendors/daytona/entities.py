@@ -232,7 +232,7 @@ class Records(Repository):
         self._leases.pop((record.workspace, record.id), None)
 
     def _content(self, record: Record) -> str:
-        """Return the content of a record as JSON. Blocking."""
+        """Return the content of a record as JSON. This blocks."""
         sealed = None
         if record.env:
             text = encode_json(record.env).decode()
@@ -241,7 +241,7 @@ class Records(Repository):
         return encode_json({**told, "packages": record.packages, "env": sealed}).decode()
 
     def _record(self, workspace: str, text: str, *, strict: bool = True) -> Record:
-        """Return the record with this content. Blocking."""
+        """Return the record with this content. This blocks."""
         content = decode_json(text.encode())
         content.pop(_LEASED, None)
         sealed, env = content.pop("env"), {}

@@ -63,13 +63,12 @@ class _Verbs:
         return json_response((await self._record(request)).told(self._toolbox(request)))
 
     async def delete(self, request: Request) -> Response:
-        """Delete a sandbox."""
         record = await self._record(request)
         await self._records.delete(record)
         return json_response({**record.told(self._toolbox(request)), "state": "destroyed"})
 
     async def snapshots(self, request: Request) -> Response:
-        """List the snapshots in the query, which all count as existing, the usual ones, and those of the sandboxes."""
+        """List snapshots: the usual ones, those of the sandboxes, and all in the query, which count as existing."""
         names = dict.fromkeys([*request.query_params.getlist("name"), *_SNAPSHOTS])
         own = {one.asked.get("snapshot") for one in await self._records.find(self._workspace(request), {})}
         items = [_snapshot(str(name)) for name in (*names, *sorted(str(name) for name in own - {None}))]
@@ -196,7 +195,7 @@ def refuse(error: HostError, _path: str) -> Response:
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests for `wires check`, as Daytona's client sends them; scripts are missing, as they need an id."""
+    """Return requests for `wires check`, as Daytona's client sends them. None of them runs a script."""
     labels = {LANGUAGE: "python"}
     return (
         Probe("snapshots", "GET", "/api/snapshots", None, lambda got: bool(got.json()["items"])),

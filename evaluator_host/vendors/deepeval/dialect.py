@@ -1,4 +1,4 @@
-"""Dialect `deepeval`: classes of `BaseMetric` that set score, reason and success; what they return is ignored.
+"""Dialect `deepeval`: subclasses of `BaseMetric` that set score, reason and success. Returned values are ignored.
 
 The runner sends `{"metric": {"name", "score", "threshold", "success", "reason", "error"}, "raised": {"type", "message",
 "line"} | null, "skipped"}`. Source of the rules: deepeval 4.3.1, metrics/indicator.py, evaluate/utils.py.

@@ -69,7 +69,7 @@ def _is_scalar(value: Json) -> bool:
 
 
 def failed(error: EvaluationError) -> tuple[dict[str, Json], ...]:
-    """Return what HoneyHive stores for a function that raised: a score without a value."""
+    """Return what HoneyHive stores for a row that failed with an exception: a score without a value."""
     return ({**_EMPTY},) if error.code is ErrorCode.USER_EXCEPTION else ()
 
 

@@ -109,7 +109,7 @@ def forget(node: Any) -> None:
 
 
 def take() -> list[dict[str, Any]]:
-    """Return `{"module", "line"}` of each recorded import, and forget them.
+    """Return `{"module", "line"}` of each recorded import, and forget the imports.
 
     An import in another file than the code also has `file`.
 
@@ -126,7 +126,7 @@ def take() -> list[dict[str, Any]]:
 
 
 def added_to(body: bytes) -> bytes:
-    """Return the body of an answer, a JSON object, with the imports that were recorded since the last `take`."""
+    """Add the imports recorded since the last `take` to the body of an answer, a JSON object, and return the body."""
     found = take()
     return body[:-1] + jsontext.to_bytes(f',"missing_imports":{jsontext.encode(found)}}}') if found else body
 
@@ -167,7 +167,7 @@ def parsed(file: str) -> Any:
 
 
 def _as_written(tree: Any, name: str, line: int, package: str) -> tuple[str, str]:
-    """Return the module that a statement imports, given the missing part of its name, and a name imported from it."""
+    """Return the full name of the module that a line imports, and one of the names imported from it."""
     written = [(module, imported) for module, at, imported in imports.imports_in(tree, package) if at == line]
     return next((one for one in written if one[0] == name or one[0].startswith(f"{name}.")), (name, ""))
 
@@ -184,7 +184,7 @@ def _is_written(tree: Any, line: int) -> bool:
 
 
 def _has_other(tree: Any, line: int, package: str) -> bool:
-    """Return whether the code, if an import fails, binds the imported names to another module that is installed."""
+    """Return whether the code replaces an import that fails with another module, which is installed."""
     for node in all_nodes(tree):
         kind = type(node).__name__
         if kind in {"Try", "TryStar"} and covers(node.body, line):

@@ -40,7 +40,7 @@ class AttributeDict(dict):  # type: ignore[type-arg]
 
 
 def called(call: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> Any:
-    """Return what a function returns. Hide the running event loop, so that the function may use `asyncio.run`."""
+    """Call a function and return its result. The function may use `asyncio.run`, because the running loop is hidden."""
     events = sys.modules.get("asyncio.events")
     loop = events and events._get_running_loop()  # noqa: SLF001 - asyncio has no public way
     if events is None or loop is None:

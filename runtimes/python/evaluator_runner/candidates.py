@@ -27,7 +27,7 @@ _PARAMETERS = 8
 
 
 def public(outline: Outline) -> list[str]:
-    """Return the public functions and classes that may be evaluators, because the module uses them at most in lists."""
+    """Return the public functions and classes that the module itself does not use, except in lists of evaluators."""
     used = helpers(outline)
     own = {**outline.functions, **outline.classes}
     return [name for name in outline.binds_in_order if name in own and name[:1] != "_" and name not in used]
@@ -49,7 +49,7 @@ def outline_of(namespace: dict[str, Any]) -> Outline:
 
 
 def meant(outline: Outline, names: list[str]) -> list[str]:
-    """Return those of several names that may be the evaluator, in their order.
+    """Return, in the given order, the names that may be the evaluator.
 
     If the code has a list of evaluators (`evaluators=[correct]`), these are the names in the list; otherwise they are
     the names that none of the others uses, public before private ones.
@@ -93,7 +93,7 @@ def the_only(namespace: dict[str, Any], names: list[str], what: str) -> str:
 
 
 def note_others(entry: Entry, place: str, names: list[str]) -> None:
-    """Add a remark to the entry that other names were possible; the entry is the first or the last, as `place` says."""
+    """Note on the entry that it was chosen from several names, as the first or the last of them (`place`)."""
     others = ", ".join([one for one in names if one != entry.name][:_SHOWN])
     if others:
         message = f"{entry.name} is called, because it is the {place}; `settings.entry` can name another one: {others}"
@@ -120,7 +120,7 @@ def _shown(outline: Outline, name: str) -> str:
 
 
 class _Uses:
-    """Records which names each name at module level uses, and which lists of functions and classes the code makes."""
+    """Records, for each name at module level, the names that it uses, and the code's lists of functions and classes."""
 
     def __init__(self, outline: Outline) -> None:
         self._direct: dict[str, set[str]] = {}
@@ -137,7 +137,6 @@ class _Uses:
 
     @property
     def in_lists(self) -> set[str]:
-        """Return all names in lists."""
         return {one for _, listed in self._lists for one in listed}
 
     def by(self, name: str) -> set[str]:

@@ -65,7 +65,7 @@ class Arriving:
 
         Raises:
           BlockingIOError: the socket is full.
-          OSError: its other end is closed.
+          OSError: the other end of the socket is closed.
         """
         if self._chunks:
             chunk = self._chunks[0]

@@ -71,7 +71,7 @@ def start_plainly() -> None:
 
 
 def watch(job: Job) -> None:
-    """Let user code that is about to load start children: processes in a pool, and interpreters."""
+    """Prepare this process for user code that starts children while it loads: processes in a pool, or interpreters."""
     for name in _SUBINTERPRETERS:
         if name in sys.modules:
             _furnish_subinterpreters(sys.modules[name])
@@ -81,7 +81,7 @@ def watch(job: Job) -> None:
 
 
 def take_pools(job: Job) -> bool:
-    """Return whether loading imported a process pool; remove the evaluator's file, because each row gets a new one."""
+    """Return whether loading imported a process pool; remove the evaluator's file, because each row writes its own."""
     try:
         _unlink(f"{job.home}/{FILE}")
     except OSError:
@@ -95,7 +95,7 @@ def interpreters_left() -> bool:
 
 
 def content(header: dict[str, Any], body: bytes) -> bytes:
-    """Return the content of the file: the load frame without its secrets, which a child inherits as variables."""
+    """Return the content of the evaluator's file: the load frame without secrets, which are environment variables."""
     head = jsontext.encode({name: header[name] for name in _HEADER}).encode()
     return len(head).to_bytes(4, "big") + head + body
 

@@ -17,10 +17,10 @@ A dialect is recognised either after the code has run, or before. Afterwards, it
 
 If the dialect has `WORDS`, it is recognised beforehand, from the source, by
 
-- `sign(outline, name)`: returns a pair, or None when the code is not of this dialect. The pair is the step of the sign
-  (`DECORATED` … `BY_NAME`; the lowest step of all dialects wins, and two dialects at one step are an error) and the
-  sign itself, as text for people.
-- `source(code)`, optional: returns the code to run in place of the given code, with the same lines.
+- `sign(outline, name)`: looks for a sign of this dialect in the code. It returns the rank of the sign (`DECORATED` …
+  `BY_NAME`) and a description for people, or None if there is no sign. The dialect with the lowest rank is chosen; two
+  dialects with the same rank are an error.
+- `source(code)`, optional: returns the code to run in place of the given code, with the same line numbers.
 - `names()`, optional: returns what the code may use without importing it, by name.
 - `MODULES`, optional: modules that the code may use without importing them if they are installed, by the name it uses.
 - `IMPORTS`, optional: objects of the platform's package that code may use without importing them, `module:name` each.
@@ -99,7 +99,7 @@ class Recognised:
 
     Attributes:
       dialect: Module of the dialect.
-      step: Step of the sign; 0 for a declared dialect.
+      step: Rank of the sign by which the dialect was recognised, see `sign`; 0 for a declared dialect.
       reason: The sign, as text for people.
     """
 
@@ -111,7 +111,7 @@ class Recognised:
         self.reason = reason
 
     def source(self, code: str) -> str:
-        """Return the code to run in place of the evaluator's, with the same lines."""
+        """Return the code to run in place of the evaluator's, with the same line numbers."""
         source = getattr(self.dialect, "source", None)
         return code if source is None else source(code)
 
@@ -210,10 +210,7 @@ def _without_private_helpers(outline: Outline) -> Outline:
 
 
 def _without_helpers(outline: Outline, equal: list[Recognised]) -> Outline:
-    """Return an outline without helper functions.
-
-    Some dialects would recognise these functions, although the code uses them only as helpers.
-    """
+    """Return an outline without functions that look like one of the dialects, but are only used as helpers."""
     from evaluator_runner.candidates import meant
 
     names = [name for name in outline.functions if any(one.dialect.sign(outline, name) for one in equal)]

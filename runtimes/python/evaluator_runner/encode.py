@@ -247,7 +247,7 @@ def _container_kind(value: Any) -> str:
 
 
 def render_path(path: Path) -> str:
-    """Return a path as `$.a[0]["not a name"]`."""
+    """Return a path as text, such as `$.a[0]["not a name"]`."""
     steps: list[str] = []
     while path is not None:
         path, step = path

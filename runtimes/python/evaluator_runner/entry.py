@@ -133,11 +133,10 @@ def find_function(namespace: dict[str, Any], name: str, arguments: tuple[str, ..
 
 
 def object_of(namespace: dict[str, Any], name: str, config: dict[str, Any]) -> Any:
-    """Return an instance of class `name`.
+    """Return an instance of class `name`: an instance that the code makes, or else a new one.
 
-    It is an instance that the code makes; if there is none, or a config is given, it is a new one.
-
-    If the only required argument that the config lacks is `name`, its value is the name of the class.
+    If there is a `config`, the instance is always new. If the only required argument that the config lacks is `name`,
+    the class gets its own name.
 
     Raises:
       Failure: the class needs arguments that the config lacks.
@@ -276,7 +275,7 @@ def _is_likely(name: str) -> bool:
 
 
 def _builder(own: dict[str, Any], functions: list[str]) -> str | None:
-    """Return the name of the first function that contains the source of another function; without one, of a string."""
+    """Return the name of the first function (or else of the first string) that contains the source of a function."""
     names = functions or [name for name, value in own.items() if type(value) is str]
     return next((name for name in names if any(map(_is_code, _texts_of(own[name])))), None)
 
@@ -296,7 +295,7 @@ def _is_code(text: str) -> bool:
 
 
 def _call_of(classes: dict[str, Any], wanted: str) -> str:
-    """Return a line that calls the scoring method of a class on a new object; without one, another method."""
+    """Return a line of code that calls a method of a class on a new object, if possible a method for scoring."""
     classes = _concrete(classes)
     for name, one in classes.items():
         if (method := _method_of(one, wanted)) is not None:
@@ -314,7 +313,7 @@ def _call_of(classes: dict[str, Any], wanted: str) -> str:
 def _line_of(made: str, kind: type, method: str, wanted: str) -> str:
     """Return a line of code that makes a method the evaluator.
 
-    If the method takes other arguments, the line converts the arguments of a row.
+    If the method takes other arguments, the line passes the values of a row to them.
     """
     from evaluator_runner.dialects.function import roles_of
 
@@ -341,7 +340,6 @@ def _concrete(classes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _method_of(kind: type, wanted: str) -> str | None:
-    """Return the name of the scoring method of a class."""
     made = {key for base in type.mro(kind) if base is not object for key in vars(base)}
     return next((one for one in (wanted, *_METHODS) if one in made), None)
 

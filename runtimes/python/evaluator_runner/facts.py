@@ -73,7 +73,7 @@ class Uses:
         self.compared: dict[str, None] = {}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the facts of the parameter."""
+        """Return the facts as JSON values."""
         return {
             "name": self.key[:_CHARS],
             "read": self.read,
@@ -102,7 +102,7 @@ class _Function:
         self.rest = [Uses(None, one.arg, node) for one in (given.vararg, given.kwarg) if one is not None]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the facts of the function."""
+        """Return the facts as JSON values."""
         return {
             "name": self.name[:_CHARS],
             "line": self.node.lineno,
@@ -425,7 +425,7 @@ def _read_of(node: Any) -> tuple[Any, str] | None:
 
 
 def _alternatives(kind: str, node: Any) -> list[Any]:
-    """Return the expressions with the value of another expression, perhaps in another form: `x` for `x.strip()`."""
+    """Return the expressions whose value an expression may have, perhaps in another form: `x` for `x.strip()`."""
     if kind == "BoolOp":
         return list(node.values)
     if kind == "IfExp":

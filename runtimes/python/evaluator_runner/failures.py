@@ -134,7 +134,6 @@ def _hint_on_place(raised: BaseException, lines: list[str], line: int | None) ->
 
 
 def _reads_argv(lines: list[str], line: int) -> bool:
-    """Return whether a line of the code contains the name `argv`."""
     return any("argv" in {getattr(one, "attr", None), getattr(one, "id", None)} for one in _nodes_in(lines, line))
 
 
@@ -153,7 +152,6 @@ def _own_module(lines: list[str], line: int) -> str | None:
 
 
 def _nodes_in(lines: list[str], line: int) -> Iterator[Any]:
-    """Yield the nodes of the syntax tree that begin in a line of the code."""
     from evaluator_runner.imports import children
 
     try:

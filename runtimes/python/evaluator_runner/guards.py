@@ -206,7 +206,7 @@ class _Modules:
         self._formatter = _SafeFormatter(self)
 
     def allows(self, name: str) -> bool:
-        """Return whether a module may be imported, by its full name."""
+        """Return whether the module with this full name may be imported."""
         top = name.partition(".")[0]
         return name in MODULES or name in _SUBMODULES or top in self._pinned
 

@@ -345,9 +345,9 @@ class ZygoteHandle:
         return value
 
     def ask(self, command: bytes) -> tuple[int, int]:
-        """Let the zygote reap the row (`REAP`) or look at it (`LOOK`).
+        """Let the zygote reap the row process (`REAP`), or report how the process ended (`LOOK`).
 
-        Return how the row ended: `(si_code, si_status)`.
+        Return `(si_code, si_status)` for `LOOK`, and zeros for `REAP`.
         """
         try:
             self._control.send(command)

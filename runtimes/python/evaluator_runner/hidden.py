@@ -20,7 +20,7 @@ _COLLECTS = {"append", "extend", "add", "update"}
 class Watch:
     """Watches which absent modules one evaluator needs.
 
-    Meanwhile, `absent` does not have the failed imports of earlier evaluators; `end` gives them back.
+    Until `end` is called, `absent` contains no failed imports of earlier evaluators. Then they are put back.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Watch:
 def _is_hidden(asked: absent.Asked) -> bool:
     """Return whether code needs an absent module but goes on with another value.
 
-    Code that is written for the absence of the module does not count.
+    This is false for code that is meant to work without the module.
     """
     trees = {file: absent.parsed(file) for file, _ in asked.lines}
     file, line = asked.lines[0]
@@ -71,7 +71,6 @@ def _catching(tree: Any, line: int) -> Any:
 
 
 def _names(kind: Any) -> set[str]:
-    """Return the names of the errors that an `except` clause catches."""
     if kind is None:
         return _BROAD
     return {str(getattr(one, "id", "")) for one in getattr(kind, "elts", [kind])}

@@ -34,7 +34,7 @@ def missing_imports(
     kept: list[Statement] | None = None,
     known: dict[str, str] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return `{"module", "line"}` of every imported module that cannot be found, once each.
+    """Return `{"module", "line"}` of every imported module that cannot be found, each module once.
 
     `module` is the top-level name of a package, or one level more in a namespace that many packages share; for a module
     of the evaluator's own, it is the whole name. An import in one of `files` also has `file`, the path of that file.
@@ -69,7 +69,7 @@ def missing_imports(
 
 
 def lacking(kept: list[Statement]) -> list[dict[str, Any]]:
-    """Return `{"module", "line", "names"}` of packages with light stand-ins that lack names which statements need.
+    """Return `{"module", "line", "names"}` for each light stand-in that lacks names which the statements need.
 
     The program must have been loaded.
     """
@@ -180,7 +180,7 @@ def _has_other(tree: Any, line: int) -> bool:
 
 
 def _bound(tree: Any, line: int | None = None) -> Iterator[str]:
-    """Yield the names that a statement binds, or only the names that imports in one line bind."""
+    """Yield the names that the imports in a line bind; without a line, all names that the statement binds."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
@@ -192,19 +192,19 @@ def _bound(tree: Any, line: int | None = None) -> Iterator[str]:
 
 
 def deeper_path(missing: str, whole: str, name: str) -> dict[str, str]:
-    """Return `{"path"}` for a module that the author may have written, if it lies deeper than the missing part."""
+    """Return `{"path"}`, where the author may have written a module, if the module is below the missing package."""
     whole = f"{whole}.{name}" if name and whole in _FOLDERS else whole
     return {"path": f"{whole.replace('.', '/')}.py"} if whole.startswith(f"{missing}.") else {}
 
 
 def _is_empty_of(name: str, package: str, texts: dict[str, str]) -> bool:
-    """Return whether a name in a package of the evaluator's own files can only be a module of that package."""
+    """Return whether a name that is imported from a package of the author's can only be a module of that package."""
     path = package.replace(".", "/")
     return f"{path}.py" not in texts and name not in texts.get(f"{path}/__init__.py", "")
 
 
 def imports_in(tree: Any, package: str) -> Iterator[tuple[str, int, str]]:
-    """Yield module, line and imported name for each import; the name is empty if the import takes none."""
+    """Yield module, line and imported name for each import; the name is empty for `import x` and `import *`."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()

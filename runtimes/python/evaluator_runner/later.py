@@ -7,7 +7,8 @@ or platform, which most evaluators call in one function only. Packages that are 
 import that the code catches fails as usual. A name that a light stand-in module lacks is a placeholder, too, because a
 file may import a judge that its evaluator never calls.
 
-No placeholder has a value: comparing, testing, counting or formatting one raises, even while the code loads.
+No placeholder has a value: code that compares, tests, counts or formats a placeholder gets an error, even while the
+code loads.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def install_stand_ins(folder: str) -> None:
 
 
 def without_placeholders(namespace: dict[str, Any]) -> dict[str, Any]:
-    """Return the globals of code without placeholders, because these have every attribute that dialects look for."""
+    """Return the globals of code without placeholders, which seem to have every attribute that dialects look for."""
     if not _given:
         return namespace
     return {name: one for name, one in namespace.items() if not is_placeholder(one)}
@@ -275,7 +276,6 @@ def _give_names(module: Any) -> None:
 
 
 def _distribution(top: str, module: str) -> str:
-    """Return the name of the distribution that a stand-in module replaces."""
     root = sys.modules.get(top)
     pins: dict[str, str] = getattr(root, "__pins__", {})
     pin = pins.get(module.removeprefix(f"{top}.").partition(".")[0])

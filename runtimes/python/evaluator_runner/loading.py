@@ -46,7 +46,7 @@ class Loading:
         self._supervisor.watch(self._zygote.fd, self._on_report)
 
     def patience_s(self) -> float:
-        """Return the seconds until the time limit of the load, for which the main loop may sleep."""
+        """Return the seconds until the time limit of the load. The main loop may sleep that long."""
         return self._started + self._timeout_s - time.monotonic()
 
     def check_time(self) -> None:

@@ -115,7 +115,7 @@ class Logs:
             self.err.drain()
 
     def take(self, out_bytes: int | None = None, err_bytes: int | None = None) -> Taken:
-        """Remove and return the first kept bytes of both streams (all for None), each with whether bytes were cut."""
+        """Remove and return the first kept bytes of each stream (None: all), and whether bytes were cut."""
         return self.out.take(out_bytes), self.err.take(err_bytes)
 
     def discard(self) -> None:

@@ -24,7 +24,6 @@ class Function:
     """A function at module level.
 
     Attributes:
-      name: Its name.
       line: Its line, from 1.
       parameters: Names of the parameters that may be given by position, then those of the keyword-only ones.
       positional: How many parameters may be given by position.
@@ -106,7 +105,7 @@ class Outline:
 
     Attributes:
       functions: Functions by name; a name that is defined twice has its last definition.
-      classes: The dotted names of each class's bases, by its name.
+      classes: The dotted names of each class's bases, by the name of the class.
       modules: All imported modules, as written.
       parsed: Whether the code parses.
       is_expression: Whether the code is a single expression.
@@ -154,7 +153,7 @@ class Outline:
     def dotted(self, node: Any) -> list[str]:
         """Return the dotted names that an expression may mean.
 
-        There are several if one of several `import *` may give a name.
+        There are several if a name may come from more than one `import *`.
         """
         kind = type(node).__name__
         if kind == "Constant" and isinstance(node.value, str):
@@ -169,14 +168,14 @@ class Outline:
         return [known] if known else [node.id, *[f"{module}.{node.id}" for module in self._stars]]
 
     def subclass_of(self, package: str, *names: str) -> str | None:
-        """Return the name of the first class with a base that has one of these names and is from a package."""
+        """Return the name of the first class with a base from the package that has one of these names."""
         return next((name for name, bases in self.classes.items() if _any_from(bases, package, names)), None)
 
     def decorated_by(self, package: str, *names: str, of: str | None = None) -> Function | None:
-        """Return the first function that has a decorator with one of these names, from a package or a module below it.
+        """Return the first function with a decorator that has one of these names and is from the package.
 
         Args:
-          package: The package.
+          package: The package; modules below it count, too.
           names: Names of decorators.
           of: The function to look at; None for all.
         """
@@ -196,7 +195,7 @@ class Outline:
 
     @property
     def has_own_entry(self) -> bool:
-        """Return whether the code has an entry of one of our own contracts: `evaluate` or `main`, with parameters."""
+        """Return whether the code has an entry for the host's own contracts: `evaluate` or `main`, with parameters."""
         found = [self.functions[name] for name in ("evaluate", "main") if name in self.functions]
         return any(one.parameters and not one.is_program for one in found)
 
@@ -313,7 +312,7 @@ def texts_in(outline: Outline) -> list[tuple[int, str]]:
 
 
 def calls_in(outline: Outline, package: str, names: tuple[str, ...]) -> list[Any]:
-    """Return all calls in the code of functions that have one of these names and are from a package."""
+    """Return all calls in the code to functions from the package that have one of these names."""
     calls = [one for one in walk(outline.tree) if type(one).__name__ == "Call"]
     return [one for one in calls if _any_from(outline.dotted(one.func), package, names)]
 

@@ -50,7 +50,7 @@ class Params(dict):  # type: ignore[type-arg]
 
 
 def added_to(body: bytes) -> bytes:
-    """Return the body of an answer, a JSON object, with the absent keys that were read, and forget these keys."""
+    """Add the absent keys that were read to an answer's body, a JSON object; return the body, forget the keys."""
     if not unset:
         return body
     keys = list(unset)

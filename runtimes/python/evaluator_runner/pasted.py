@@ -24,10 +24,10 @@ class Held:
     """An evaluator inside other code.
 
     Attributes:
-      code: The code to run, each line where it was.
+      code: The code to run, with every line in its original place.
       recognised: Its dialect, if the dialect is known before the code runs.
       factories: Functions of the code that return the evaluator, in the order in which they are called.
-      note: What was found, for its author.
+      note: Remark for the author on where the evaluator was found.
     """
 
     __slots__ = ("code", "factories", "note", "recognised")
@@ -130,7 +130,7 @@ def _recognised(outline: Outline, code: str, name: str | None, contract: str) ->
 
 
 def _returned(value: Any) -> list[tuple[str, Any]]:
-    """Return the functions and classes in what a factory returned, by name."""
+    """Return the functions and classes that a factory returned, by name."""
     if isinstance(value, dict):
         return [(str(name), one) for name, one in value.items() if callable(one)]
     several = [one for one in (value if isinstance(value, (list, tuple)) else [value]) if callable(one)]

@@ -28,7 +28,7 @@ _TEXT_CHARS = 200
 
 
 class LoadFailed(Exception):
-    """The code cannot be loaded; `error` is the protocol's, `classes` the descriptions of its evaluator classes.
+    """The code cannot be loaded. `error` has the protocol's format; `classes` describes the evaluator classes.
 
     If an entry was found, `names` and `source` are as in `Program`.
     """
@@ -168,7 +168,7 @@ def _described(
 def _require(whole: Whole, found: Entry, names: list[str], namespace: dict[str, Any]) -> None:
     """Raise the error that stops the entry.
 
-    Of several evaluators, only those fail that lack an import.
+    If there are several evaluators, only those that lack an import fail.
     """
     lacking = {name: why for name in found.parts if (why := whole.lacks(name)) is not None}
     if not lacking or len(lacking) == len(found.parts):

@@ -232,7 +232,7 @@ class RowProcess:
         return self._written[0] - before[0], self._written[1] - before[1]
 
     def _settled(self, value: Any) -> Any:
-        """Return the value, awaited if it can be."""
+        """Return the value; if it is awaitable, await it first."""
         if hasattr(type(value), "__await__") or type(value).__name__ == "coroutine":
             return _call(self._awaited, (value,))
         return value

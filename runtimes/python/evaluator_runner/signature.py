@@ -58,7 +58,7 @@ class Signature:
         return self.required <= count and (self.var_positional is not None or count <= len(self.positional))
 
     def named_places(self, places: tuple[str, ...]) -> tuple[str, ...]:
-        """Return those arguments of a call by position that must go by name, because they are keyword-only."""
+        """Return the arguments of a positional call that must be passed by name, because they are keyword-only."""
         return tuple(one for one in places if one in self.keyword_only)
 
     def fits(self, places: tuple[str, ...]) -> bool:

@@ -307,7 +307,6 @@ def _held_by(node: Any) -> set[str] | None:
 
 
 def _bound(node: Any) -> Iterator[str]:
-    """Yield the names that a statement defines in its own scope."""
     left = [node]
     while left:
         one = left.pop()

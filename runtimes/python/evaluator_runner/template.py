@@ -172,7 +172,7 @@ def _become(
     control: _socket.socket,
     number: bytes,
 ) -> None:
-    """Turn this process into process 1 of a new sandbox, and let the runner take over; end it if a step is refused."""
+    """Turn this process into process 1 of a new sandbox and let the runner take over; if a step is refused, exit."""
     try:
         for standard, fd in enumerate(given[:3]):
             os.dup2(fd, standard)

@@ -71,7 +71,7 @@ class Whole:
                 absent.forget(node)
 
     def require(self, names: list[str], namespace: dict[str, Any]) -> None:
-        """Raise the error that stops these entries: that of a failed import or statement that they need.
+        """Raise the error of a failed import or statement that one of these names needs.
 
         Missing files of the author come first, because no pin can provide them.
         """
@@ -85,7 +85,7 @@ class Whole:
                 raise ImportError(f"No module named {one.module!r}", name=one.module)
 
     def lacks(self, name: str) -> str | None:
-        """Return why the entry of this name cannot be called, as a text for people; None if it can be called."""
+        """Return why the entry with this name cannot be called, as text for people; None if it can be called."""
         for one in self._slices.needed_by([name]):
             if id(one.node) in self._stopped:
                 return str(self._stopped[id(one.node)])

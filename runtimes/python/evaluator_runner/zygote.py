@@ -197,7 +197,7 @@ def _settle() -> None:
 
 
 class _Nursery:
-    """Forks and reaps rows when the supervisor requests it, because no process id may become free before that is safe.
+    """Forks and reaps rows only when the supervisor requests it, so that no process id becomes free too early.
 
     After each fork, the first write to a page of memory copies the page, in this process too. So the code that runs for
     each row uses few objects.

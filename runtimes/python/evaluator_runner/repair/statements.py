@@ -50,7 +50,7 @@ class Statement:
       returns_value: Whether it returns a value.
       returns: Whether it has a `return`.
       yields: Whether it makes its function a generator.
-      awaits: Whether only an async function can have it.
+      awaits: Whether it is only allowed in an async function.
       endless: Whether it is a `while True`, a `with` that may swallow exceptions, or a `case` that matches everything.
     """
 
@@ -88,7 +88,7 @@ class Statement:
 
     @property
     def is_method(self) -> bool:
-        """Return whether the statement is a function that only a class can have."""
+        """Return whether the statement is a function that only makes sense in a class."""
         if not isinstance(self.node, ast.FunctionDef | ast.AsyncFunctionDef):
             return False
         first = [*self.node.args.posonlyargs, *self.node.args.args][:1]
