@@ -21,7 +21,7 @@ class Grammar:
       call: A call; its fields are `function` and `arguments`.
       arguments: The arguments of a call, with the brackets.
       null: The literal for no value, such as `None`.
-      table: Opening, spread and closing of a table: `{**inputs}`.
+      table: Opening, spread and closing of a dict or object, as in `{**inputs}`.
       member: Node for a member of a value, `value.name`, and the field with the value.
       entries: Nodes that read an entry of a value, `value[key]`, each with the field with the value.
       conditional: An expression with a condition, and the places of its two branches.
@@ -35,9 +35,9 @@ class Grammar:
         the body.
       values: Statements that give a variable a value, each with the field that contains the value.
       declares: Statements of `values` that may leave the variable without a value.
-      tables: Statements that give a table its name, each with the field that contains the table.
-      table_literals: Literals of tables.
-      pairs: Entries of a table that have a field `value`.
+      tables: Statements that give a dict or object its name, each with the field that contains the dict or object.
+      table_literals: Literals of dicts or objects.
+      pairs: Entries of a dict or object that have a field `value`.
       text_makers: Functions of the language that return text.
       number_makers: Functions of the language that return a number.
       text_methods: Methods that return text.

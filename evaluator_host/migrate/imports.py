@@ -339,7 +339,7 @@ async def _taken(context: ImportContext, read: _Read) -> set[str]:
 
 
 def _granted(wish: ImportWish) -> dict[str, str]:
-    """Return the grant of each model that an evaluator may call. An entry without `NAME=` is for the name `judge`."""
+    """Return the requested models by the name that evaluators call; for a model without `NAME=`, this is `judge`."""
     named = (one if "=" in one else f"judge={one}" for one in wish.models)
     return {one.partition("=")[0]: one for one in named}
 

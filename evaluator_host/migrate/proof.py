@@ -44,7 +44,7 @@ class Proving:
         """Run two evaluators on the same rows. Return whether they score the same, and the differences.
 
         The contract never passes the whole row. So if the old code expects the whole row as its fourth argument,
-        nothing is proven. Then the old code gets the whole row here, and the answer says how the two results compare.
+        nothing is proven: the old code gets the whole row here, and the proof only reports how the two results compare.
         """
         if not rows:
             return Proof(Verdict.NOT_COMPARABLE, why="there are no rows")

@@ -42,7 +42,7 @@ def find_slices(code: str, language: str, most: int) -> list[dict[str, str]]:
     Args:
       code: The evaluator's source.
       language: `python`, `javascript` or `typescript`.
-      most: The largest number of slices to return.
+      most: Maximum number of slices to return.
     """
     python = language == Language.PYTHON
     statements = _python(code) if python else _scripts(code)
@@ -57,7 +57,7 @@ def find_slices(code: str, language: str, most: int) -> list[dict[str, str]]:
 
 
 def listed_elsewhere(code: str, language: str) -> list[str]:
-    """Return the source of each listed evaluator without a slice: one from a package, or one without a name."""
+    """Return the source of each listed evaluator that is imported or has no name, unless all are like this."""
     python = language == Language.PYTHON
     statements = _python(code) if python else _scripts(code)
     imported = {name for one in statements if one.imports for name in one.binds}

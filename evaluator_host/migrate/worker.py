@@ -33,7 +33,7 @@ def adapt_program(code: str, language: Language, wish: Wish) -> list[dict[str, A
 
 
 def _read_deeply(read: Callable[[], T], otherwise: Callable[[Unreadable], T]) -> T:
-    """Call a function that reads a program. It may recurse as deeply as the deepest accepted tree needs."""
+    """Call a function that reads a program, with a recursion limit that suits the deepest accepted tree."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(_RECURSION)
     try:

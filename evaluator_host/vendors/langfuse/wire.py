@@ -1,4 +1,4 @@
-"""The wire `langfuse`: Langfuse's dispatcher of code evaluators, as `external` and as `aws-lambda`.
+"""The wire `langfuse`: Langfuse's dispatcher of code evaluators, in its two forms `external` and `aws-lambda`.
 
 Sources: langfuse/langfuse@62751446, codeEvalDispatcherTypes.ts, awsLambdaCodeEvalDispatcher.ts and, for signatures,
 encryption/signature.ts; PR #15088 at 5af11771 for the external dispatcher.
@@ -177,7 +177,7 @@ def _aws_error(status: int, name: str, message: str) -> Response:
 
 
 def access_key_id(_scope: Scope, headers: Mapping[str, str]) -> str | None:
-    """Return the access key id of a request signed by AWS's SDK; Langfuse's operator sets it to a key of this host."""
+    """Return the access key id of a request signed by AWS's SDK. Langfuse's operator uses a key of this host for it."""
     _, _, rest = headers.get("authorization", "").partition("AWS4-HMAC-SHA256 Credential=")
     return rest.partition("/")[0] or None
 

@@ -66,7 +66,7 @@ class BlobFolder(FileFolder):
         return blob
 
     def copied(self, blob_id: str) -> Path:
-        """Return the path of a file on this host; first copy the file from the bucket if it is not here. Blocking.
+        """Return the path of a file on this host. If the file is not here, first copy it from the bucket. This blocks.
 
         Raises:
           StoreUnavailable: the bucket does not answer.
@@ -85,7 +85,7 @@ class BlobFolder(FileFolder):
         return path
 
     def remove(self, blob_id: str) -> None:
-        """Remove a file, if it exists. Blocking."""
+        """Remove a file, if it exists. This blocks."""
         if self._bucket is not None:
             self._bucket.delete(_key(blob_id))
         self.file(blob_id).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Dialect `nemo`: metrics of NeMo Evaluator, called as `compute_scores(MetricInput)`; each numeric output is a metric.
+"""Dialect `nemo`: metrics of NeMo Evaluator, called as `compute_scores(MetricInput)`, with one or more numeric outputs.
 
 The runner turns a `MetricResult` into
 `{"type", "outputs": [{"name", "value"}], "scores": {name: number | bool | "NaN" | null}, "labels": {name: text},

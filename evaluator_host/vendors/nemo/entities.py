@@ -101,7 +101,7 @@ class Entities(Repository):
         return None if row is None else _entity(row)
 
     async def get_entity(self, place: Place, name: str) -> Entity:
-        """Return the entity with this name; raise if there is none.
+        """Return the entity with this name.
 
         Raises:
           NotFound: there is no entity of that kind with that name.

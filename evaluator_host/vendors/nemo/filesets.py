@@ -32,7 +32,7 @@ class RowsIn:
         """Yield the rows of the file.
 
         Raises:
-          InvalidRequest: a line is not a row; the message names it.
+          InvalidRequest: a line is not a row; the message has the number of the line.
         """
         with self.file.open("rb") as opened:
             for line, record in read_records(opened, self.format, max_row_bytes=max_row_bytes):

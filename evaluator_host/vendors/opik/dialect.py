@@ -1,4 +1,4 @@
-"""Dialect `opik`: classes of `BaseMetric` whose `score` returns a `ScoreResult`, or a list of them.
+"""Dialect `opik`: subclasses of `BaseMetric` with a method `score` that returns one or several `ScoreResult`s.
 
 The runner sends `{"scores": [{"name", "value", "reason", "category_name", "metadata", "scoring_failed"}]}`, or
 `{"returned": type}` for a value without a ScoreResult. Source of the rules: comet-ml/opik@02b630c0,

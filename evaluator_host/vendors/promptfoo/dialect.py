@@ -140,12 +140,12 @@ def apply_threshold(scored: Scored, threshold: float | None, language: Language)
 
 
 def failed(error: EvaluationError) -> tuple[dict[str, Json], ...]:
-    """Return what promptfoo stores for a Python assert that raised."""
+    """Return what promptfoo stores for a Python assert that raised an exception."""
     return ({"pass": False, "score": 0, "reason": f"Python execution failed: {error.typed_message}"},)
 
 
 def failed_javascript(error: EvaluationError) -> tuple[dict[str, Json], ...]:
-    """Return what promptfoo stores for a JavaScript assert that threw."""
+    """Return what promptfoo stores for a JavaScript assert that threw an exception."""
     return ({"pass": False, "score": 0, "reason": f"Custom function threw error: {error.message}"},)
 
 

@@ -36,7 +36,8 @@ class EvalItem:
       expected_agent_behavior: Text that evaluators can read.
       simulation_instructions: Text that evaluators can read.
       mocks: Results of simulated functions of the agent: `{"function", "arguments"?, "then": [{"type", "value"}]}`.
-      unsimulated: Why the agent cannot run here: the test case asks a model to simulate; empty if the agent can run.
+      unsimulated: Why the agent cannot run here, because the test case needs a model that simulates functions; empty if
+        the agent can run.
     """
 
     id: str

@@ -1,7 +1,7 @@
-"""Recorded executions of an agent: our own format, and the --output-file and --trace-file of UiPath's command line.
+"""Recorded executions of an agent, in this host's format or as --output-file and --trace-file of UiPath's command line.
 
-Ours is `{"id", "output", "spans" | "trace", "error", "seconds"}` per test case, as a JSON list, as lines of JSON, or as
-an object by id.
+This host's format is `{"id", "output", "spans" | "trace", "error", "seconds"}` per test case, as a JSON list, as lines
+of JSON, or as an object by id.
 """
 
 from collections.abc import Iterable

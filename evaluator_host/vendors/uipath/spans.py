@@ -1,8 +1,8 @@
 """Reads a trace in any supported format as a flat list of spans.
 
-The shapes: OTLP/JSON; lists of spans as OpenTelemetry's SDK writes them (`to_json`), as agent platforms store them
-(`serialize_span`) or as flat records; the documented tree. A value that is not a span raises an error that names its
-place.
+The formats: OTLP/JSON; lists of spans as OpenTelemetry's SDK writes them (`to_json`), as agent platforms store them
+(`serialize_span`) or as flat records; the documented tree. A value that is not a span raises an error with the place of
+the value.
 """
 
 import hashlib
@@ -32,18 +32,18 @@ _TREES: Final = ("children", "spans")
 
 
 class NotATrace(Exception):
-    """The value is not a trace, or contains something that is not a span; `str` says where and what."""
+    """The value is not a trace, or contains something that is not a span. The message says where and what."""
 
 
 def read_spans(trace: Json) -> list[dict[str, Json]]:
     """Return the spans of a trace in its order; in a tree, parents come before their children.
 
-    Each is `{"name", "trace_id", "span_id", "parent_id", "attributes", "events": [{"name", "attributes", "timestamp"}],
-    "status", "status_message", "start_time", "end_time", "kind"}`: ids in hex, times in nanoseconds or null, status and
-    kind as OpenTelemetry's SDK numbers them.
+    A span is `{"name", "trace_id", "span_id", "parent_id", "attributes", "events": [{"name", "attributes",
+    "timestamp"}], "status", "status_message", "start_time", "end_time", "kind"}`: ids in hex, times in nanoseconds or
+    null, status and kind as OpenTelemetry's SDK numbers them.
 
     Raises:
-      NotATrace: the trace has none of these formats.
+      NotATrace: the trace has no supported format.
     """
     if trace is None:
         return []

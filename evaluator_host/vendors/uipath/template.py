@@ -65,7 +65,7 @@ def spans_of(execution: Any) -> Any:
 
 
 def class_name(name: str) -> str:
-    """Return the class name for an evaluator: `my-custom-evaluator` and `my-custom` are `MyCustomEvaluator`.
+    """Return the class name for an evaluator: `my-custom-evaluator` and `my-custom` become `MyCustomEvaluator`.
 
     Raises:
       InvalidRequest: the name cannot become a Python class name.
@@ -80,13 +80,13 @@ def class_name(name: str) -> str:
 
 
 def file_name(name: str) -> str:
-    """Return the file name for an evaluator: `MyCustomEvaluator` is `my_custom_evaluator.py`."""
+    """Return the file name for an evaluator: `MyCustomEvaluator` becomes `my_custom_evaluator.py`."""
     stem = "_".join(word.lower() for word in _WORDS.findall(name))
     return f"{stem}_.py" if keyword.iskeyword(stem) else f"{stem}.py"
 
 
 def kebab(name: str) -> str:
-    """Return UiPath's file name for a class: every capital begins a word, `JSONEval` is `j-s-o-n-eval`."""
+    """Return UiPath's file name for a class. Every capital begins a word: `JSONEval` becomes `j-s-o-n-eval`."""
     return "".join(f"-{letter}" if at and letter.isupper() else letter for at, letter in enumerate(name)).lower()
 
 

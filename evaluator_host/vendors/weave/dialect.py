@@ -1,4 +1,4 @@
-"""Dialect `weave`: scorers, which return a number, a bool or a dict of them, and their summary over one row.
+"""Dialect `weave`: scorers that return a number, a bool or a dict of these; with Weave's summary of the result.
 
 The runner sends `{"result": value}`. Source of the rules: weave 0.54.0, flow/scorer.py.
 """
@@ -47,7 +47,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the result: a scalar is the score; in a dict it is `score`, else `passed`, else the only number or bool.
+    """Read the result. The score is a scalar itself, or a dict's `score`, `passed`, or only number or bool.
 
     Weave itself does not reduce a result to one score. None and `{}` skip the row; several numbers alone give no score.
     """

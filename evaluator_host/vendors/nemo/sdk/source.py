@@ -23,7 +23,7 @@ _BUILT_IN: Final = (
 
 
 class NoSource(TypeError):
-    """A metric whose code cannot be sent to a sandbox or a host; `str` says why, and what to do."""
+    """A metric whose code cannot be sent to a sandbox or a host. The message says why, and what to do."""
 
 
 def metric_code(metric: Any) -> str:

@@ -140,7 +140,7 @@ class Submission:
         """Wait until the job has completed, and print the summary of its result.
 
         Args:
-          max_rows: Rows to print, at most.
+          max_rows: Maximum number of rows to print.
 
         Raises:
           RuntimeError: the job has failed or was cancelled.

@@ -236,7 +236,7 @@ def _agent(layout: Layout, name: str | None, read: Callable[..., LoadedEvaluator
 
 
 def _explained(run: EvalRun, layout: Layout) -> EvalRun:
-    """Return the run; if an evaluator's module is missing, the error now says where the host looked for the module."""
+    """Return the run. If an evaluator's module is missing, the error also tells where the host looked for it."""
     results = dict(run.results)
     for one in run.evaluators:
         for key, result in run.results.items():
