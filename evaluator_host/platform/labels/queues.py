@@ -76,8 +76,8 @@ class LabelQueues:
     ) -> LabelQueue:
         """Make a queue of rows of a job or of a data set; exactly one of `job` and `dataset` is given.
 
-        `rows` are row numbers, or a choice by results, such as the failed rows of one evaluator (None: of any). If
-        there are more than `limit` rows, `limit` evenly spread rows are taken.
+        `rows` are row numbers, or a choice by the results of `evaluator`, such as failed rows; None stands for any
+        evaluator. If there are more than `limit` rows, `limit` evenly spread rows are taken.
 
         Raises:
           InvalidRequest: a field is not valid, or there are no such rows.

@@ -103,13 +103,13 @@ class StoredQueue:
     created_at: datetime
 
     def counts_for(self, job_id: str) -> bool:
-        """Whether the labels apply to this job, over the same data set: it must score the outputs that people saw."""
+        """Whether the labels apply to this job over the same data set: it must have the outputs that people saw."""
         return self.job_id == job_id or not self.own_outputs
 
 
 @dataclass(frozen=True, slots=True)
 class StoredLabel:
-    """A row of a label queue. `label` is JSON, or None if the row waits or was skipped. `by` is the person."""
+    """A row of a label queue. `label` is JSON, or None if the row waits or was skipped. `by` is the person's name."""
 
     index: int
     state: str
@@ -204,7 +204,7 @@ class Labels(Repository):
         return StoredLabel(*found)
 
     async def take_row(self, queue: StoredQueue, by: str | None) -> StoredLabel | None:
-        """Reserve the first free waiting row for person `by` for 10 minutes, and return it. None if there is none."""
+        """Reserve the first free waiting row for person `by` for 10 minutes. Return the row; None if no row is free."""
         table, person = LabelTable, by or ""
         for _ in range(_TRIES):
             now = datetime.now(UTC)

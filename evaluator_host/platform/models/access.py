@@ -29,11 +29,9 @@ _TARGET_EXAMPLE: Final = "write it as https://api.example.com/v1; the key goes i
 
 
 class ModelAccess:
-    """Checks the models that jobs call, and opens them.
+    """Checks the models that jobs call, and opens connections to them.
 
-    `any_key` returns whether an API key of this host was ever created. If so, callers may be others than the operator.
-
-    `any_key` returns whether an API key of this host was ever created: if so, not only the operator may call the host.
+    `any_key` returns whether an API key of this host was ever created. Until then, only the operator calls the host.
     """
 
     def __init__(self, settings: Settings, *, secrets: Secrets, any_key: Callable[[], Awaitable[bool]]) -> None:

@@ -17,10 +17,10 @@ class AgentAnswerError(RuntimeError):
 def parse_path(path: str) -> list[tuple[bool, str | int]]:
     """Return the steps of a JSONPath such as `$.a[0]['b c'][*]..d`.
 
-    Each step is `(deep, name or position)`; `deep` says whether it finds the name at any depth.
+    Each step is `(deep, name or position)`; `deep` is whether the step finds the name at any depth.
 
     Raises:
-      ValueError: the path has another syntax.
+      ValueError: the path does not have this syntax.
     """
     at = 1 if path.startswith("$") else 0
     text = path if at else f"${'' if path.startswith('[') else '.'}{path}"
@@ -73,10 +73,10 @@ def _children(value: Any, name: str | int) -> Iterable[Any]:
 
 
 def extract(value: Any, path: str, *, field: str, required: bool = True) -> Any:
-    """Return the last value at a JSONPath; None if there is no value and none is required.
+    """Return the last value at a JSONPath. If there is no value and `required` is false, return None.
 
     Raises:
-      ValueError: there is no value, and one is required.
+      ValueError: there is no value, and `required` is true.
     """
     found = find_path(value, path)
     if not found and required:

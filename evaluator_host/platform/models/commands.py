@@ -156,7 +156,7 @@ def forbid_host(
     *,
     client: ClientOption,
 ) -> None:
-    """Forbid a host again that --allow-host or the pages allowed."""
+    """Forbid a host that --allow-host or the pages have allowed."""
     client.models.forbid_host(host)
     err.print(plain(f"evaluators may no longer call models on {host}"))
 

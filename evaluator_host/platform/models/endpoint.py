@@ -166,7 +166,8 @@ class Answer:
 class Fault(Exception):
     """A failed attempt.
 
-    `status` is the HTTP status, or None if there was no response. `again` is whether to try again after `wait_s`.
+    `status` is the HTTP status, or None if there was no response. `again` is whether to try again after `wait_s`
+    seconds.
     """
 
     def __init__(self, message: str, *, status: int | None = None, again: bool, wait_s: float = 0.0) -> None:
@@ -204,7 +205,10 @@ class Endpoint:
         return await self._ask(_CHAT, {**body, "messages": messages}, read_completion)
 
     async def complete(self, request: dict[str, Json]) -> Answer:
-        """Send a request unchanged (with `messages`, it is a chat completion), and log the response. Never raises."""
+        """Send a request with the name of the target's model, and log the response. Never raises.
+
+        A request with `messages` goes to the path for chat completions.
+        """
         path = _CHAT if "messages" in request else _COMPLETIONS
         return await self._ask(path, {**request, "model": self._target.model}, read_whole)
 
@@ -300,7 +304,7 @@ async def read_body(response: httpx.Response, most: int) -> bytes:
 
 
 def pause_s(tries: int) -> float:
-    """Return how many seconds to wait after `tries` failed attempts: twice as many each time, half of them random."""
+    """Return how many seconds to wait after `tries` failed attempts: twice as long each time, and half of it random."""
     longest = min(_PAUSE_S * 2.0 ** (tries - 1), _LONGEST_PAUSE_S)
     return float(longest * (0.5 + random.random() / 2))  # noqa: S311 - spreads callers, guards nothing
 

@@ -48,7 +48,7 @@ _NOT_SENT: Final = frozenset({"extra_body", "extra_headers", "extra_query", "tim
 
 @dataclass(frozen=True, slots=True)
 class ModelPlace:
-    """The place of a model: its address, its name there, and the workspace secret with its key."""
+    """Where to call a model: its address, its name there, and the workspace secret that contains the key."""
 
     base_url: str
     model: str
@@ -185,7 +185,7 @@ def _estimated(request: Json, response: Json) -> tuple[int, int]:
 
 
 def _base_url(url: str) -> str:
-    """Return an address without the path of an endpoint at its end."""
+    """Return an address without the path of an endpoint, such as `/chat/completions`, at its end."""
     base = url.rstrip("/")
     for suffix in _SUFFIXES:
         base = base.removesuffix(suffix)

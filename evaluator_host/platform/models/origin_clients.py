@@ -24,7 +24,7 @@ class _Client:
 
 
 class OriginClients:
-    """A client for each origin, so that a slow provider uses no connections that another one needs.
+    """A client for each origin, so that a slow provider uses no connections that another provider needs.
 
     Bound to one event loop.
 
@@ -40,7 +40,7 @@ class OriginClients:
 
     @asynccontextmanager
     async def lend(self, url: str) -> AsyncIterator[httpx.AsyncClient]:
-        """Yield the client for a URL. If there are many afterwards, close those that were unused for longest."""
+        """Yield the client for a URL. If there are then many clients, close those that were unused for longest."""
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
         if origin not in self._clients:

@@ -105,7 +105,7 @@ def models_api(service: ModelService, users: Users, access: Access) -> APIRouter
 
     @asynccontextmanager
     async def allowed(asked: bool, url: str, caller: KeyHolder) -> AsyncIterator[None]:  # noqa: FBT001 - a field of the body
-        """If the caller requests it, allow the host of a URL. Forbid it again if the request is refused."""
+        """If `asked` is set, allow the host of a URL. If the block then fails, forbid the host again."""
         is_new, hosts = False, service.directory.hosts
         if asked:
             with AuditedCall(access, caller, "models.allow_host"):
@@ -172,7 +172,7 @@ def model_answers_api(service: ModelService, access: Access) -> APIRouter:
 
     @router.delete("/v1/model-hosts/{host}", status_code=204, response_class=Response, responses=_NOT_ALLOWED)
     async def forbid(host: str, caller: CallerOf) -> None:
-        """Forbid a host again that was allowed with `allow_host`."""
+        """Forbid a host that was allowed with `allow_host`."""
         with AuditedCall(access, caller, "models.forbid_host", host):
             await service.store.forbid_host(host)
 

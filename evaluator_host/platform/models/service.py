@@ -37,7 +37,7 @@ class ModelService:
         """Return a model that evaluators of a workspace may be granted.
 
         Raises:
-          NotFound: there is no such object.
+          NotFound: there is no such model.
         """
         found = next((one for one in await self.directory.list(workspace) if one.name == name), None)
         if found is None:
@@ -74,7 +74,7 @@ class ModelService:
 
         Raises:
           InvalidRequest: there is no such model, or the operator does not allow its host.
-          NotFound: its secret does not exist.
+          NotFound: the model's secret does not exist.
         """
         asked, started = {"messages": [{"role": "user", "content": _QUESTION}]}, time.perf_counter()
         async with open_judges(self._settings, self._whole_store) as judges:

@@ -202,7 +202,7 @@ def _with_environments(settings: Settings, work: Callable[[Environments], Awaita
 
 
 def _with_sets(settings: Settings, work: Callable[[Environments], Awaitable[T]]) -> T:
-    """Run `work` with the installed sets, in a data directory that has some."""
+    """Run `work` with the installed sets. Raise an error if the data directory has no folder of sets."""
     require_package_sets(settings)
     return _with_environments(settings, work)
 

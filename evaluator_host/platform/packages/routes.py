@@ -59,7 +59,7 @@ def environments_api(service: Service, access: Access) -> APIRouter:
 
     @router.delete("/{digest}", status_code=204, response_class=Response, responses=_IN_USE)
     async def delete(digest: str, caller: CallerOf) -> None:
-        """Delete a package set and its lock. If another workspace requested it too, it is only hidden from this one."""
+        """Delete a package set and its lock. If another workspace requested it, only hide it from this workspace."""
         with AuditedCall(access, caller, "environments.delete", digest):
             report = await _seen(service.environments, access, caller, digest)
             if not await access.package_visibility.is_shared(caller, report):

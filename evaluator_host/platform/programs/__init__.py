@@ -1,1 +1,1 @@
-"""`POST /v1/run`, which runs a program once, and the same for wires."""
+"""Runs a program once, for `POST /v1/run` and for wires."""

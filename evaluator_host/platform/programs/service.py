@@ -66,8 +66,8 @@ class ScriptResult:
     Attributes:
       exit_code: Exit code; None if a time or memory limit, or a fault of the host, ended the program.
       stdout: Standard output, cut at `limits.log_kb`.
-      stderr: Standard error, cut at the same size; an exception's traceback is at its end.
-      truncated: Whether one of the two was cut.
+      stderr: Standard error, also cut at `limits.log_kb`; an exception's traceback is at its end.
+      truncated: Whether `stdout` or `stderr` was cut.
       error: Why there is no exit code; None if there is one.
     """
 

@@ -58,9 +58,7 @@ def rotate(
     """Encrypt all secrets with a new key. The command opens the database itself; hosts may go on running.
 
     The new key is added to the file secrets.key. If the keys are in EVALUATOR_HOST_SECRETS_KEY, first add a new key at
-    its beginning.
-
-    The new key goes into the file secrets.key; where EVALUATOR_HOST_SECRETS_KEY has the keys, put it first there.
+    the beginning of this setting.
     """
     from evaluator_host.platform.terminal.local_store import with_store  # noqa: PLC0415 - the database, which the other commands do not need
 

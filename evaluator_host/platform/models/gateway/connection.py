@@ -1,7 +1,7 @@
 """One connection of a row: reads one HTTP/1.1 request with h11, and writes one response.
 
-The row is untrusted. A connection carries one request and is closed after its response, so nothing can hide behind a
-request. There are limits for the head, for the body, for all bodies of a row together, and for data that waits in a
+The row is untrusted. A connection carries one request and is closed after the response, so a request cannot hide a
+second one. There are limits for the head, for the body, for all bodies of a row together, and for data that waits in a
 tunnel or after a request. From a request to a model, only method, path and JSON body reach the provider.
 """
 
@@ -346,7 +346,7 @@ def _head(status: int, headers: list[tuple[str, str]]) -> bytes:
 
 
 def _named(head: h11.Request) -> HostPort | None:
-    """Return the host in the target of a request to a proxy; None if the target is a path.
+    """Return the host in the target of a request. If the target is only a path, return None.
 
     Raises:
       Refused: the target names no host.

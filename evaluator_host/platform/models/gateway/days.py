@@ -71,7 +71,7 @@ class DayBudgets:
         self._closed = False
 
     async def take(self, workspace: str, *, priced: bool) -> str | None:
-        """Count one request that is about to be made; return why it may not be made, or None.
+        """Count one request that is about to be made. Return None, or the reason why the request may not be made.
 
         Args:
           workspace: The workspace that makes the request.
@@ -131,7 +131,7 @@ class DayBudgets:
     async def _read(self, store: "Store", day: _Day) -> None:
         """Read the tokens and cost of all processes.
 
-        Do nothing if they were read a moment ago and much of the budget is left.
+        Do nothing if this process read them a moment ago and much of the budget is left.
         """
         if self._budget.tokens is None and self._budget.cost is None:
             return

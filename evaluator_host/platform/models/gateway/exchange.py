@@ -103,7 +103,7 @@ class Exchange:
         self._tell(Used())
 
     async def _respond(self, client: httpx.AsyncClient) -> httpx.Response:
-        """Send the request to the provider, again and again if that may help. Return the response without its body."""
+        """Send the request to the provider, and repeat it if that may help. Return the response without its body."""
         registered, tries = self._model.registered, 0
         while True:
             tries += 1

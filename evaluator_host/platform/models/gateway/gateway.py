@@ -218,7 +218,7 @@ class RowGate:
 
         Return `{"response": …}` or `{"error": text, "status": int}`.
 
-        The row occupies no sandbox meanwhile. Budgets and recorded answers apply as to requests from the sandbox.
+        The row occupies no sandbox meanwhile. Budgets and recorded answers apply as they do to requests from a sandbox.
         """
         granted = self._grant.model(model)
         speaks = granted.registered.kind if granted is not None else ModelKind.OPENAI
@@ -282,7 +282,7 @@ class RowGate:
             self._on_wait(False)  # noqa: FBT003 - as above
 
     async def _ready(self, number: int, limit: asyncio.Timeout | None = None) -> None:
-        """Return when the row may get an answer. If it waits for no other answer, wait until the row may run again."""
+        """Wait until the row may get an answer: if it waits for no other answer, until it may run again."""
         if limit is not None and not limit.expired():
             limit.reschedule(None)
         if self._waiting == {number}:

@@ -60,7 +60,7 @@ class ModelDirectory:
         """Register a model of a workspace.
 
         Raises:
-          InvalidRequest: name or URL is not valid, or the operator allows no such host.
+          InvalidRequest: name or URL is not valid, or the operator does not allow the host.
           NameTaken: there is a model with that name.
           NotFound: there is no such secret.
           InUse: the workspace has 1,000 models.
@@ -108,7 +108,7 @@ class ModelDirectory:
         """Return a model that a workspace registered.
 
         Raises:
-          NotFound: there is no such object.
+          NotFound: there is no such model.
         """
         return _stored(await self._kept().objects.get_object(_KIND, workspace, name))
 
@@ -116,7 +116,7 @@ class ModelDirectory:
         """Delete a model of a workspace.
 
         Raises:
-          NotFound: there is no such object.
+          NotFound: there is no such model.
         """
         await self._kept().objects.delete_object(_KIND, workspace, name)
 

@@ -71,7 +71,7 @@ class HostPort:
         return f"{self._name}:{self.port}"
 
     def includes(self, other: "HostPort") -> bool:
-        """Whether a grant of this host and port includes the other one. Port 0 means every port."""
+        """Whether a grant of this host and port includes the other host and port. Port 0 means every port."""
         below = self.host.startswith("*.") and other.host.removeprefix("*").endswith(self.host[1:])
         return (self.host in ("*", other.host) or below) and self.port in (0, other.port)
 
@@ -86,7 +86,7 @@ def host_port(text: str, *, port: int) -> HostPort | None:
 
 
 def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    """Whether an address is public. An address with another one inside it (6to4, Teredo, ISATAP) is not."""
+    """Whether an address is public. An address that contains another address (6to4, Teredo, ISATAP) is not public."""
     if not address.is_global or address.is_multicast or any(address in network for network in _NOT_PUBLIC):
         return False
     if isinstance(address, ipaddress.IPv4Address):
@@ -114,7 +114,7 @@ def granted_hosts(entries: Iterable[str], *, allowed: Iterable[str]) -> list[Hos
     """Return the hosts that an evaluator may reach.
 
     Args:
-      entries: The hosts that the evaluator names, such as `api.example.com:443`; the default port is 443.
+      entries: The hosts in the evaluator's settings, such as `api.example.com:443`; the default port is 443.
       allowed: The hosts that its workspace may reach.
 
     Raises:

@@ -84,7 +84,6 @@ class JudgeHosts:
             raise
 
     async def _store_to_ask(self) -> "Store | None":
-        """Return the store with the hosts that were allowed on the pages. None if only the setting can allow hosts."""
         chosen = self._settings
         if self._store is None or chosen.judge_hosts is not None or chosen.sandbox is SandboxChoice.NONE:
             return None

@@ -15,7 +15,7 @@ _Place: TypeAlias = tuple[str | int, ...]
 
 
 class _Text(NamedTuple):
-    """A string in a JSON value: the object or list that contains it, its key in there, and the path to it."""
+    """A string in a JSON value: the object or list that contains the string, its key there, and the path to it."""
 
     holder: Any
     key: str | int
@@ -73,7 +73,7 @@ def _value_of(line: str) -> Any:
 
 
 def _texts(value: Any, place: _Place) -> Iterator[_Text]:
-    """Yield the strings in a JSON value. Each choice, block or tool call (`index`) has its own places."""
+    """Yield the strings in a JSON value. Paths contain the `index` of choices, blocks and tool calls."""
     if isinstance(value, dict):
         place += tuple(one for name, one in value.items() if name.endswith("index") and isinstance(one, int))
     items = value.items() if isinstance(value, dict) else enumerate(value)

@@ -1,6 +1,6 @@
 """Decides what the operator lets a workspace use: models, secrets in code, other hosts.
 
-All routes, wires, jobs and judges use this module. A test checks that no other module reads the settings
+Everything that runs evaluators uses this module. A test checks that no other module reads the settings
 EVALUATOR_HOST_MODELS, EVALUATOR_HOST_CODE_SECRETS and EVALUATOR_HOST_NETWORK_HOSTS.
 """
 
@@ -48,7 +48,7 @@ class OperatorGrants:
         return granted_hosts(entries, allowed=_entries_for(self._settings.network_hosts, names))
 
     async def problems(self) -> list[str]:
-        """Return a sentence on each workspace that these settings name and that does not exist."""
+        """Return a sentence about each workspace that is in these settings but does not exist."""
         if self._workspaces is None:
             return []
         settings, named = self._settings, dict[str, list[str]]()

@@ -35,7 +35,7 @@ _BODYLESS: Final = frozenset({204, 304})
 
 
 class Waits(Protocol):
-    """Callback that is called with whether the row waits for an answer on a connection."""
+    """Callback that reports whether the row is waiting for an answer on a connection."""
 
     def __call__(self, *, waits: bool) -> None:
         """Note whether the row waits."""
@@ -111,7 +111,7 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
     """Serve one request of a row to another host that was granted, by CONNECT or with plain HTTP.
 
     Raises:
-      Refused: the host does not answer, or not in HTTP, or the bytes in the tunnel name another host.
+      Refused: the host does not answer in HTTP, or the bytes in the tunnel name another host.
       TimeoutError: the row has waited for the maximum time.
     """
     async with proxy.connect(to, workspace=row.workspace) as (reader, writer):
@@ -140,7 +140,7 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
 
 
 async def _first_bytes(tunnel: Tunnel) -> bytes:
-    """Return the first bytes of a tunnel: a whole ClientHello, or bytes that are not one."""
+    """Return the first bytes of a tunnel: a whole ClientHello, or bytes that do not begin a ClientHello."""
     data = b""
     async with asyncio.timeout(_HELLO_S):
         while not data or (data[0] == _HANDSHAKE and _hello_of(data) is None):
@@ -290,7 +290,7 @@ async def _pass_request(
     row: RowTraffic,
     streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
 ) -> None:
-    """Pass on a request and its response. This host writes both anew, so that their lengths are unambiguous."""
+    """Pass on a request and its response. This host writes them itself, so that their lengths are unambiguous."""
     reader, writer = streams
     writer.write(sent.data)
     while True:

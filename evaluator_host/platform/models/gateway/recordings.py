@@ -81,7 +81,7 @@ class Recordings:
             yield encode_json({**head, **decode_json(one.content.encode())}) + b"\n"
 
     async def import_lines(self, workspace: str, lines: AsyncIterable[bytes]) -> int:
-        """Record the answers in the lines of an export. They replace answers to the same requests. Return their number.
+        """Record the answers in the lines of an export, in place of answers to the same requests. Return their number.
 
         Raises:
           InvalidRequest: a line is not a recorded answer; the lines before it may have been recorded.
@@ -105,7 +105,7 @@ def _masked(redactor: Redactor, request: dict[str, Json], answer: Answer) -> tup
 
 
 def _digest_in(line: dict[str, Any]) -> str:
-    """Return the digest of a line's request: from the line if the request has masked secrets, or else computed anew."""
+    """Return the digest of a line's request. If the request has masked secrets, the line contains the digest."""
     request, named = line["request"], line.get("digest")
     if isinstance(named, str) and _DIGEST.fullmatch(named) and MASKED.encode() in encode_json(request):
         return named
