@@ -1,4 +1,7 @@
-"""`doctor` reports what works on this machine, and how to fix the rest. `setup` and `images build` prepare things."""
+"""`doctor` reports what works on this machine, and how to fix the rest.
+
+`setup` installs tools. `images build` makes the image for containers.
+"""
 
 import asyncio
 import contextlib
@@ -89,7 +92,7 @@ async def examine(settings: Settings) -> dict[str, list[Finding]]:
 
 
 def is_working(findings: Iterable[Finding]) -> bool:
-    """Return whether a backend started a sandbox of each kind. It is usable even if other findings report problems."""
+    """Return whether a backend started a sandbox of each kind. It works even if other findings report problems."""
     tried = [finding.ok for finding in findings if finding.name.endswith(TRIED)]
     return bool(tried) and all(tried)
 

@@ -120,11 +120,9 @@ class _CommandLine(_Group):
         super().__init__(**attributes | {"commands": _Commands()})
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's signature
-        """Return the names of all commands."""
         return [*self.commands]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer's signature
-        """Write the list of commands, by section."""
         summaries = help_texts()["summaries"]
         for title, names in help_texts()["sections"].items():
             with formatter.section(title):

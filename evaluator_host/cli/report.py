@@ -135,9 +135,9 @@ class ReportFiles:
         return any((self.junit, self.markdown, self.baseline))
 
     def write(self, results: Path, name: str) -> int:
-        """Write the reports on a file of `run --out`.
+        """Write the reports about a file that `run --out` wrote. `name` is their title.
 
-        `name` is their title. Return 1 if the mean fell by more than `max_drop`, else 0.
+        Return 1 if the mean fell by more than `max_drop`, else 0.
 
         Raises:
           InvalidRequest: a file cannot be read or written.
@@ -159,10 +159,10 @@ class ReportFiles:
 
 
 def read_report(file: Path, name: str) -> Report:
-    """Return the report on a file of results that `run --out` wrote. `name` becomes its title.
+    """Return a report about a file that `run --out` wrote. `name` becomes its title.
 
     Raises:
-      InvalidRequest: the file cannot be read, or is not such a file.
+      InvalidRequest: the file cannot be read, or `run --out` did not write it.
     """
     with reading(file), file.open("rb") as lines:
         return Report(name, tuple(sorted(_rows(lines, file), key=lambda row: row.index)))

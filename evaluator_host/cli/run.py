@@ -263,7 +263,7 @@ class ScoredRows:
         """Return the corpus scores over all rows that scored. None if the evaluator has no corpus scores.
 
         Raises:
-          InvalidRequest: the rows went to a host in several requests, so that the host cannot compute these scores.
+          InvalidRequest: the rows went to a host in several requests, so the host cannot compute these scores.
         """
         if not self._has_corpus_scores:
             return None
@@ -439,7 +439,6 @@ class Run:
 
 
 def _reported(work: Run, reports: ReportFiles, name: str) -> int:
-    """Run, write the reports, and return the exit code."""
     if not reports.wanted:
         return run_async(work.run)
     with TemporaryDirectory() as folder:

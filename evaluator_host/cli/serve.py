@@ -1,6 +1,6 @@
 """`serve`: runs the host as an HTTP server.
 
-To listen on an address that other machines can reach, there must be a key.
+The host listens on an address that other machines can reach only if a key exists.
 """
 
 import atexit

@@ -167,7 +167,7 @@ def read_answer(call: Call[T], response: httpx.Response) -> T:
 
     Raises:
       HostUnreachable: the answer does not come from an Evaluator Host.
-      HostError: the host refused; the class is the one that the host raised.
+      HostError: the host refused the request. The error has the same class as on the host.
     """
     if not response.is_success:
         raise error_of(response)

@@ -31,12 +31,11 @@ _V = TypeVar("_V")
 
 
 def _replay_body(replay: Replay) -> dict[str, Json]:
-    """Return `{"replay": replay}`, or `{}` for the default."""
     return {} if replay is Replay.OFF else {"replay": replay}
 
 
 class HostVerbs(Verbs[TransportT]):
-    """Methods of a client to evaluate, check and migrate, and groups of methods for what the host stores.
+    """Methods of a client to evaluate, check and migrate, and groups of methods for objects that the host stores.
 
     Args:
       transport: Sends the calls.
@@ -94,7 +93,7 @@ class HostVerbs(Verbs[TransportT]):
           outputs: The output to score, any JSON value.
           trace: The application's trace, `{"spans": {id: {"name", "attributes", "children"}}}`.
           variables: Arguments by name, for code that defines `main` instead of `evaluate`.
-          criteria: Evaluation criteria of the test case, which evaluators of some platforms take.
+          criteria: Evaluation criteria of the test case, for evaluators of platforms that have such criteria.
           messages: A conversation, `[{"role", "content", "tool_calls"?}]`.
           replay: Whether to record and reuse the answers of models that the evaluator calls.
 
@@ -269,7 +268,7 @@ class Client(HostVerbs[SyncTransport]):
     Every method may raise:
 
     Raises:
-      HostUnreachable: nothing answers at the URL, or something that is not an Evaluator Host.
+      HostUnreachable: no Evaluator Host answers at the URL.
       Unauthorized: the host requires a key, and the given key is missing or not valid.
       InvalidRequest: the arguments are not valid; `problems` has every fault.
       Busy: the queue of the host stayed full for every retry.

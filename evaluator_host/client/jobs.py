@@ -81,7 +81,7 @@ class JobVerbs(Verbs[TransportT]):
             `{"outputs": "answer", "correct_answer": "gold"}`.
           target: A model that first produces the outputs.
           parallelism: Number of sandboxes that run at once.
-          limit_samples: How many rows to take, from the first on.
+          limit_samples: How many rows to score, starting with the first.
           shard: The part of these rows to score: `3/16` stands for the rows with index modulo 16 equal to 3.
           executor: `RAY` evaluates the rows on the nodes of the host's Ray cluster.
           isolation: `BATCH` lets rows share a process, for speed.
@@ -141,9 +141,9 @@ class JobVerbs(Verbs[TransportT]):
           mapping: Which column or template fills each field of a row:
             `{"outputs": "answer", "correct_answer": "gold"}`.
           target: A model that first produces the outputs.
-          limit_samples: How many rows the job takes, from the first on.
-          shard: The part of these rows that the job scores, as in `create`; the rows scored now are the first rows of
-            the data set.
+          limit_samples: How many rows the job scores, starting with the first.
+          shard: The part of these rows that the job scores, as in `create`; the rows that are scored now are the first
+            rows of the data set.
           isolation: `BATCH` lets rows share a process, for speed.
           replay: Whether to record and reuse the answers of granted models.
           budget: Limits for the whole job's use of granted models.
@@ -334,7 +334,7 @@ class JobVerbs(Verbs[TransportT]):
         Args:
           job_id: Id of the earlier job.
           other_id: Id of the later job.
-          evaluator: Name of an evaluator of both jobs; None for the only one.
+          evaluator: Name of an evaluator of both jobs; None if they have only one.
           metric: Name of the metric.
           by_place: The same as in `compare`.
 
@@ -424,7 +424,7 @@ class JobVerbs(Verbs[TransportT]):
     async def compare(
         self, job_id: str, other_id: str, *, evaluator: str | None = None, by_place: bool = False
     ) -> list[Comparison]:
-        """Compare a job with a later one over the same rows.
+        """Compare a job with a later job over the same rows.
 
         Args:
           job_id: Id of the earlier job.

@@ -16,7 +16,7 @@ class KeptRows:
     Attributes:
       size: Length of this beginning in bytes.
       next_row: Number of the next row; earlier rows are complete, with the results of all evaluators.
-      header: First line of a CSV file, which every answer has.
+      header: First line of a CSV file, with which every answer of the host begins.
     """
 
     size: int = 0
@@ -59,7 +59,6 @@ def _whole_rows(part: Path, format_: Format) -> KeptRows:
 
 
 def _number(record: bytes | bytearray, format_: Format) -> int | None:
-    """Return the number of the row in a line of a download."""
     if format_ is Format.CSV:
         return int(record.partition(b",")[0])
     found: int | None = json.loads(record).get("index")

@@ -40,7 +40,7 @@ class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
 
     @verb
     async def next(self, name: str, *, by: str | None = None) -> LabelRow | None:
-        """Return a waiting row, reserved for this person for 10 minutes; None when none is left.
+        """Return a waiting row, reserved for this person for 10 minutes; None if no row is waiting.
 
         Args:
           name: Name of the queue.

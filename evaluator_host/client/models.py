@@ -35,8 +35,8 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
         Args:
           model: Name, URL, kind, name at the provider, secret and prices.
-          key: Key of the API, stored as a secret of the model's name; None if `model.secret` names one.
-          allow_host: Whether to let evaluators call the URL's host from now on; `hosts` tells whether you may.
+          key: Key of the API, stored as a secret with the model's name; None if `model.secret` names a stored secret.
+          allow_host: Whether to let evaluators call the URL's host from now on; `hosts` says whether you may do that.
 
         Raises:
           NameTaken: there is already a model of that name.

@@ -60,8 +60,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
           tags: Words to find the evaluator by: `all(tag="tone")`.
           message: Reason for this version.
           force: Whether to store an evaluator that does not load.
-          cases: Rows with `expect` (the expected result) and `case` (a name); None keeps the cases of the newest
-            version.
+          cases: Rows with `expect` (the expected result) and `case` (a name); None for no cases.
           require_cases: Whether to refuse the evaluator if a case fails.
 
         Raises:
@@ -376,7 +375,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
 
 
 async def pieces(transport: Transport, file: BinaryIO) -> AsyncGenerator[bytes, None]:
-    """Yield an open file in pieces."""
+    """Yield the content of an open file in pieces."""
     while piece := await transport.call_blocking(file.read, _PIECE_BYTES):
         yield piece
 

@@ -97,5 +97,5 @@ class AlertVerbs(NamedVerbs[TransportT, AlertReport]):
 
     @verb
     async def test(self, name: str) -> AlertReport:
-        """Send a test message; the newest delivery in the result tells whether it arrived."""
+        """Send a test message; the newest delivery in the result says whether the message arrived."""
         return await self._transport.send(Call("POST", self._path(name, "test"), AlertReport))

@@ -43,8 +43,8 @@ class Transport(ABC):
         A streamed body is never sent again, because it cannot be read twice.
 
         Raises:
-          HostUnreachable: nothing answers, or something that is not an Evaluator Host.
-          HostError: the host refused; the class is the one that the host raised.
+          HostUnreachable: no Evaluator Host answers at the URL.
+          HostError: the host refused the request. The error has the same class as on the host.
         """
         retries = 0 if isinstance(call.body, AsyncGenerator) else self._retries
         while True:
@@ -63,7 +63,7 @@ class Transport(ABC):
 
         Raises:
           HostUnreachable: nothing answers, or the connection broke.
-          HostError: the host refused; this is raised before the first chunk.
+          HostError: the host refused the request. This is raised before the first chunk.
         """
         try:
             async with aclosing(self.pieces(call)) as pieces:

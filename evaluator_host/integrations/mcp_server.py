@@ -71,7 +71,7 @@ Named = Annotated[str, Field(description="Name of a stored evaluator, with or wi
 
 @dataclass(frozen=True, slots=True)
 class _Hosts:
-    """The services that the tools use: one that evaluates, and the running host, if there is one."""
+    """The services that the tools use: the service that evaluates, and the running host, if there is one."""
 
     service: EvaluationService
     client: AsyncClient | None
@@ -124,7 +124,7 @@ def make_server(settings: Settings, url: str | None) -> MCPServer[_Hosts]:
 async def check(
     context: Context[_Hosts], code: Code, language: Language = Language.PYTHON, packages: Packages = None
 ) -> dict[str, Any]:
-    """Load an evaluator in a sandbox without a row. Return its form, parameters, and problems with line and hint."""
+    """Load an evaluator in a sandbox without a row. Return contract, parameters, and problems with line and hint."""
     return _brief(await _hosts(context).service.check(_evaluator(code, language, packages)))
 
 

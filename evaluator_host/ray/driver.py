@@ -37,7 +37,7 @@ class Worker:
     """A Ray actor that evaluates rows in the sandbox pool of its node, with settings from that node's environment."""
 
     def probe(self) -> str | None:
-        """Return why no sandbox can be started on this node; None if one can."""
+        """Return why no sandbox can be started on this node; None if a sandbox can be started."""
         try:
             shared_pool({}).check(Evaluator("def evaluate(inputs, outputs, trace):\n    return 1.0\n"))
         except HostError as error:
@@ -133,7 +133,7 @@ class Driver:
         }
 
     def _compare(self, alive: dict[str, str]) -> None:
-        """Serve new nodes, and those that are due for another attempt. If all nodes have left, fail waiting chunks."""
+        """Serve new nodes, and nodes that are due for another attempt. If all nodes have left, fail waiting chunks."""
         for node_id, name in alive.items():
             known = self._nodes.get(node_id)
             if known is not None and (known.again is None or time.monotonic() < known.again):

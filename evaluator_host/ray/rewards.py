@@ -111,7 +111,7 @@ class RewardPool:
         extra_infos: Sequence[Json],
         **_: Any,
     ) -> list[dict[str, Json]]:
-        """Return the rewards of a batch. Works as `custom_reward_function` of verl's batch reward manager. Blocking."""
+        """Return the rewards of a batch. Blocks. Use it as `custom_reward_function` of verl's batch reward manager."""
         names = ("data_source", "solution_str", "ground_truth", "extra_info")
         samples = zip(data_sources, solution_strs, ground_truths, extra_infos, strict=True)
         parts = self._ray.get(self._send([dict(zip(names, sample, strict=True)) for sample in samples]))

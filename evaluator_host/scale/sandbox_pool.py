@@ -45,7 +45,7 @@ class PoolOptions(TypedDict, total=False):
 
 
 class AsyncSandboxPool:
-    """Evaluates rows in sandboxes of this process. Bound to the event loop that opens it.
+    """Evaluates rows in sandboxes of this process. Only the event loop that opens a pool can use it.
 
     Example:
       async with AsyncSandboxPool(max_sandboxes=4) as pool:

@@ -1,7 +1,7 @@
-"""Metrics of NeMo Evaluator in one's own process: `from evaluator_host.sdk import Evaluator, ExactMatchMetric, …`.
+"""Metrics of NeMo Evaluator in your own process: `from evaluator_host.sdk import Evaluator, ExactMatchMetric, …`.
 
 The modules are the same as in sandboxes (`runtimes/python/dialects/nemo/modules`), submodules included. The class
-`Evaluator` is replaced by one that also runs metrics in sandboxes and on a host.
+`Evaluator` is replaced by a class that also runs metrics in sandboxes and on a host.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ _OF_A_HOST = {"NoSource": "source", "Sandboxes": "sandboxes", "Submission": "sub
 
 
 def __getattr__(name: str) -> Any:
-    """Import a rarely used name on first use, because it imports a whole host."""
+    """Import a rarely used name on first use, because its import also imports a whole host."""
     if name not in _OF_A_HOST:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - as above

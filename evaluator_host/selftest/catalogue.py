@@ -62,7 +62,7 @@ class _Outcome(BaseModel):
     log: str | None = None
 
     def expected(self) -> Expected:
-        """Return the outcome in the form that attacks have.
+        """Return the outcome as an `Expected`.
 
         If the evaluator is refused, there is no result, and so no status.
         """
@@ -119,7 +119,6 @@ def _group_folders(folder: Path) -> list[Path]:
 
 
 def _attacks(folder: Path) -> Iterator[Attack]:
-    """Yield the attacks of one group's folder."""
     file = folder / _TABLES
     tables = _read_tables(file)
     defaults = tables.pop("defaults", {})
@@ -174,7 +173,7 @@ def _problems(error: TypeError | ValidationError) -> str:
 
 
 def _program_file(folder: Path, name: str) -> tuple[Path, Language]:
-    """Return the file of an attack's program, and the language that its name ends in."""
+    """Return the file of an attack's program, and the language that its suffix stands for."""
     found = [
         (path, language)
         for suffix, language in _SUFFIXES[folder.parent.name].items()

@@ -150,7 +150,7 @@ class _Host:
             await asyncio.sleep(_PAUSE_S)
 
     async def attacked(self, attack: Attack, table: _Table) -> AttackResult:
-        """Send an attack's requests. Watch the answers to the other workspace meanwhile, and once more afterwards."""
+        """Send an attack's requests. Meanwhile, and once more afterwards, check the answers to the other workspace."""
         started = time.monotonic()
         sending = asyncio.create_task(self._send(table.requests))
         problems: list[str] = []
@@ -177,7 +177,7 @@ class _Host:
             yield f"another workspace had no answer: {error!r}"
 
     async def _ask_health(self, patience_s: float) -> None:
-        """Ask `/healthz`. Raise if it takes longer than `patience_s`, unless the machine is the reason."""
+        """Request `/healthz`. Raise an error if the host, and not the machine, needs longer than `patience_s`."""
         began, before_s = time.monotonic(), self._used_s()
         while True:
             try:
@@ -189,7 +189,6 @@ class _Host:
                 return
 
     def _used_s(self) -> float:
-        """Return the processor time that the host's processes have used, without their sandboxes."""
         return sum(map(_used_s, self._processes()))
 
     def _processes(self) -> list[int]:

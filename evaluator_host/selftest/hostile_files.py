@@ -46,7 +46,7 @@ def nested_wheel() -> bytes:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers as a package index that has the wheel under every name."""
+    """Answers like a package index that has `nested_wheel` under every name."""
 
     def do_GET(self) -> None:
         content = nested_wheel() if self.path.endswith(".whl") else f'<a href="/{_WHEEL}">{_WHEEL}</a>'.encode()

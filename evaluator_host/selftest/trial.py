@@ -1,7 +1,7 @@
 """Runs one attack on a deployment. Checks its result, what it left behind, and whether evaluators still work.
 
-The outcome must be one of the expected outcomes. The same evaluator, and one of another workspace, must still answer
-correctly. No process or file may be left.
+The outcome must be one of the expected outcomes. The same evaluator and an evaluator of another workspace must still
+answer correctly. No process or file may be left.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ class AttackResult:
 
 
 async def run_attack(attack: Attack, service: Service, canaries: Canaries) -> AttackResult:
-    """Run an attack, and check the host after it. Nothing that the attack does can make this raise an error."""
+    """Run an attack, and check the host after it. No attack can make this function raise an error."""
     started = time.monotonic()
     trial = _Trial(attack, service, canaries)
     try:
@@ -85,7 +85,7 @@ async def run_attack(attack: Attack, service: Service, canaries: Canaries) -> At
 
 
 def differences(result: EvaluationResult, allowed: tuple[Expected, ...]) -> list[str]:
-    """Return how a result differs from each allowed outcome. Empty if it is one of them."""
+    """Return how a result differs from each allowed outcome. Empty if the result fits one of the outcomes."""
     if any(not list(_against(result, expected)) for expected in allowed):
         return []
     found = "; ".join(next(_against(result, expected)) for expected in allowed)

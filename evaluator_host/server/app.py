@@ -47,7 +47,7 @@ def create_app(host: Host, access: Access) -> FastAPI:
 
 
 def describe_app(settings: Settings) -> FastAPI:
-    """Return the application without a host, for its OpenAPI document. It refuses every call."""
+    """Return the application without a host, for its OpenAPI document. The application refuses every call."""
     host, access = described_host(settings)
     app = _app_with_routes(host, access)
     _guard(app, host.service, settings, None)
@@ -64,7 +64,7 @@ def described_host(settings: Settings) -> tuple[Host, Access]:
 
 
 def create_calls_app(service: Service, settings: Settings, access: Access, evaluators: EvaluatorRegistry) -> FastAPI:
-    """Return the application of a process that answers calls. Its only stored resources are evaluators."""
+    """Return the application of a process that answers calls. Of all stored resources, it knows only evaluators."""
     app = _new_app(service, settings)
     app.router.routes += calls_api(service, access, evaluators).routes
     app.get("/healthz")(healthz)

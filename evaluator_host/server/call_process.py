@@ -253,14 +253,12 @@ class _PassedAnswer:
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Note that the head of the answer has ended."""
         self.has_head = True
 
     def on_body(self, part: bytes) -> None:
         self.parts.append(part)
 
     def on_message_complete(self) -> None:
-        """Note that the answer has ended."""
         self.ended = True
 
 

@@ -111,7 +111,7 @@ ALL: Final = Part()
 
 
 class Drain:
-    """ASGI middleware that refuses or ends requests at shutdown. It is the outermost, so that it sees every request."""
+    """ASGI middleware that refuses or ends requests at shutdown. As the outermost middleware, it sees every request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -91,7 +91,7 @@ class _Worker:
 
 
 class _Others(Peers):
-    """The processes that the first process of a host has started. `owners` sends each row to its owner."""
+    """The processes that the first process of a host has started. `owners` sends a row to its evaluator's process."""
 
     def __init__(self, owners: Peers) -> None:
         self._workers: dict[int, _Worker] = {}  # processes by number; 0 is the process that runs jobs
@@ -165,7 +165,7 @@ class _Processes:
             pause_s = _PAUSE_S if steady else min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def rest(self) -> None:
-        """End the process that forks the others until it is needed: it takes as much memory as the first process."""
+        """End the process that forks the others, which takes much memory. It is started again when it is needed."""
         await self._forker.rest()
 
     async def _live(self, what: str, number: int, stop_s: float, work: Callable[..., None], *args: Any) -> bool:

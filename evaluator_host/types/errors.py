@@ -91,7 +91,7 @@ class HostError(Exception):
     Attributes:
       code: Stable machine-readable name, in problem+json and `--json` output.
       status: HTTP status.
-      exit_code: Exit code of the command line: 2 for the caller's mistake, 3 for ours.
+      exit_code: Exit code of the command line: 2 for a mistake of the caller, 3 for a fault of the host.
       problems: The individual faults, when there are several.
     """
 

@@ -62,7 +62,7 @@ class StandIn:
     """Light modules that replace a package inside sandboxes.
 
     Attributes:
-      folder: The folder of the modules, below the Python runner's own.
+      folder: The folder of the modules, below the folder of the Python runner.
       preimport: The module that a waiting sandbox imports before it gets an evaluator.
     """
 
@@ -214,7 +214,7 @@ ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria", "mes
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The data of one call, before a contract makes arguments of it. `variables` is None when the caller gave none.
+    """The data of one call, before a contract turns it into arguments. `variables` is None when the caller gave none.
 
     Attributes:
       index: Position in a data set; None to use the position among the rows of the call.

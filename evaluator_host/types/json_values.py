@@ -160,7 +160,7 @@ def repeated_key(data: bytes, again: bytes) -> str | None:
 
 
 class _Twice(dict[str, Any]):
-    """An object in which JSON has a key twice, and this key."""
+    """An object whose JSON had a key twice. `key` is this key."""
 
     key: str
 

@@ -88,7 +88,7 @@ class LabelEntry:
 
 @dataclass(frozen=True, slots=True)
 class LabelPage:
-    """Rows of a queue. `next_after` is the `after` of the next page; None on the last one."""
+    """Rows of a queue. `next_after` is the `after` of the next page; None on the last page."""
 
     rows: tuple[LabelEntry, ...]
     next_after: int | None

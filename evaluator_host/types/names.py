@@ -13,7 +13,7 @@ _NOT_OF_NAMES: Final = re.compile(r"[^A-Za-z0-9._]+")
 
 
 def nearest_name(given: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most similar to a misspelt one, ignoring case; None if none is similar."""
+    """Return the known name that is most similar to a misspelt name, ignoring case; None if no name is similar."""
     by_lower = {one.lower(): one for one in islice(known, _LOOKED_AT)}
     found = get_close_matches(given[:_LETTERS].lower(), by_lower, n=1)
     return by_lower[found[0]] if found else None

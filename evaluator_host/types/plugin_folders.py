@@ -29,9 +29,9 @@ class PluginFolder:
     """A package that brings a dialect or other parts of a host.
 
     Attributes:
-      name: Its name in requests and on the command line, which is also the name of its contract: `acme-scores`.
+      name: The plugin's name in requests and on the command line, and the name of its contract: `acme-scores`.
       package: Name by which to import the plugin.
-      path: Its folder.
+      path: The plugin's folder.
     """
 
     name: str
@@ -103,7 +103,7 @@ def _folder_of(package: str) -> Path:
 
 
 def _entry_points(folders: Iterable[str]) -> set[tuple[str, str]]:
-    """Return name and package of each entry point in the group.
+    """Return name and package of each entry point of plugins that the packages in these folders have.
 
     `importlib.metadata` would take twenty times as long.
     """

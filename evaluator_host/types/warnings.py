@@ -236,7 +236,7 @@ class WarningTally:
                 self._counts[code] = _first(code, note, row)
 
     def counts(self) -> tuple[WarningCount, ...]:
-        """Return the counts: first of warnings that make scores doubtful, then of the most frequent warnings."""
+        """Return the counts. Warnings that make scores doubtful come first, then the most frequent warnings."""
         return tuple(sorted(self._counts.values(), key=lambda one: (not one.doubtful, -one.count, one.code)))
 
 
@@ -252,8 +252,8 @@ def doubt(*, rows: int, failed: int, numbers: int, doubted: int, warnings: Seque
     If one of several evaluators in the code failed in some rows, no score can be relied on: the scores of these rows
     leave out that evaluator, which may raise the mean.
 
-    `numbers` counts the rows with a score or another number. `doubted` counts those of them that have a warning which
-    makes the score doubtful.
+    `numbers` is the number of rows with a score or another number. `doubted` is the number of rows among them with a
+    warning that makes the score doubtful.
     """
     if not rows:
         return None

@@ -87,10 +87,7 @@ def _wants_page(scope: Scope) -> bool:
 
 
 def shows_page(scope: Scope, routes: Iterable[BaseRoute]) -> bool:
-    """Return whether a GET returns a page.
-
-    It does for a path of the workbench, and in a browser also for an unknown path.
-    """
+    """Return whether a GET returns a page: for any path of the workbench, and in a browser also for unknown paths."""
     if is_page(scope["path"]):
         return True
     return _wants_page(scope) and all(route.matches(scope)[0] is Match.NONE for route in routes)
