@@ -23,7 +23,7 @@ _SUFFIXES: Final = (".py", ".so")
 
 
 def digests(root: Path) -> dict[str, str]:
-    """Return for the path of every file in a folder `sha256:…`, or `link:target` for a link.
+    """Map the path of every file in a folder to its digest `sha256:…`, or to `link:target` for a link.
 
     Also let every user read the files.
     """

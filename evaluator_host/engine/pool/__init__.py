@@ -1,4 +1,4 @@
-"""The pool of warm sandboxes: starts, leases and ends them, and queues callers."""
+"""The pool of sandboxes: starts, leases and ends sandboxes, and queues callers."""
 
 from evaluator_host.engine.pool.evaluator_pools import Lease, LeaseRequest
 from evaluator_host.engine.pool.fair_share import PoolLimits

@@ -1,4 +1,4 @@
-"""The sandboxes and the waiting callers of each evaluator, and the lease that a caller holds."""
+"""Keeps the sandboxes and the waiting callers of each evaluator, and defines the lease that a caller holds."""
 
 import asyncio
 import math
@@ -26,7 +26,7 @@ _WINDOW: Final = 100  # one idle sandbox in this many is spared: the most recent
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """A request for a sandbox: the evaluator (its digest, and how to load it), its workspace, and the sandbox spec."""
+    """A request for a sandbox: workspace, digest of the evaluator, how to load the evaluator, and the sandbox spec."""
 
     workspace: str
     digest: str
@@ -41,7 +41,7 @@ class LeaseRequest:
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """A sandbox that has loaded an evaluator, with facts that the pool needs about the sandbox."""
+    """A sandbox that has loaded an evaluator, with facts about it for the pool."""
 
     sandbox: Sandbox
     loaded: Loaded
@@ -54,7 +54,7 @@ class Slot:
 class Waiter:
     """A caller that waits for a slot.
 
-    Its future returns the slot, or the reason why the evaluator did not load.
+    The result of `future` is the slot, or the reason why the evaluator did not load.
     """
 
     request: LeaseRequest
@@ -65,7 +65,7 @@ class Waiter:
 class EvaluatorPool:
     """The sandboxes and waiting callers of one evaluator in one workspace.
 
-    Leased and starting sandboxes count towards the workspace's share of the pool; idle ones do not.
+    Leased and starting sandboxes count towards the workspace's share of the pool. Idle sandboxes do not.
     """
 
     def __init__(self, key: tuple[str, str], shares: FairShare) -> None:
@@ -89,10 +89,10 @@ class EvaluatorPool:
         self._shares.begin(self.workspace, spec.memory_mb)
 
     def begin_turn(self, *, started: float) -> None:
-        """Protect this evaluator's sandboxes from other evaluators for a while, because one of them is ready.
+        """Keep other evaluators from taking the places of this evaluator's sandboxes for a while: one has just started.
 
         `started` is the monotonic time at which the start of this sandbox began. The protection lasts at least as long
-        as the start took: on a loaded machine sandboxes would otherwise be ended before their first call.
+        as the start took. Otherwise sandboxes might be ended before their first call on a busy machine.
         """
         now = time.monotonic()
         self.turn_until = now + max(TURN_S, now - started)
@@ -127,12 +127,12 @@ class EvaluatorPool:
     def worth(self) -> float:
         """Return the recent leases per sandbox.
 
-        The idle sandboxes of evaluators with few leases per sandbox are ended first.
+        Idle sandboxes are ended first where this number is small.
         """
         return self.uses / max(1, self.size)
 
     def pop_waiter(self) -> Waiter | None:
-        """Remove and return the caller that has waited longest; skip callers that have hung up."""
+        """Remove and return the caller that has waited longest; drop callers that have hung up."""
         while self.waiters:
             waiter = self.waiters.popleft()
             if not waiter.future.done():
@@ -159,7 +159,7 @@ class EvaluatorPool:
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """A sandbox that one caller uses alone until releasing it."""
+    """A sandbox that only one caller uses until the caller releases it."""
 
     owner: EvaluatorPool
     slot: Slot
@@ -175,10 +175,10 @@ class EvaluatorPools:
     """The evaluator pools of a host, by `LeaseRequest.key`, and the order in which to end idle sandboxes.
 
     The order depends on how often sandboxes are used, as in TinyLFU (Einziger, Friedman, Manes: TinyLFU: A Highly
-    Efficient Cache Admission Policy, ACM Transactions on Storage 13(4), 2017): uses are counted for evaluators with and
-    without a sandbox, all counts are halved after ten uses per sandbox of the pool, and of the sandboxes that are used
-    equally often, the one that became idle last is ended first. The most recently used hundredth of the sandboxes is
-    spared, as in W-TinyLFU of the same paper.
+    Efficient Cache Admission Policy, ACM Transactions on Storage 13(4), 2017). Uses are counted for evaluators with and
+    without a sandbox. After ten uses per sandbox of the pool, all counts are halved. If two sandboxes are used equally
+    often, the sandbox that became idle later is ended first. The most recently used hundredth of the sandboxes comes
+    last in the order, as in W-TinyLFU of the same paper.
     """
 
     def __init__(self, shares: FairShare, *, places: int) -> None:
@@ -188,7 +188,7 @@ class EvaluatorPools:
         self._counted = 0
 
     def pool_for(self, request: LeaseRequest) -> EvaluatorPool:
-        """Return the pool of a request's evaluator."""
+        """Return the pool of the evaluator in a request."""
         key = request.key
         found = self._by_key.get(key)
         if found is None:
@@ -213,9 +213,9 @@ class EvaluatorPools:
     def coldest_first(self) -> Iterator[tuple[EvaluatorPool, Slot]]:
         """Yield idle sandboxes in the order in which to end them.
 
-        Those of busy workspaces come first, then those that are used least.
+        Sandboxes of workspaces with many busy sandboxes come first; then sandboxes that are used little.
 
-        The order is computed once; the caller skips sandboxes that are no longer idle.
+        The order is computed once, so the caller must skip sandboxes that are no longer idle.
         """
         idle = [(one, slot) for one in self._by_key.values() for slot in one.idle]
         spared = nlargest(max(1, len(idle) // _WINDOW), idle, key=lambda at: at[1].idle_since)
@@ -229,7 +229,7 @@ class EvaluatorPools:
         yield from sorted(idle, key=order)
 
     def forget_empty(self) -> None:
-        """Forget the least used pools that have neither sandboxes nor callers; keep `EMPTY_POOLS` of them."""
+        """Forget the least used of the pools that have neither sandboxes nor callers; keep `EMPTY_POOLS` such pools."""
         empty = [key for key, one in self._by_key.items() if not one.size and not one.waiters]
         unused = sorted(empty, key=lambda key: self._by_key[key].uses)
         for key in unused[: max(0, len(empty) - max(EMPTY_POOLS, self._places))]:
@@ -237,7 +237,7 @@ class EvaluatorPools:
 
 
 class StartQueue:
-    """A queue of the evaluators that need a sandbox, or memory to run an idle sandbox.
+    """A queue of the evaluators that need a new sandbox, or memory to run an idle one.
 
     An empty queue is false.
 
@@ -261,10 +261,10 @@ class StartQueue:
                 self._by_workspace[entry.workspace] = entries
 
     def next_to_start(self, fits: Callable[[EvaluatorPool], bool]) -> EvaluatorPool | None:
-        """Return the evaluator pool that comes next; None if no sandbox can start or run again now.
+        """Return the pool of the evaluator that comes next; None if no sandbox can start or run again now.
 
-        While a large sandbox waits for room, a smaller one starts first only if its workspace would then use no more
-        memory than the workspace of the large one: otherwise small sandboxes could take the room for ever.
+        While a large sandbox waits for room, a smaller sandbox starts first only if its workspace would then use no
+        more memory than the other workspace. Otherwise small sandboxes could take the room for ever.
         """
         most_mb: float = math.inf
         for entry, spec in self._eligible():
@@ -277,7 +277,7 @@ class StartQueue:
         return None
 
     def wants_sandbox_of(self, owner: EvaluatorPool) -> bool:
-        """Return whether another queued evaluator could start a sandbox if `owner` gave up one of its sandboxes."""
+        """Return whether another queued evaluator could start a sandbox if `owner` gave up a sandbox."""
         return any(
             other is not owner and (other.workspace == owner.workspace or self._may_start(other))
             for other in self._first()
@@ -293,11 +293,10 @@ class StartQueue:
         ]
 
     def largest_mb(self) -> int:
-        """Return the largest memory limit, in MB, of the next evaluators to start, one per workspace; 0 for none."""
+        """Return the largest memory limit, in MB, of each workspace's next sandbox to start; 0 if there is none."""
         return max((spec.memory_mb for _, spec in self._eligible()), default=0)
 
     def _eligible(self) -> Iterator[tuple[EvaluatorPool, SandboxSpec]]:
-        """Yield the first entry of each workspace that is within its share."""
         for entry in self._first():
             if self._may_start(entry):
                 yield entry, entry.waiters[0].request.spec
@@ -306,7 +305,7 @@ class StartQueue:
         return self._shares.may_start(entry.workspace, entry.waiters[0].request.spec)
 
     def _first(self) -> Iterator[EvaluatorPool]:
-        """Yield the first entry of each workspace, in turn, and remove entries whose callers have hung up."""
+        """Yield the first entry of each workspace; remove entries whose callers have all hung up."""
         for workspace, entries in list(self._by_workspace.items()):
             while entries:
                 entry = next(iter(entries.values()))

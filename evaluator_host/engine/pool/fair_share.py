@@ -1,10 +1,10 @@
-"""Limits the part of the pool that each workspace may use: sandboxes, and places in the queue.
+"""Limits how many sandboxes and how many places in the queue each workspace may use.
 
-A workspace may take three sandboxes for each one that stays free, and nine places of the queue for each one that stays
-free: one workspace that floods the host gets 3/4 of the sandboxes and 9/10 of the queue; two such workspaces get 3/7
-and 9/19 each. Something is always left for the next workspace. A workspace without a busy sandbox may always start one
-sandbox; a workspace with no waiting call may always wait. As long as only one workspace has called, it may take
-everything.
+A workspace may take three sandboxes for each sandbox that stays free, and nine places of the queue for each place that
+stays free. So a workspace that floods the host gets 3/4 of the sandboxes and 9/10 of the queue; two such workspaces get
+3/7 and 9/19 each. Something is always left for the next workspace. A workspace without a busy sandbox may always start
+one sandbox. A workspace without a waiting call may always have one call wait. As long as only one workspace has called,
+it may take everything.
 """
 
 import time
@@ -48,7 +48,7 @@ class PoolLimits:
 
 
 class Capacity:
-    """Counts sandboxes and their memory: what a resting sandbox uses, and the memory limit of any other sandbox.
+    """Counts sandboxes and memory: the memory that a resting sandbox uses, or any other sandbox's memory limit.
 
     One sandbox always fits, even if its limit is larger than the pool's memory.
 
@@ -57,8 +57,8 @@ class Capacity:
       running_mb: Sum of the memory limits of these sandboxes.
       taken_mb: `running_mb` plus the memory that the resting sandboxes use now.
       leaving: Number of sandboxes that are being ended.
-      leaving_mb: The part of `taken_mb` that these sandboxes use.
-      environments: Number of sandboxes on each environment, by its digest.
+      leaving_mb: How much of `taken_mb` belongs to the sandboxes that are being ended.
+      environments: Number of sandboxes on each environment, by the environment's digest.
     """
 
     def __init__(self, *, max_sandboxes: int, memory_mb: int, max_running: int | None = None) -> None:
@@ -71,7 +71,7 @@ class Capacity:
         self._leaving: dict[Sandbox, int] = {}
 
     def divide(self, parts: int) -> None:
-        """Divide the configured limits by `parts`, the number of the host's pools; each limit stays at least 1."""
+        """Divide the configured limits by `parts`, the number of pools in the host; each limit stays at least 1."""
         self.max_sandboxes, self.max_running, self.memory_mb = (max(1, limit // parts) for limit in self._limits)
 
     def fits(self, spec: SandboxSpec) -> bool:
@@ -95,7 +95,7 @@ class Capacity:
         self.environments[spec.environment.digest] += 1
 
     def rest(self, sandbox: Sandbox) -> None:
-        """Count a sandbox by its `idle_mb`, because it has no row or its row waits.
+        """From now on, count a sandbox with its `idle_mb`, because it has no row, or its row waits.
 
         Call this again after `idle_mb` has changed.
         """
@@ -105,12 +105,12 @@ class Capacity:
         self._resting[sandbox] = sandbox.idle_mb
 
     def wake(self, sandbox: Sandbox) -> None:
-        """Count a resting sandbox by its memory limit again, before it gets a row."""
+        """From now on, count a resting sandbox with its memory limit again, because it gets a row."""
         self.taken_mb -= self._resting.pop(sandbox)
         self._run(sandbox.spec, 1)
 
     def leave(self, sandbox: Sandbox) -> None:
-        """Count a sandbox as being ended; the caller calls `give_back` when it has ended."""
+        """Count a sandbox as being ended; the caller must call `give_back` when it has ended."""
         self._leaving[sandbox] = mb = self._resting.get(sandbox, sandbox.spec.memory_mb)
         self.leaving += 1
         self.leaving_mb += mb
@@ -130,7 +130,7 @@ class Capacity:
             del self.environments[spec.environment.digest]
 
     def short_of(self, specs: Sequence[SandboxSpec]) -> tuple[int, int]:
-        """Return how many more sandboxes, and how many MB, must be freed before sandboxes of all `specs` can start."""
+        """Return how many sandboxes and how many MB must still be freed before sandboxes of all `specs` can start."""
         sandboxes = self.sandboxes - self.leaving + len(specs) - self.max_sandboxes
         memory_mb = self.taken_mb - self.leaving_mb + sum(spec.memory_mb for spec in specs) - self.memory_mb
         return sandboxes, memory_mb
@@ -153,7 +153,7 @@ class Share:
 
     @property
     def retry_after_s(self) -> float:
-        """Return after how many seconds a caller should retry: about as long as the last call waited."""
+        """Return after how many seconds a caller should try again: about as long as the last call waited."""
         stalled_s = time.monotonic() - self.moved_at
         return min(_LATEST_S, max(_SOONEST_S, self.waited_s, stalled_s))
 
@@ -183,11 +183,11 @@ class FairShare:
         return share
 
     def memory_with(self, workspace: str, spec: SandboxSpec) -> int:
-        """Return the sum of the memory limits, in MB, of a workspace's busy sandboxes and one more sandbox."""
+        """Return the sum of memory limits in MB if a workspace had one more busy sandbox."""
         return self.share_of(workspace).memory_mb + spec.memory_mb
 
     def may_start(self, workspace: str, spec: SandboxSpec) -> bool:
-        """Return whether a workspace may start one more sandbox without using the part kept free for others."""
+        """Return whether a workspace may start one more sandbox, so that enough stays free for other workspaces."""
         own = self.share_of(workspace)
         if own.sandboxes == 0 or len(self._by_workspace) == 1:
             return True
@@ -199,20 +199,20 @@ class FairShare:
         )
 
     def begin(self, workspace: str, memory_mb: int) -> None:
-        """Count a workspace's sandbox with this memory limit as busy."""
+        """Count one more busy sandbox of a workspace, with this memory limit."""
         for share in (self.share_of(workspace), self._all):
             share.sandboxes += 1
             share.memory_mb += memory_mb
 
     def end(self, workspace: str, memory_mb: int) -> None:
-        """Record that a busy sandbox is now idle, waiting or ended, and that its `memory_mb` MB are free again."""
+        """Count one busy sandbox of a workspace fewer, because it is idle, waits, or has ended."""
         for share in (self.share_of(workspace), self._all):
             share.sandboxes -= 1
             share.memory_mb -= memory_mb
 
     @contextmanager
     def queued(self, workspace: str) -> Iterator[None]:
-        """Take one of the workspace's places in the queue during the `with` block.
+        """Take a place in the queue for the workspace during the `with` block.
 
         Raises:
           Busy: the workspace uses all the places that it may take.

@@ -1,7 +1,7 @@
-"""Leases sandboxes: a warm one at once, a new one if there is room, otherwise after a wait in a fair queue.
+"""Leases sandboxes: a warm sandbox at once, or a new one if there is room, or else after a wait in a fair queue.
 
-A sandbox belongs to one evaluator of one workspace from its load to its end, and to one caller at a time. An evaluator
-gets a second sandbox when its callers have waited longer than a sandbox takes to start.
+Once a sandbox has loaded an evaluator, it belongs to this evaluator of one workspace until it ends. It serves one
+caller at a time. An evaluator gets a second sandbox when its callers have waited longer than a sandbox takes to start.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ _MANY_WARM: Final = 32  # in a pool with more sandboxes than this, the least use
 class Pool:
     """All sandboxes of one process of a host. Bound to one event loop.
 
-    `parts` is the number of the host's processes, which share `limits` equally.
+    `parts` is the number of processes in the host; they share `limits` equally.
     """
 
     def __init__(self, backend: Backend, limits: PoolLimits, *, parts: int = 1) -> None:
@@ -80,7 +80,7 @@ class Pool:
         Raises:
           Busy: too many calls of this workspace wait already.
           SandboxUnavailable: no sandbox can be started.
-          SandboxLost: the sandbox died while loading for a reason that is not the guest's.
+          SandboxLost: the sandbox died while loading, but not because of the guest.
         """
         owner = self._evaluator_pools.pool_for(request)
         self._evaluator_pools.count_use(owner)
@@ -91,7 +91,7 @@ class Pool:
     def release(self, lease: Lease) -> None:
         """Return a leased sandbox to the pool.
 
-        Its unanswered rows are cancelled, and it is ended if it is broken or too old.
+        Rows without an answer are cancelled. A sandbox that is broken or too old is ended.
         """
         sandbox = lease.sandbox
         if sandbox.broken or sandbox.link.ended or self._closed or self._worn(sandbox):
@@ -104,7 +104,7 @@ class Pool:
     def pause(self, lease: Lease, *, waits: bool) -> None:
         """Record that the row of a leased sandbox waits for an answer from outside, or that it runs again.
 
-        A waiting sandbox counts as idle, so that other sandboxes can run meanwhile. It gets a low CPU weight.
+        While its row waits, a sandbox counts as idle, so that other sandboxes can run. It also gets a low CPU weight.
         """
         owner, slot = lease.owner, lease.slot
         if waits and slot not in owner.paused:
@@ -119,10 +119,10 @@ class Pool:
             self.capacity.wake(slot.sandbox)
 
     async def resume(self, lease: Lease) -> None:
-        """Wait until a sandbox may run again, because its row has its answer, and count the sandbox as running.
+        """Wait until a sandbox may run again after its row got an answer, then count the sandbox as running.
 
-        Rows that have their answer come before new rows, but only within the share of their workspace, and they take
-        turns with calls of other workspaces.
+        Such rows come before new rows, but only within the share of their workspace. They take turns with calls of
+        other workspaces.
         """
         if lease.slot in lease.owner.paused:
             waiting = lease, asyncio.get_running_loop().create_future()
@@ -146,17 +146,17 @@ class Pool:
         await self._prewarmed.fill(spec)
 
     async def probe(self, spec: SandboxSpec) -> None:
-        """Start a sandbox of `spec` as a test, if none is ready; raise `SandboxUnavailable` if it does not start."""
+        """If no sandbox of `spec` is ready, start one as a test; raise `SandboxUnavailable` if it does not start."""
         await self._prewarmed.probe(spec)
 
     def forget(self, environment: str) -> None:
-        """End all sandboxes on an environment, given by its digest, because the environment's files have changed."""
+        """End all sandboxes on an environment because its files have changed; `environment` is its digest."""
         self._forgotten_at[environment] = time.monotonic()
         self._prewarmed.forget(environment)
         self.reap()
 
     async def run_reaper(self) -> None:
-        """End sandboxes that have been idle too long, were used too often, or are dead; runs until cancelled."""
+        """Call `reap` at intervals, until cancelled."""
         while True:
             await asyncio.sleep(REAP_EVERY_S)
             self.reap()
@@ -164,7 +164,7 @@ class Pool:
     def reap(self) -> None:
         """End sandboxes that have been idle too long, were used too often, or are dead.
 
-        Do this once, and measure the memory of idle sandboxes.
+        Also measure the memory of idle sandboxes.
         """
         now = time.monotonic()
         for owner in self._evaluator_pools:
@@ -184,7 +184,7 @@ class Pool:
         self._prewarmed.reap(max_age_s=self.limits.max_age_s, idle_ttl_s=self.limits.idle_ttl_s)
 
     async def close(self) -> None:
-        """Destroy every sandbox and fail every waiting call before returning."""
+        """Destroy every sandbox, and let every waiting call fail."""
         self._closed = True
         for owner in self._evaluator_pools:
             owner.fail_waiters(SandboxUnavailable(_SHUTTING_DOWN))
@@ -196,7 +196,7 @@ class Pool:
             await asyncio.wait(set(self._tasks))
 
     def divide(self, parts: int) -> None:
-        """Divide the limits equally among `parts` processes of the host from now on; this pool has one part."""
+        """Use one of `parts` equal parts of the limits from now on, one part for each process of the host."""
         self._divide(parts)
         self._make_room()
         self._serve()
@@ -238,13 +238,12 @@ class Pool:
         return Lease(owner, slot, slot.sandbox, slot.loaded, warm=warm, queue_ms=queue_ms, load_ms=load_ms)
 
     def _has_warm(self, owner: EvaluatorPool) -> bool:
-        """Return whether an idle sandbox of an evaluator could take a row; end idle sandboxes that have died."""
         while owner.idle and owner.idle[-1].sandbox.ended:
             self._end_idle(owner, owner.idle[-1])
         return bool(owner.idle)
 
     def _may_wake_now(self, owner: EvaluatorPool) -> bool:
-        """Return whether an idle sandbox may run now and leave enough memory for the largest one waiting to start."""
+        """Return whether an idle sandbox may run now; the largest sandbox waiting to start must still have memory."""
         sandbox, capacity = owner.idle[-1].sandbox, self.capacity
         may_start = self._shares.may_start(owner.workspace, sandbox.spec)
         if self._next_to_resume() is not None or not (may_start and capacity.fits_awake(sandbox)):
@@ -260,7 +259,7 @@ class Pool:
         return slot
 
     def _grow(self, owner: EvaluatorPool) -> None:
-        """Start or wake a sandbox for an evaluator if its callers have waited long enough for one."""
+        """Start or wake a sandbox for an evaluator if its callers have waited long enough."""
         if self._closed or not owner.has_waiters or owner.starting >= len(owner.waiters):
             return
         if owner.size == 0 or owner.idle:
@@ -274,9 +273,7 @@ class Pool:
                 asyncio.get_running_loop().call_later(due_in_s, self._grow, owner)
 
     def _start_another(self, owner: EvaluatorPool) -> None:
-        """Start one more sandbox for an evaluator.
-
-        If necessary, end idle sandboxes of evaluators that are used less.
+        """Start one more sandbox for an evaluator; if necessary, end idle sandboxes of evaluators that are used less.
 
         Evaluators in the start queue come first.
         """
@@ -295,7 +292,7 @@ class Pool:
         return self._prewarmed.may_take(spec) or self.capacity.fits(spec)
 
     def _serve(self) -> None:
-        """Resume rows, start sandboxes for the start queue in turn, and end idle sandboxes if there is no room."""
+        """Resume rows and start sandboxes for queued evaluators, in turn; end idle sandboxes if there is no room."""
         if not (self._start_queue or self._resuming):
             return
         while True:
@@ -317,7 +314,7 @@ class Pool:
         self._make_room()
 
     def _next_to_resume(self) -> tuple[Lease, asyncio.Future[None]] | None:
-        """Return the row that has its answer and has waited longest, from a workspace within its share; else None."""
+        """Return the row to resume next: the longest waiting one whose workspace is within its share; else None."""
         for lease, resumed in self._resuming:
             may_start = self._closed or self._shares.may_start(lease.owner.workspace, lease.sandbox.spec)
             if may_start and not resumed.done():
@@ -325,11 +322,10 @@ class Pool:
         return None
 
     def _may_resume(self, sandbox: Sandbox) -> bool:
-        """Return whether a sandbox may run because its row has its answer; if no other sandbox runs, it always may."""
+        """Return whether there is room to resume the row of a sandbox; always true if no other sandbox runs."""
         return self._closed or not self.capacity.running or self.capacity.fits_awake(sandbox)
 
     def _start(self, owner: EvaluatorPool) -> None:
-        """Wake or start a sandbox for the first waiter of an evaluator."""
         if self._has_warm(owner):
             slot, waiter = self._wake(owner), owner.pop_waiter()
             owner.begin_turn(started=time.monotonic())
@@ -350,8 +346,8 @@ class Pool:
         `_serve` runs again after they have ended.
 
         Args:
-          beside: An evaluator that wants one more sandbox; only evaluators that are used less have to give up a sandbox
-            for it.
+          beside: Evaluator that wants one more sandbox; only evaluators that are used less must give up a sandbox for
+            it.
 
         Returns:
           Whether there will be room.
@@ -386,9 +382,9 @@ class Pool:
         return True
 
     async def _start_for(self, owner: EvaluatorPool, request: LeaseRequest, sandbox: Sandbox | None) -> None:
-        """Start a sandbox unless one is given, load the evaluator, and hand the sandbox over.
+        """Load the evaluator in a given or new sandbox, and hand the sandbox to a caller.
 
-        If that fails, every caller that waits now gets the failure.
+        If this fails, all waiting callers of the evaluator get the failure.
         """
         started, loaded = time.monotonic(), None
         try:
@@ -426,7 +422,7 @@ class Pool:
             return await start_sandbox(self.backend, spec, grace_s=self.limits.grace_s)
 
     def _hand_on(self, owner: EvaluatorPool, slot: Slot) -> None:
-        """Give a free slot to the next caller; let it idle if nobody waits, or if others need its place or memory."""
+        """Give a free sandbox to the next caller; park it if no caller waits, or if other evaluators need memory."""
         wanted_elsewhere = (not slot.fresh and self._next_to_resume() is not None) or (
             bool(self._start_queue)
             and (not owner.has_waiters or time.monotonic() > owner.turn_until)
@@ -446,7 +442,7 @@ class Pool:
         self._rest(slot)
 
     def _rest(self, slot: Slot) -> None:
-        """Count a sandbox without a row by its memory use; measure this again if the last measurement is old."""
+        """Count a sandbox without a row by its memory use, and measure that again if the last measurement is old."""
         now = time.monotonic()
         if now - slot.measured_at > _MEASURED_FOR_S:
             slot.sandbox.measure()
@@ -469,7 +465,6 @@ class Pool:
             self._discard(lease.owner, lease.sandbox)
 
     def _discard(self, owner: EvaluatorPool, sandbox: Sandbox) -> None:
-        """End a sandbox that is leased."""
         self.capacity.leave(sandbox)
         self._spawn(self._destroy(owner, sandbox))
 
@@ -478,7 +473,7 @@ class Pool:
         self._gone(owner, sandbox.spec, sandbox)
 
     def _end_idle(self, owner: EvaluatorPool, slot: Slot) -> None:
-        """End an idle sandbox, which does not count against any workspace."""
+        """End an idle sandbox; it is not part of any workspace's share."""
         owner.idle.remove(slot)
         self.capacity.leave(slot.sandbox)
         self._spawn(self._destroy_idle(owner, slot.sandbox))

@@ -1,4 +1,4 @@
-"""Keeps started sandboxes without code for the most recently used specs, so that a first call need not wait."""
+"""Keeps started sandboxes without code for the most recently used specs, so that first calls need not wait."""
 
 import asyncio
 import logging
@@ -53,26 +53,23 @@ async def start_sandbox(backend: Backend, spec: SandboxSpec, *, grace_s: float) 
 
 
 def _gone(spec: SandboxSpec) -> str | None:
-    """Return `data files` or `packages` if that folder of a spec is not on this machine any more; else None."""
+    """Return `data files` or `packages` if a spec's folder with them is gone from this machine; else None."""
     data = None if spec.data is None else spec.data.path
     folders = {"data files": data, "packages": spec.environment.path}
     return next((name for name, folder in folders.items() if folder is not None and not folder.is_dir()), None)
 
 
 class Preimporter:
-    """Prepares prewarmed sandboxes: their runner forks a process for rows, and imports packages if that saves time.
+    """Prepares prewarmed sandboxes: a process for rows is forked, and imports packages if this saves time.
 
-    A package set whose import failed is not tried again for half an hour.
+    If the packages of a set cannot be imported, they are not tried again for half an hour.
     """
 
     def __init__(self) -> None:
         self._avoided_until: OrderedDict[SandboxSpec, float] = OrderedDict()
 
     async def prepare(self, sandbox: Sandbox) -> str | None:
-        """Prepare a sandbox.
-
-        Return the reason why the sandbox cannot be used, or None if it can.
-        """
+        """Prepare a sandbox; return the reason why the sandbox cannot be used, or None if it can."""
         modules = self._modules(sandbox.spec)
         if modules is None:
             return None
@@ -80,7 +77,7 @@ class Preimporter:
         return await sandbox.prepare(modules, timeout_s=min(timeout_s, MOST_S))
 
     def avoid(self, spec: SandboxSpec, reason: str) -> None:
-        """Do not prepare sandboxes of this spec for half an hour; `reason` goes to the log."""
+        """Prepare no sandboxes of this spec for half an hour; `reason` is for the log."""
         _log.info("packages of %s are not imported in advance: %s", spec.environment.digest[:19], reason)
         self._avoided_until[spec] = time.monotonic() + _AGAIN_AFTER_S
         self._avoided_until.move_to_end(spec)
@@ -88,7 +85,7 @@ class Preimporter:
             self._avoided_until.popitem(last=False)
 
     def _modules(self, spec: SandboxSpec) -> tuple[str, ...] | None:
-        """Return the modules to import, perhaps none; return None if the sandbox should not be prepared at all."""
+        """Return the modules to import (perhaps none); return None if a sandbox should not be prepared at all."""
         if spec.language is not Language.PYTHON or self._avoided_until.get(spec, 0.0) > time.monotonic():
             return None
         own = () if spec.stand_in is None else (spec.stand_in.preimport,)
@@ -138,7 +135,7 @@ class PrewarmedSandboxes:
         self._closed = False
 
     def take_sandbox(self, spec: SandboxSpec) -> Sandbox | None:
-        """Return a ready sandbox, which still counts in the capacity; None if there is none."""
+        """Return a ready sandbox, or None. The sandbox still counts against the capacity."""
         ready = self._ready.get(spec, [])
         while ready:
             sandbox = ready.pop()
@@ -149,7 +146,7 @@ class PrewarmedSandboxes:
         return None
 
     def may_take(self, spec: SandboxSpec) -> bool:
-        """Return whether a prewarmed sandbox is ready and has enough memory to run."""
+        """Return whether a prewarmed sandbox is ready, and there is enough memory to run it."""
         ready = (sandbox for sandbox in reversed(self._ready.get(spec, ())) if not sandbox.ended)
         return (first := next(ready, None)) is not None and self._capacity.fits_awake(first)
 
@@ -182,11 +179,9 @@ class PrewarmedSandboxes:
         await self._fill(spec)
 
     async def probe(self, spec: SandboxSpec) -> None:
-        """Check that a sandbox of `spec` can start.
+        """Check that a sandbox of `spec` can start: if none is ready, start one as a test, and end it.
 
-        If none is ready, start one as a test, and end it.
-
-        If the host is full, nothing is tested, because its sandboxes have all started.
+        If the host is full, nothing is tested, because its running sandboxes show that sandboxes can start.
 
         Raises:
           SandboxUnavailable: the sandbox does not start.
@@ -230,9 +225,9 @@ class PrewarmedSandboxes:
                 self._starting[spec] -= 1
 
     async def _import(self, sandbox: Sandbox) -> None:
-        """Import a sandbox's packages, then offer it to callers.
+        """Import packages in a sandbox, then offer the sandbox to callers.
 
-        If an import fails, end the sandbox, and do not prepare another one with this package set.
+        If an import fails, end the sandbox, and do not prepare sandboxes with this package set for a while.
         """
         self._importing.append(sandbox)
         try:
@@ -265,7 +260,7 @@ class PrewarmedSandboxes:
         return sum(map(len, self._ready.values())) + len(self._importing)
 
     def forget(self, environment: str) -> None:
-        """End the prewarmed sandboxes on an environment, given by its digest, because its files have changed."""
+        """End the prewarmed sandboxes on an environment because its files have changed; `environment` is its digest."""
         specs = {*self._ready, *(sandbox.spec for sandbox in self._importing)}
         for spec in [spec for spec in specs if spec.environment.digest == environment]:
             self._forget(spec)
@@ -279,9 +274,9 @@ class PrewarmedSandboxes:
         self._called.discard(spec)
 
     def reap(self, *, max_age_s: float, idle_ttl_s: float) -> None:
-        """Replace dead or old sandboxes, and end unused sandboxes, except for Python without packages.
+        """Replace dead and old sandboxes; end sandboxes of unused specs, except Python without packages.
 
-        If no evaluator has used a spec, its sandboxes end sooner.
+        If no evaluator has ever used a spec, its sandboxes end sooner.
         """
         now = time.monotonic()
         for spec, ready in list(self._ready.items()):

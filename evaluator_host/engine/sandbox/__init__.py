@@ -1,1 +1,1 @@
-"""Sandboxes: one isolated process tree with a runner in it, behind one interface for every backend."""
+"""Sandboxes: each is an isolated process tree with a runner in it. All backends have the same interface."""

@@ -1,7 +1,7 @@
-"""The interface between host and sandbox technology: a backend starts sandboxes, a link carries bytes to one.
+"""Interfaces of sandbox technologies: a backend starts sandboxes, and a link carries bytes to and from a sandbox.
 
-Backends do not know evaluators; `sandbox.session` speaks the protocol over a link. A backend only starts a sandbox from
-its spec, and reports how the sandbox ended. So one suite of tests (tests/contract/test_conformance.py) runs over all
+A backend only starts a sandbox from its spec, and reports how the sandbox ended. It does not deal with evaluators;
+`sandbox.session` speaks the protocol over a link. So the same tests (tests/contract/test_conformance.py) run on all
 backends.
 """
 
@@ -17,7 +17,7 @@ from evaluator_host.types.json_texts import Octets
 
 
 class Weight(float, Enum):
-    """The CPU weight of a sandbox: its share of a busy processor, compared with the host's other sandboxes."""
+    """CPU weight of a sandbox: its share of a busy processor, compared with the host's other sandboxes."""
 
     USUAL = 1.0
     LONG = 0.125  # the row has computed for a while, and many such sandboxes must not keep short rows waiting
@@ -29,7 +29,7 @@ class Wire(Protocol):
     """Sends bytes from the host to the network connections that a row has opened."""
 
     def reply(self, connection: int, data: bytes, *, end: bool = False) -> None:
-        """Queue bytes for a connection; `end` closes it. Never blocks; does nothing for a closed connection."""
+        """Queue bytes for a connection; `end` closes the connection. Never block; do nothing if it is closed."""
         ...
 
     async def drain(self) -> None:
@@ -45,24 +45,24 @@ class Gate(Protocol):
 
     @property
     def waited_s(self) -> float:
-        """Return how many seconds the row has waited for the host; they do not count towards its time limit."""
+        """Return how many seconds the row has waited for the host; these do not count towards the row's time limit."""
         ...
 
     def open(self, wire: Wire) -> None:
-        """Begin to serve a row, or to serve it again in another sandbox."""
+        """Begin to serve a row; if the row is tried again in another sandbox, begin again."""
         ...
 
     def receive(self, connection: int, data: bytes, *, end: bool) -> None:
-        """Handle bytes from the guest, which may be any bytes; `end` means that the guest closed the connection."""
+        """Handle bytes from the guest, which are not trusted; `end` means that the guest closed the connection."""
         ...
 
     def close(self) -> None:
-        """End every connection and request, because the row has its outcome; serve nothing until the next `open`."""
+        """End every connection and request, because the row has an outcome; serve nothing until the next `open`."""
         ...
 
 
 class Link(Protocol):
-    """The byte channel to one running sandbox; it can also end the sandbox."""
+    """The byte channel to a running sandbox; a link can also end the sandbox."""
 
     @property
     def id(self) -> str:
@@ -71,7 +71,7 @@ class Link(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Return whether the runner has ended, as far as is known, and all its output was read. Never waits."""
+        """Return whether the runner is known to have ended, and all its output was read. Never wait."""
         ...
 
     @property
@@ -103,17 +103,17 @@ class Link(Protocol):
         ...
 
     def memory_events(self) -> int:
-        """Return how many processes of the sandbox were killed at its memory limit; 0 where that is not counted.
+        """Return how many processes were killed at the sandbox's memory limit; 0 if nothing counts them.
 
-        This takes microseconds and sends no request to an engine. The session calls it after every row that ended
-        because its process was killed, to tell `memory_limit` from `crashed`.
+        This takes microseconds and sends no request to an engine. The session calls it after each row whose process was
+        killed, to tell `memory_limit` from `crashed`.
         """
         ...
 
     def used_bytes(self) -> int | None:
         """Return the memory that the sandbox uses now, in bytes, including files in memory; None if unknown.
 
-        This takes microseconds where there is a cgroup: the pool calls it once a second for each idle sandbox.
+        With a cgroup this takes microseconds. The pool calls it once a second for each idle sandbox.
         """
         ...
 
@@ -134,11 +134,10 @@ class Link(Protocol):
         ...
 
     async def destroy(self) -> ExitStatus:
-        """Kill every process of the sandbox, remove everything that it had on the host, and return how it ended.
+        """Kill every process of the sandbox, remove all its traces from the host, and return how it ended.
 
-        Never raises, and a second call returns the same exit status. Afterwards no process, mount, cgroup, container,
-        file or descriptor is left; if something could not be removed, that is logged, and a later `Backend.sweep`
-        removes it.
+        Never raise; return the same exit status on a second call. Afterwards no process, mount, cgroup, container, file
+        or descriptor is left. If something cannot be removed, log this; a later `Backend.sweep` removes it.
         """
         ...
 
@@ -189,7 +188,7 @@ class Backend(Protocol):
     def platform(self) -> Platform:
         """Return the platform inside the sandboxes.
 
-        Until a remote engine has answered, the processor type of this machine stands in for the engine's.
+        Until a remote engine has answered, `machine` is the processor type of this machine.
         """
         ...
 
@@ -198,13 +197,13 @@ class Backend(Protocol):
         ...
 
     async def start(self, spec: SandboxSpec) -> Link:
-        """Start an isolated runner and return its link once the process exists; its `hello` comes over the link.
+        """Start an isolated runner, and return its link as soon as the process exists; the runner then sends `hello`.
 
         Args:
           spec: Language, environment, and the limits: memory and disk in MB, and the number of processes.
 
         Raises:
-          SandboxUnavailable: this backend cannot start a sandbox on this machine now; the detail says what to do.
+          SandboxUnavailable: the backend cannot start a sandbox on this machine now; the detail says what to do.
           SandboxLost: something killed the sandbox while it started; the caller may try again.
         """
         ...
@@ -212,8 +211,8 @@ class Backend(Protocol):
     async def prepare(self, environment: Environment) -> None:
         """Build the image that sandboxes on an installed environment need, so that `start` need not wait for it.
 
-        Concurrent calls build the image once, and later processes find it again. A backend whose sandboxes read the
-        environment's folder directly has nothing to do.
+        Concurrent calls build the image only once, and later processes find it again. Do nothing if sandboxes of this
+        backend read the environment's folder directly.
 
         Args:
           environment: An installed environment.
@@ -226,9 +225,9 @@ class Backend(Protocol):
     async def compare(self, environment: Environment) -> list[str]:
         """Return the paths at which the image that `prepare` built differs from the environment's folder.
 
-        Without such an image, there are no paths.
+        If there is no such image, return no paths.
 
-        This reads every file of both, so only `packages verify` calls it.
+        This reads every file in both, so only `packages verify` calls it.
 
         Args:
           environment: An installed environment.
@@ -243,7 +242,7 @@ class Backend(Protocol):
 
         Running sandboxes keep the old image.
 
-        Repeated calls do no harm. The next `prepare` or `start` builds the image again.
+        The next `prepare` or `start` builds the image again. Further calls do no harm.
 
         Args:
           digest: `sha256:…` of the environment.
@@ -258,7 +257,7 @@ class Backend(Protocol):
 
         Images of running sandboxes stay.
 
-        Never raises: the next call removes what this one could not.
+        Never raise: the next call removes what this call cannot remove.
 
         Args:
           live: Digests of the environments that the host has.
@@ -269,13 +268,13 @@ class Backend(Protocol):
         ...
 
     async def findings(self) -> list[Finding]:
-        """Return the results of checks: binary or engine, namespaces, limits, seccomp, runtimes."""
+        """Check the backend for `doctor`: program or engine, namespaces, limits, seccomp and runtimes."""
         ...
 
     async def sweep(self) -> int:
-        """Remove the cgroups or containers that dead hosts left, but none of a living host; return their number."""
+        """Remove the cgroups or containers of dead hosts, none of living hosts; return how many were removed."""
         ...
 
     async def close(self) -> None:
-        """Release the backend's own resources. Sandboxes must have been destroyed before."""
+        """Release the backend's own resources. All sandboxes must have been destroyed before."""
         ...

@@ -1,6 +1,6 @@
 """The commands of sandboxes: a shell and text tools.
 
-With bubblewrap they are copies of this machine's programs; the Docker image has its own.
+With bubblewrap, they are copies of this machine's programs. The Docker image has its own programs.
 """
 
 import re
@@ -34,7 +34,7 @@ _NO_COMMAND: Final = re.compile(
 
 
 def find_shell_tools() -> Iterator[tuple[str, Path]]:
-    """Yield each shell tool on this machine with the file of its program; yield nothing if the machine has no shell."""
+    """Yield the name and the program file of each shell tool on this machine; yield nothing if it has no shell."""
     found = {name: path for name in SHELL_TOOLS if (path := shutil.which(name, path=":".join(_SOURCES))) is not None}
     if "sh" in found:
         yield from ((name, Path(path).resolve()) for name, path in found.items())

@@ -1,4 +1,4 @@
-"""Derives the error code that the evaluator's author sees from the way in which a sandbox ended."""
+"""Finds the error code for the evaluator's author from the way in which a sandbox ended."""
 
 import re
 import signal

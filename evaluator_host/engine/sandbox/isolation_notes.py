@@ -19,7 +19,7 @@ _VIRTUAL: Final = (
 
 
 def isolation_finding(runtime: str = "") -> Finding:
-    """Return the finding about the limits of isolation by bubblewrap, or by containers with an OCI runtime."""
+    """Return the finding about what the isolation by bubblewrap, or by an OCI runtime's containers, does not cover."""
     detail = f"{_RULES}; {_SHARED}. Better {_TENANTS}"
     if is_gvisor(runtime):
         detail = _GVISOR

@@ -1,4 +1,4 @@
-"""Common parts of the backends whose sandboxes run the programs and read the files of this machine."""
+"""Common parts of backends with sandboxes that use the programs and files of this machine."""
 
 import itertools
 import json
@@ -13,7 +13,7 @@ from evaluator_host.types.evaluator import Environment, Language
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """The programs of this machine that run evaluators: sandboxes use them here, or the runtime image gets copies."""
+    """The programs of this machine that run evaluators. Sandboxes use them here, or the runtime image gets copies."""
 
     node: Path  # the Node binary for JavaScript and TypeScript
     esbuild: Path  # bundler for JavaScript and TypeScript
@@ -33,7 +33,7 @@ class Tools:
 
 
 class LocalBackend:
-    """Base of backends whose sandboxes read the installed folders directly, so that nothing has to be prepared.
+    """Base of backends with sandboxes that read the installed folders directly, so that nothing has to be prepared.
 
     Args:
       tools: The programs that sandboxes run.
@@ -65,6 +65,5 @@ class LocalBackend:
         return []
 
     async def _ensure_tools(self, language: Language) -> None:
-        """Install the tools for a language if they are missing."""
         if self._tools.ensure_javascript is not None and language is not Language.PYTHON:
             await self._tools.ensure_javascript()

@@ -170,7 +170,7 @@ def read_loaded(frame: Frame) -> Loaded | Failed:
 
 
 def read_prepared(frame: Frame) -> str | None:
-    """Read the runner's answer to a `prepare`: None if every import worked, else the reason why one did not.
+    """Read the runner's answer to a `prepare`: None if every import worked, else the reason why an import failed.
 
     Raises:
       ProtocolError: the frame is of another kind, or malformed.
@@ -224,12 +224,12 @@ def is_cancelled(frame: Frame) -> bool:
 
 
 def was_killed(error: EvaluationError) -> bool:
-    """Return whether SIGKILL, sent by the evaluator itself or by the machine, ended the process of a row."""
+    """Return whether SIGKILL ended the process of a row; the evaluator itself or the machine may have sent it."""
     return error.code is ErrorCode.CRASHED and error.message.startswith(_KILLED)
 
 
 def runner_limit_s(timeout_s: float) -> float:
-    """Return the wall-clock limit to give a runner: far above `timeout_s`, which the host itself enforces."""
+    """Return the wall-clock limit for the runner; it is far above `timeout_s`, which the host itself enforces."""
     return min(_RUNNER_FACTOR * timeout_s + _RUNNER_LEAST_S, _RUNNER_MOST_S)
 
 
@@ -252,7 +252,7 @@ def load_timeout_error(timeout_s: float) -> EvaluationError:
 
 
 def memory_error(memory_mb: int) -> EvaluationError:
-    """Return the error of a row that was killed at its sandbox's memory limit."""
+    """Return the error of a row that was killed at the memory limit of its sandbox."""
     return EvaluationError(
         ErrorCode.MEMORY_LIMIT,
         f"the evaluator used more than {memory_mb} MB of memory and was stopped",
@@ -363,7 +363,6 @@ def _text(raw: object) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a string without the codes that colour it in a terminal."""
     return _COLOURS.sub("", text) if "\x1b" in text else text
 
 

@@ -1,8 +1,8 @@
-"""The link to a sandbox over the pipes of a child process, and the steps to end such a sandbox.
+"""The link to a sandbox over pipes to a child process, and the steps to end this sandbox.
 
-The channel is a pair of pipes, because a runner can reopen pipes through /proc, but not sockets. The link reads and
-writes the descriptors directly: a warm call is one small write and one small read, and a layer in between would slow it
-down measurably.
+It uses pipes because a runner can reopen pipes through /proc, but not sockets. The link reads and writes the
+descriptors directly: a warm call is one small write and one small read, and a layer in between would make it measurably
+slower.
 """
 
 import asyncio
@@ -56,13 +56,13 @@ class ProcessScope(Protocol):
         ...
 
     def weigh(self, weight: Weight) -> None:
-        """Set the processes' CPU weight; does nothing without a cgroup."""
+        """Set the processes' CPU weight; do nothing without a cgroup."""
         ...
 
     def pids_hit(self, *, killed: bool = False) -> bool:
-        """Return whether the process limit ended the sandbox.
+        """Return whether the process limit made the sandbox end.
 
-        Refused forks do not count if SIGKILL ended the sandbox (`killed`).
+        Return False if SIGKILL ended the sandbox (`killed`), even if forks were refused.
         """
         ...
 
@@ -78,8 +78,8 @@ class PipeLink:
       link_id: Name of the sandbox.
       child: The process at the other end.
       scope: The child, and all processes that it starts.
-      wrapped: Whether the child is a wrapper around the runner. If a signal ends the runner, the wrapper exits with 128
-        + the number of the signal. No guest can kill the wrapper, so a signal that ends the wrapper itself means that
+      wrapped: Whether the child is a wrapper around the runner. If a signal ends the runner, the wrapper exits with
+        code 128 plus the number of the signal. No guest can kill the wrapper. So if a signal ends the wrapper itself,
         the sandbox was lost.
     """
 
@@ -173,7 +173,7 @@ class PipeLink:
         return look_at(self.first_pid)
 
     def weigh(self, weight: Weight) -> None:
-        """Set the sandbox's CPU weight; does nothing without a cgroup."""
+        """Set the sandbox's CPU weight; do nothing without a cgroup."""
         self._scope.weigh(weight)
 
     async def destroy(self) -> ExitStatus:
@@ -220,7 +220,7 @@ class PipeLink:
         return int.from_bytes(fcntl.ioctl(self._child.stdout, termios.FIONREAD, b"\0" * 4), "little")
 
     def _send(self, data: memoryview) -> int:
-        """Write as many bytes as fit and return their number; if the other end is closed, return the length of all."""
+        """Write as many bytes as fit, and return how many; if the other end is closed, count all bytes as written."""
         try:
             return os.write(self._child.stdin, data)
         except BlockingIOError:
@@ -275,7 +275,7 @@ class PipeLink:
     async def _end(self) -> ExitStatus:
         """Kill the sandbox, wait, read the exit status, clean up.
 
-        The cause is certain only after no process runs any more.
+        The cause of the end is certain only when no process is left.
         """
         child = self._child
         try:
@@ -311,7 +311,7 @@ class PipeLink:
         )
 
     def _runner_exit(self) -> tuple[int | None, int | None, bool]:
-        """Return the runner's exit code, its signal, and whether something other than the guest must have ended it."""
+        """Return the runner's exit code or signal, and whether the guest certainly did not make the runner end."""
         returncode = self._child.returncode or 0
         # the runner sends `hello` before it reads any code, so a guest cannot have ended it
         too_early = not self._spoke

@@ -24,12 +24,12 @@ Body: TypeAlias = bytes | tuple[Octets, ...]
 
 
 def parts_of(body: Body) -> tuple[Octets, ...]:
-    """Return a body as a tuple of byte strings; a body in one piece becomes a tuple with one element."""
+    """Return the parts of a body; a body in one piece is one part."""
     return body if isinstance(body, tuple) else (body,)
 
 
 class ProtocolError(Exception):
-    """The peer sent an invalid frame; the host treats it as a crash of the sandboxed program."""
+    """The other process sent an invalid frame; the host treats this as a crash of the sandboxed program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Frame:
 
     @property
     def type(self) -> str:
-        """Return the header's `type`, which was checked to be a string when the frame was decoded."""
+        """Return the header's `type`; it is a string, because decoding has checked that."""
         return str(self.header["type"])
 
 
@@ -57,7 +57,7 @@ def encode(header: dict[str, Any], body: bytes = b"") -> bytes:
 def encode_head(header: dict[str, Any], body_bytes: int) -> bytes:
     """Encode the lengths and the header of a frame.
 
-    `body_bytes` is the length of the frame's body. A length over its limit raises `ProtocolError`.
+    `body_bytes` is the length of the body. `ProtocolError` is raised if header or body is over its limit.
     """
     head = orjson.dumps(header)
     if len(head) > HEADER_BYTES or body_bytes > BODY_BYTES:
@@ -68,7 +68,7 @@ def encode_head(header: dict[str, Any], body_bytes: int) -> bytes:
 class FrameDecoder:
     """Cuts a byte stream into frames.
 
-    `feed` keeps an incomplete frame for the next call. Memory is bounded: if a frame exceeds `header_bytes` or
+    An incomplete frame is kept for the next call of `feed`. Memory is limited: if a frame exceeds `header_bytes` or
     `body_bytes`, `feed` raises `ProtocolError` as soon as the eight bytes with the lengths have arrived.
     """
 
@@ -81,7 +81,7 @@ class FrameDecoder:
         """Add bytes, and yield every frame that is now complete.
 
         Raises:
-          ProtocolError: the stream is not a sequence of frames; the decoder cannot go on.
+          ProtocolError: the bytes are not frames; the decoder cannot be used any more.
         """
         self._buffer += data
         start = 0
@@ -94,7 +94,7 @@ class FrameDecoder:
 
     @property
     def announced_bytes(self) -> int:
-        """Return the body size of the incomplete frame in the buffer; 0 until the frame's lengths have arrived."""
+        """Return the body size of the frame that is arriving; 0 until its lengths have arrived."""
         return int.from_bytes(self._buffer[4:_PREFIX], "big") if len(self._buffer) >= _PREFIX else 0
 
     def _end_of_frame(self, start: int) -> int | None:

@@ -1,4 +1,4 @@
-"""Finds the Python interpreters of this machine by minor version: the host's own, and others installed beside it.
+"""Finds the Python interpreters of this machine by minor version: the interpreter of the host, and other ones.
 
 The host searches for another interpreter when an evaluator first requests it: in places that the operator named, on the
 PATH, and among the interpreters that uv and pyenv installed. A program counts as an interpreter when it starts and
@@ -42,7 +42,7 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class PythonFacts:
-    """Facts that a Python interpreter reported about itself."""
+    """What a Python interpreter reported about itself."""
 
     version: str  # full version, such as `3.13.2`
     prefix: Path  # base prefix of the interpreter
@@ -82,7 +82,7 @@ def require_glibc() -> None:
     """Check this machine's C library.
 
     Raises:
-      SandboxUnavailable: the C library is not glibc but, for example, Alpine's musl, for which few packages are built.
+      SandboxUnavailable: the C library is not glibc. With another one, such as Alpine's musl, few packages would work.
     """
     name = platform.libc_ver()[0]
     if name != "glibc":
@@ -101,13 +101,13 @@ def host_platform() -> Platform:
 
 
 def machine_name(reported: str) -> str:
-    """Return `x86_64` or `aarch64` for the name that a kernel or an engine gives a processor (`amd64`, `arm64`)."""
+    """Return `x86_64` or `aarch64` for other names of the same processor, such as `amd64` or `arm64`."""
     low = reported.lower()
     return {"amd64": "x86_64", "arm64": "aarch64"}.get(low, low)
 
 
 class Pythons:
-    """The Python interpreters of a machine, besides the one that runs this host. Thread-safe.
+    """The Python interpreters of this machine, except the one that runs this host. Thread-safe.
 
     Args:
       named: Interpreters or folders with `bin/python3.13` that the operator named; they come first.
@@ -156,7 +156,7 @@ class Pythons:
 
 
 def _is(kind: Callable[[int], bool], path: Path) -> bool:
-    """Return whether a path is of a kind (`stat.S_ISREG`); False if this user may not see the path."""
+    """Return whether a path is of a kind, such as `stat.S_ISREG`; False if this user may not see the path."""
     try:
         return kind(path.stat().st_mode)
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
-"""The sources of the runners: the host's own, and those from plugins in other packages that run in sandboxes.
+"""The sources of the runners: the host's own files, and files from plugins in other packages.
 
-A plugin has these files in its folder `runtimes/`, under the paths that they would have in the host's own folder:
+A plugin has such files in its own folder `runtimes/`, at the same paths as the host's files:
 `runtimes/python/dialects/acme.py`, `runtimes/javascript/dialects/acme.mjs`.
 """
 
@@ -22,10 +22,10 @@ _LEFT_OUT: Final = ("__pycache__", "node_modules")
 
 @cache
 def added_files() -> tuple[tuple[str, Path], ...]:
-    """Return the files that plugins in other packages run in sandboxes, each with its path below `runtimes/`.
+    """Return the files of plugins in other packages for sandboxes, each with its path below `runtimes/`.
 
     Raises:
-      Misconfigured: a file is not in the place for its plugin's dialect.
+      Misconfigured: a file is not at the path that belongs to the dialect of its plugin.
     """
     return tuple(found for folder in plugin_folders().values() if not folder.is_own for found in _files(folder))
 
@@ -39,7 +39,7 @@ def runtime_file(path: str) -> Path:
 def runtimes_dir(data_dir: Path) -> Path:
     """Return the folder of the runners' sources.
 
-    With plugins, it is a copy of all sources in a data directory.
+    With plugins, this is a folder in the data directory, with copies of all sources.
 
     Raises:
       Misconfigured: see `added_files`.
@@ -81,7 +81,6 @@ def _files(folder: PluginFolder) -> Iterator[tuple[str, Path]]:
 
 
 def _sources(root: Path) -> list[PurePosixPath]:
-    """Return the paths of the files below a folder, which may not exist."""
     found = []
     for entry in walk(root) if root.is_dir() else ():
         entry.enter = entry.name not in _LEFT_OUT

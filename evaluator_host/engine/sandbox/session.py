@@ -1,4 +1,4 @@
-"""One sandbox as the pool uses it; speaks the runner protocol (runtimes/PROTOCOL.md) over a link.
+"""One sandbox as the pool uses it. It speaks the runner protocol (runtimes/PROTOCOL.md) over a link.
 
 Everything that a guest can do comes back as a value. After an unexpected event (a malformed frame, an answer without a
 call, silence past the limit), the sandbox is destroyed, never repaired.
@@ -73,7 +73,7 @@ class RunnerGaveUp(SandboxLost):
 
     The caller should retry once.
 
-    The row may not be the cause: an earlier row may have damaged the runner, or the machine may have killed it.
+    The row need not be the cause: an earlier row may have damaged the runner, or the machine may have killed it.
     """
 
     def __init__(self, failed: Failed, *, killed: bool = False) -> None:
@@ -124,9 +124,9 @@ def _timed_out(cancelled: Failed, timeout_s: float) -> Failed:
 
 
 class SendWindow:
-    """Limits how many rows are sent ahead of their answers: as many as finish in `_AHEAD_S`, 2 to `CALLS_AHEAD`.
+    """Limits how many rows are sent before their answers have come: as many as take `_AHEAD_S`, 2 to `CALLS_AHEAD`.
 
-    This is enough to hide the host's latency, and leaves rows for other sandboxes.
+    So a sandbox never waits for the host, and other sandboxes still get rows.
     """
 
     def __init__(self) -> None:
@@ -144,9 +144,9 @@ class SendWindow:
 
     @property
     def patience_s(self) -> float:
-        """Return how many seconds to wait, so that answers arrive together.
+        """Return how many seconds to wait before reading, so that several answers arrive together.
 
-        About half of the sent rows are answered in this time. 0 means that answers should be read as they come.
+        In this time, about half of the sent rows are answered. 0 means that answers should be read as they come.
         """
         if len(self._sizes) < _MANY or not self._rate:
             return 0.0
@@ -159,7 +159,7 @@ class SendWindow:
         self._bytes += size
 
     def answered(self) -> None:
-        """Count the oldest sent row as answered; after every eighth row, measure the rate of rows again."""
+        """Count the oldest sent row as answered; after every eighth answer, measure the rate again."""
         self._bytes -= self._sizes.popleft()
         self._answered += 1
         if self._answered % 8 == 0:
@@ -176,7 +176,7 @@ class Sandbox:
       link: The link from `Backend.start`.
       backend: Name of the backend.
       spec: Language, environment and limits with which the sandbox was started.
-      grace_s: Seconds that the host waits for the runner after a row's own limit.
+      grace_s: Seconds that the host waits for the runner beyond a row's own limit.
     """
 
     def __init__(self, link: Link, *, backend: str, spec: SandboxSpec, grace_s: float) -> None:
@@ -206,7 +206,7 @@ class Sandbox:
         self._redactor: Redactor | None = None  # masks the evaluator's secrets
 
     def _masking(self, read: Callable[[Frame], _Read]) -> Callable[[Frame], _Read]:
-        """Return a reader of answers that masks the evaluator's secrets in them."""
+        """Return a function that reads answers like `read`, and masks the evaluator's secrets."""
         redactor = self._redactor
         return read if redactor is None else lambda frame: redactor.value(read(frame))
 
@@ -217,11 +217,11 @@ class Sandbox:
 
     @property
     def quiet(self) -> bool:
-        """Return whether every row was answered and no unexpected frame came."""
+        """Return whether every row was answered, and no unexpected frame has arrived."""
         return not self._unanswered and not self._frames
 
     def weigh(self, *, waits: bool | None = None, long: bool | None = None) -> None:
-        """Set the CPU weight for a row that waits for an answer from outside or runs long.
+        """Set the CPU weight according to whether the row waits for an answer from outside, or runs long.
 
         None keeps the earlier value of `waits` or `long`.
         """
@@ -233,7 +233,7 @@ class Sandbox:
             self.link.weigh(weight)
 
     def measure(self) -> None:
-        """Set `idle_mb` to the memory that is used now; call this while no row runs."""
+        """Set `idle_mb` to the memory that is used now. Call this while no row runs."""
         used = self.link.used_bytes()
         if used is not None:
             self.idle_mb = min(self.spec.memory_mb, max(1, math.ceil(used / (1 << 20))))
@@ -268,12 +268,12 @@ class Sandbox:
         self.runtime = str(frame.header.get("runtime", ""))
 
     async def prepare(self, modules: Sequence[str], *, timeout_s: float) -> str | None:
-        """Import modules ahead of a load (Python); return None, or the reason why the sandbox cannot be used.
+        """Import Python modules before the load; return None, or the reason why the sandbox cannot be used.
 
         Nothing that a package does makes this method raise an error.
 
         Args:
-          modules: Names to import.
+          modules: Names of the modules.
           timeout_s: Wall-clock seconds for all imports together.
         """
         header = messages.prepare_header(self._new_id(), modules, timeout_s=timeout_s, spec=self.spec)
@@ -289,7 +289,7 @@ class Sandbox:
 
         Args:
           request: The code, and how it is called.
-          turns: Limits the bytes of large answers that the host reads at once from all sandboxes; None for no limit.
+          turns: Limits how many bytes of large answers the host reads from all sandboxes at once; None for no limit.
 
         Raises:
           SandboxLost: the sandbox died for a reason that is not the guest's.
@@ -317,7 +317,8 @@ class Sandbox:
     ) -> Outcome:
         """Evaluate one row in this sandbox.
 
-        Whatever the guest does (raise, hang, flood, fork, die) comes back as a value, never as an exception.
+        Whatever the guest does (raise, hang, flood, fork, die) is returned as a value, and never raised as an
+        exception.
 
         Args:
           body: The `call` body of the protocol: JSON, whole or in parts.
@@ -338,7 +339,7 @@ class Sandbox:
         return self._window.open
 
     def send(self, body: Body, *, timeout_s: float, share: str | None = None, gate: Gate | None = None) -> None:
-        """Send a row without waiting for its outcome; `receive` returns outcomes in order.
+        """Send a row without waiting for its outcome; `receive` returns outcomes in the order of rows.
 
         The arguments are those of `call`.
 
@@ -361,7 +362,7 @@ class Sandbox:
         """Wait for the outcome of the oldest unanswered row, and return it.
 
         Raises:
-          SandboxLost, HostBusy: as for `call`; `RunnerGaveUp` also when SIGKILL ended the process of a row.
+          SandboxLost, HostBusy: as for `call`. `RunnerGaveUp` is also raised if SIGKILL ended the process of a row.
         """
         try:
             async with self._turn:
@@ -380,7 +381,7 @@ class Sandbox:
         return outcome
 
     def receive_at_once(self) -> Outcome | None:
-        """Return the oldest unanswered row's outcome if it has arrived; None if the caller has to call `receive`."""
+        """Return the outcome of the oldest unanswered row if it is here; None if the caller must call `receive`."""
         frame = self._frames[0] if self._frames and not self._gates else None
         if frame is None or frame.type != "result" or frame.header.get("id") != self._unanswered[0]:
             return None
@@ -396,7 +397,7 @@ class Sandbox:
         return outcome
 
     def _took_too_much(self, outcome: Outcome) -> bool:
-        """Return whether a row may have left a native thread, which cannot be stopped and may take more memory."""
+        """Return whether a row may have left a native thread, which cannot be stopped and may use more memory."""
         # rows of Python are processes, rows of JavaScript are threads
         threads = self.spec.language is not Language.PYTHON
         stopped = isinstance(outcome, Failed) and outcome.error.code is ErrorCode.MEMORY_LIMIT
@@ -428,7 +429,7 @@ class Sandbox:
         return await self.link.destroy()
 
     def reply(self, connection: int, data: bytes, *, end: bool = False) -> None:
-        """Queue bytes for a connection that a row opened; `end` closes it. Do nothing in a broken sandbox."""
+        """Queue bytes for a connection of a row; `end` closes the connection. Do nothing if the sandbox is broken."""
         if not self.broken:
             self.link.write(encode({"type": "bytes", "connection": connection, "end": end}, data))
 
@@ -437,7 +438,7 @@ class Sandbox:
         await self.link.drain()
 
     def _pass_on(self, frame: Frame) -> None:
-        """Give a connection's bytes to the gate of the row that runs, which is the oldest unanswered row."""
+        """Pass bytes of a connection to the gate of the row that is running."""
         connection, position = frame.header.get("connection"), len(self._frames)
         if not isinstance(connection, int) or isinstance(connection, bool):
             raise ProtocolError("the sandbox sent bytes that belong to no connection")
@@ -505,7 +506,7 @@ class Sandbox:
         return self._frames.popleft()
 
     async def _fill(self, timeout_s: float, clock: WorkClock) -> bool:
-        """Read at least one frame, unless one has been read already; return False if none came in time."""
+        """Read at least one frame, unless a frame was read already; return False if none came in time."""
         try:
             async with asyncio.timeout(timeout_s) as limit:
                 await self.link.drain()
@@ -549,9 +550,9 @@ class Sandbox:
         limit.reschedule(None if until is None else until + waited_s)
 
     def _name_memory_kill(self, outcome: _Answer) -> _Answer | Failed:
-        """Turn `crashed` into `memory_limit` if the kernel counted a kill; the runner only knows that a child died.
+        """Replace `crashed` with `memory_limit` if the kernel counted a kill; the runner cannot see the cause.
 
-        If the row ended in another way, its outcome stays, because the kernel then killed a process of an earlier row.
+        Other outcomes stay: the kernel then killed a process of an earlier row.
         """
         if not isinstance(outcome, Failed):
             return outcome

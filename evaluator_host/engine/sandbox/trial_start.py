@@ -21,10 +21,10 @@ _PASSES: Final = (
 async def try_sandbox(
     start: Callable[[SandboxSpec], Awaitable[Link]], language: Language, *, backend: str, fix: Callable[[str], str]
 ) -> Finding:
-    """Start a sandbox, twice if the machine is busy, and return the `doctor` finding on whether its runner answered.
+    """Start a sandbox (try again if the machine is busy); return the `doctor` finding on whether the runner answered.
 
     Args:
-      start: `Backend.start`, whose errors say what to do.
+      start: The method `Backend.start`; its errors say what to do.
       language: Language of the runner to start.
       backend: Name of the backend.
       fix: Returns advice for a runner that did not answer; called with the end of the runner's standard error.

@@ -24,7 +24,7 @@ _PREFIX: Final = "evaluator-host-"
 
 
 class UnsandboxedBackend(LocalBackend):
-    """Starts runners without a sandbox, as a `base.Backend`; only limits that the runner itself enforces apply."""
+    """Starts runners without a sandbox, as a `base.Backend`. Only the limits that the runner itself enforces apply."""
 
     name = "none"
 
@@ -81,7 +81,7 @@ class UnsandboxedBackend(LocalBackend):
 class _ProcessGroup:
     """The runner's process group, as a `pipe_link.ProcessScope`.
 
-    Processes that have left the group are not included.
+    It does not include processes that have left the group.
     """
 
     def __init__(self, child: Child, scratch: Path) -> None:

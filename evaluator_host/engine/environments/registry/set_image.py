@@ -58,7 +58,7 @@ class Pulled:
 
 
 def split_reference(reference: str) -> tuple[str, str]:
-    """Split an image name in repository and tag (or digest); the tag is `latest` by default.
+    """Split an image name into repository and tag (or digest); the tag is `latest` by default.
 
     Raises:
       InvalidRequest: the reference is not an image name, or is the name of this host's own images.

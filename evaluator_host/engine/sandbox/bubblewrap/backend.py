@@ -1,8 +1,8 @@
 """The bubblewrap backend: kernel namespaces in milliseconds, without a daemon and without an image.
 
-One policy (`bubblewrap_args`) covers two cases. If the host is an ordinary user, each sandbox has its own user
-namespace. If the host is root, sandboxes have none: each runner changes to an unprivileged user that no other sandbox
-has.
+One policy (`bubblewrap_args`) covers two cases. If the host runs as an ordinary user, each sandbox has its own user
+namespace. If the host runs as root, there are no user namespaces: each runner changes to an unprivileged user that no
+other sandbox has.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ class _Ready:
     cgroups: Cgroups | None
 
     def limits(self, controller: str) -> bool:
-        """Return whether the cgroup enforces this controller (memory, pids or cpu)."""
+        """Return whether sandboxes get a cgroup that limits memory, pids or cpu, as `controller` says."""
         return self.cgroups is not None and controller in self.cgroups.controllers
 
 
@@ -100,7 +100,7 @@ class BubblewrapBackend(LocalBackend):
         self._preparing: asyncio.Task[_Ready] | None = None
 
     async def start(self, spec: SandboxSpec) -> PipeLink:
-        """Start a sandbox with all limits in force and return its link; its runner may still be starting.
+        """Start a sandbox with all its limits, and return its link; the runner may still be starting.
 
         Raises:
           SandboxUnavailable: bubblewrap is missing, too old or refused; the detail says what to do.
@@ -135,13 +135,13 @@ class BubblewrapBackend(LocalBackend):
         return link
 
     def _forks(self, spec: SandboxSpec, identity: Identity) -> bool:
-        """Return whether a sandbox may be forked from a template; only root can give it folders of the host."""
+        """Return whether a sandbox may be forked from a template; only a root host can then give it host folders."""
         python = spec.language is Language.PYTHON and not spec.network
         possible = python and (identity.drop or not own_folders(spec))
         return possible and self._start is SandboxStart.TEMPLATE and self._failures < _TEMPLATES
 
     async def _fork(self, spec: SandboxSpec, ready: _Ready, *, identity: Identity) -> PipeLink:
-        """Return a sandbox forked from the template of its interpreter; start the template first if there is none.
+        """Fork a sandbox from the template of its interpreter; start the template first if there is none.
 
         Raises:
           TemplateLost: the template does not work.
@@ -178,7 +178,7 @@ class BubblewrapBackend(LocalBackend):
         return link
 
     async def findings(self) -> list[Finding]:
-        """Check bubblewrap, limits and isolation, starting a sandbox as a test; return the findings for `doctor`."""
+        """Check bubblewrap, limits and isolation, and start a sandbox as a test; return the findings for `doctor`."""
         try:
             ready = await self._ready()
         except SandboxUnavailable as error:
@@ -190,7 +190,7 @@ class BubblewrapBackend(LocalBackend):
         return [doctor.binary_finding(ready.bwrap), *tried, *held, doctor.limits_finding(version, controllers)]
 
     async def sweep(self) -> int:
-        """Remove the cgroups of dead hosts and kill orphaned sandboxes; return how many sandboxes there were."""
+        """Remove the cgroups of dead hosts, and kill orphaned sandboxes; return how many sandboxes these were."""
         orphans = await asyncio.to_thread(kill_orphans)
         return orphans + await asyncio.to_thread(cgroups.sweep, cgroup_mounts())
 
@@ -227,7 +227,6 @@ class BubblewrapBackend(LocalBackend):
         return _Ready(bwrap, host, seccomp, find_cgroups(self.instance))
 
     def _with_python(self, ready: _Ready, spec: SandboxSpec) -> _Ready:
-        """Return the same facts with the interpreter that a spec requests."""
         minor = spec.environment.python
         facts = self._pythons.find_version(minor) if minor is not None else None
         if facts is None:

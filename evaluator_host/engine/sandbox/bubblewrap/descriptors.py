@@ -61,7 +61,7 @@ class InheritedFds:
         return self._filled(bubblewrap_words(arguments))
 
     def hand_over(self) -> None:
-        """Close our copies of the child's descriptors after its start, to notice when the child closes its copies."""
+        """Close our copies of the child's descriptors, so that we notice when the child closes its own."""
         while self._child:
             os.close(self._child.pop())
 
@@ -86,12 +86,12 @@ class InheritedFds:
         return None if match is None else int(match[1])
 
     def go(self) -> None:
-        """Make bubblewrap, which has set up the sandbox and waits, start the runner."""
+        """Let bubblewrap start the runner; until now it waited with a finished sandbox."""
         with contextlib.suppress(BrokenPipeError):  # bubblewrap has failed meanwhile, which the link reports
             os.write(self._go, b"\n")
 
     def _pipe(self, *, reads: bool) -> tuple[int, int]:
-        """Make a pipe, and return our end and the child's."""
+        """Make a pipe; return our end and the child's end."""
         reader, writer = os.pipe()
         own, child = (reader, writer) if reads else (writer, reader)
         self._own.append(own)
@@ -104,7 +104,7 @@ class InheritedFds:
 
 
 def bubblewrap_words(arguments: Sequence[str]) -> bytes:
-    """Return arguments in the form that bubblewrap reads from the descriptor of `--args`: a zero byte after each."""
+    """Return arguments as bubblewrap reads them from the descriptor of `--args`: each ends with a zero byte."""
     return b"".join(argument.encode() + b"\0" for argument in arguments)
 
 

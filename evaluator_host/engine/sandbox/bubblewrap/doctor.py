@@ -86,7 +86,7 @@ def _installed() -> Path | None:
 
 
 def version_of(output: str) -> tuple[int, ...]:
-    """Return the version in the output of `bwrap --version`, `(0, 8, 0)`; empty if there is no version."""
+    """Return the version in the output of `bwrap --version` as `(0, 8, 0)`; empty if it contains no version."""
     match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", output)
     return tuple(int(part) for part in match.groups(default="0")) if match else ()
 
@@ -100,7 +100,7 @@ def advice(stderr: str) -> str:
 def require_program(path: Path) -> None:
     """Check that a file begins like a program.
 
-    bubblewrap and Node would make a shell run any other file.
+    If it did not, bubblewrap and Node would start a shell to run the file.
 
     Raises:
       SandboxUnavailable: the file is not a program.
@@ -112,14 +112,14 @@ def require_program(path: Path) -> None:
 
 
 def binary_finding(bwrap: Bubblewrap) -> Finding:
-    """Return a doctor finding with the path and version of bubblewrap."""
+    """Return a finding with the path and version of bubblewrap."""
     version = ".".join(map(str, bwrap.version))
     note = "" if bwrap.can_disable_userns else "; 0.8 would also forbid user namespaces by itself (the filter does too)"
     return Finding("bubblewrap", ok=True, detail=f"{bwrap.path} {version}{note}")
 
 
 def confinement_findings() -> list[Finding]:
-    """Return findings about how sandboxes that start are isolated: by their user, and by the system call filter."""
+    """Return findings about the isolation of sandboxes that start: their user, and the system call filter."""
     who = (
         "root, and then change to a user of their own" if os.geteuid() == 0 else "an ordinary user, in a user namespace"
     )
@@ -131,7 +131,7 @@ def confinement_findings() -> list[Finding]:
 
 
 def limits_finding(version: int | None, controllers: Sequence[str]) -> Finding:
-    """Return the finding about limits of memory, processes and CPU: by cgroups, or by rlimits and the watchdog."""
+    """Return the finding about what limits memory, processes and CPU: cgroups, or rlimits and the watchdog."""
     weight = (
         f"a busy processor gives all sandboxes together {host_weight():g} times the share of an ordinary process"
         if CPU in controllers
@@ -153,7 +153,7 @@ def limits_finding(version: int | None, controllers: Sequence[str]) -> Finding:
 
 
 def remedy(said: str, *, proc_sys: Path = _PROC_SYS, euid: int | None = None) -> str:
-    """Return advice on how to make bubblewrap work, for the error message with which it failed.
+    """Return advice on how to make bubblewrap work after it failed with an error message.
 
     Args:
       said: The error message of bubblewrap.
@@ -179,6 +179,5 @@ def remedy(said: str, *, proc_sys: Path = _PROC_SYS, euid: int | None = None) ->
 
 
 def _is_container() -> bool:
-    """Return whether this process is in a container of Docker, Podman or Kubernetes."""
     signs = ("/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io")
     return any(os.path.exists(sign) for sign in signs)  # noqa: PTH110 - shorter

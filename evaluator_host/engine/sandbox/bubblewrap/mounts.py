@@ -1,4 +1,4 @@
-"""Finds the files of this machine that a sandbox needs: interpreter, standard library, C libraries, name resolution."""
+"""Finds the files of this machine that a sandbox needs: interpreter, standard library, C libraries, files for DNS."""
 
 import compileall
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ class HostLibraries:
 
 
 def find_python(facts: PythonFacts | None = None) -> HostPython:
-    """Return an interpreter of this machine with its paths in a sandbox.
+    """Return an interpreter of this machine, with its paths in a sandbox.
 
     Args:
       facts: Facts about the interpreter; None for the base interpreter of this process.
@@ -127,7 +127,7 @@ def _own_libraries(facts: PythonFacts) -> list[Path]:
 
 
 def _third_party(source: Path) -> list[Path]:
-    """Return the folders of installed packages in a standard library, or up to two levels above (a prefix's `lib`)."""
+    """Return the folders with installed packages that lie in a standard library, or up to two levels above it."""
     if not source.is_dir():
         return []
     names = ("site-packages", "dist-packages")
@@ -135,10 +135,10 @@ def _third_party(source: Path) -> list[Path]:
 
 
 def compile_runner(folder: Path) -> None:
-    """Write byte code beside the Python runner, if permitted, because a sandbox then starts 5 ms sooner.
+    """Write byte code beside the Python runner if permitted, so that a sandbox starts 5 ms sooner.
 
-    The byte code names the files by their paths in the sandbox, so that it reveals no path of the host. It replaces the
-    byte code that imports on the host have written, because that contains the host's paths.
+    The byte code contains the paths of files in the sandbox, so that it reveals no path of the host. It replaces byte
+    code that imports on the host have written, because that contains the host's paths.
     """
     here = f"{folder}/".encode()
     for compiled in folder.glob("**/__pycache__/*.pyc"):

@@ -1,7 +1,7 @@
 """The security policy of the bubblewrap backend: a pure function from a spec to bubblewrap's arguments.
 
-tests/unit/test_bubblewrap_args.py checks the policy line by line. This module does not look at the machine; `Host`
-contains what was found there.
+tests/unit/test_bubblewrap_args.py checks the policy line by line. This module does not inspect the machine; `Host`
+contains the files found there.
 """
 
 from collections.abc import Iterator, Mapping
@@ -68,7 +68,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The user id of a sandboxed program, and whether the runner has to change to it."""
+    """The user id of a sandboxed program, and whether the program starts as root and has to change to it."""
 
     uid: int = NOBODY  # user id and group id
     drop: bool = False  # whether bubblewrap runs as root without a user namespace, and the runner changes to `uid`
@@ -105,7 +105,7 @@ def template_args(host: Host, identity: Identity) -> list[str]:
     """Return bubblewrap's arguments for a template: a process from which sandboxes are forked.
 
     A template keeps the rights to make namespaces and mounts, and has no system call filter, because it never runs code
-    of a guest. Each sandbox adds the remaining isolation after the fork.
+    of a guest. After the fork, each sandbox adds the rest of the isolation.
     """
     spec = SandboxSpec(Language.PYTHON, Environment(digest="", language=Language.PYTHON, runtime=""))
     user = () if identity.drop else ("--unshare-user", "--uid", str(identity.uid), "--gid", str(identity.uid))
@@ -125,7 +125,7 @@ def template_args(host: Host, identity: Identity) -> list[str]:
 
 
 def own_folders(spec: SandboxSpec) -> dict[str, Path]:
-    """Return the folders of the host that only sandboxes of this spec have, by their paths in the sandbox."""
+    """Return the host's folders for sandboxes of this spec (packages, data files), by their paths in the sandbox."""
     found = {} if spec.environment.path is None else {str(_PACKAGES): spec.environment.path}
     return found if spec.data is None else {**found, str(DATA): spec.data.path}
 
@@ -258,7 +258,7 @@ def _devices() -> Iterator[str]:
 
 @lru_cache(64)
 def _parents(targets: tuple[str, ...]) -> tuple[str, ...]:
-    """Create the folders above each target.
+    """Return arguments that create the folders above each target.
 
     If bubblewrap created them, the guest's user would not have access to them.
     """

@@ -1,6 +1,6 @@
 """The processes of a bubblewrap sandbox.
 
-They are killed through their pid namespace, and limited by a cgroup or the watchdog.
+They are killed with their pid namespace, and limited by a cgroup or the watchdog.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class BubblewrapProcesses:
         self._watch: Watch | None = None
 
     def hold(self, init_pid: int, pidfd: int | None = None) -> None:
-        """Store the namespace's first process, for `kill`; `pidfd` is a pidfd of the process, if one is open already.
+        """Store the first process of the namespace for `kill`; `pidfd` is its pidfd, if one is open already.
 
         Raises:
           OSError: the process has ended already.
@@ -54,11 +54,11 @@ class BubblewrapProcesses:
         self.first_pid = init_pid
 
     async def limit(self, init_pid: int, cgroup: Cgroup) -> None:
-        """Move every process of the sandbox into a cgroup; `remove` removes the cgroup.
+        """Move every process of the sandbox into a cgroup, which `remove` will remove.
 
-        Call this while the runner starts, before any code of the guest runs: a move takes the kernel 10 to 20 ms (an
-        RCU grace period), as long as an interpreter takes to start. Memory allocated before the move (measured: less
-        than a MB) stays charged to the host.
+        Call this while the runner starts, before any code of the guest runs: the kernel takes 10 to 20 ms for the move
+        (an RCU grace period), about as long as an interpreter takes to start. Memory allocated before the move (less
+        than 1 MB) still counts as the host's.
 
         Raises:
           OSError: the kernel refuses.
@@ -107,9 +107,9 @@ class BubblewrapProcesses:
             self._cgroup.weigh(GUEST * weight)
 
     def pids_hit(self, *, killed: bool = False) -> bool:
-        """Return whether the process limit ended the sandbox.
+        """Return whether the process limit made the sandbox end.
 
-        Refused forks do not count if SIGKILL ended the sandbox (`killed`).
+        The answer is False if SIGKILL ended the sandbox (`killed`), even if forks were refused.
         """
         if self._watch is not None and self._watch.over is Over.PROCESSES:
             return True
@@ -141,11 +141,11 @@ def _move_all(init_pid: int, cgroup: Cgroup) -> None:
 
 
 def kill_orphans() -> int:
-    """Kill the first processes of our sandboxes whose bubblewrap died before it started the runner; return how many.
+    """Kill sandboxes that wait for ever because bubblewrap died before it started the runner; return how many.
 
-    bubblewrap ties the first process to itself (`--die-with-parent`) only after it has let that process continue. If
-    bubblewrap is killed in between, the process waits for ever, in no cgroup and known to no host. Sandboxes of other
-    programs that use bubblewrap are left alone.
+    The first process of a sandbox waits until bubblewrap lets it continue; only then does it end together with
+    bubblewrap (`--die-with-parent`). If bubblewrap is killed before, the process waits for ever, in no cgroup, and no
+    host knows about it. Sandboxes of other programs that use bubblewrap are left alone.
     """
     killed = 0
     for process in _PROC.glob("[0-9]*"):

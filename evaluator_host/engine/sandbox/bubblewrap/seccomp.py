@@ -2,7 +2,7 @@
 
 Both backends enforce the same file, a seccomp profile in Docker's format. Docker reads the file itself; bubblewrap
 reads the program that `compile_policy` returns. The compiler supports only the part of the format that the policy uses.
-It raises an error for anything else, so that no rule is ignored.
+It refuses everything else, so that no rule is ignored.
 """
 
 import json
@@ -70,9 +70,9 @@ class UnknownPolicy(ValueError):
 def without_unix_sockets(policy: Mapping[str, Any]) -> dict[str, Any]:
     """Return the policy without Unix sockets.
 
-    Sandboxes in the host's network need this, because that network has abstract sockets.
+    This policy is for sandboxes in the host's network, because they could reach the host's abstract sockets.
 
-    Socket pairs of streams stay allowed, because they connect to nothing else.
+    Stream socket pairs stay allowed, because they connect to nothing else.
     """
     return {**policy, "syscalls": [*policy["syscalls"], *_NO_UNIX_SOCKETS]}
 
@@ -159,7 +159,7 @@ def _number(name: str, processor: _Processor) -> int | None:
 
 
 def _comparison(argument: Mapping[str, Any]) -> list[_Instruction]:
-    """Return instructions that go on with the instruction after them if the argument matches, and otherwise skip it."""
+    """Return instructions that compare an argument; if it does not match, they skip the instruction that follows."""
     operation = str(argument["op"])
     if operation not in _COMPARISONS:
         raise UnknownPolicy(f"unknown comparison {operation!r}")

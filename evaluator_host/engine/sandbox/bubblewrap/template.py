@@ -1,4 +1,4 @@
-"""Forks sandboxes for Python from a template, which takes half the processor time of a fresh start (docs/security.md).
+"""Forks Python sandboxes from a template, which takes half the processor time of a fresh start (docs/security.md).
 
 A template is a process that has its own root file system and has imported the runner (`evaluator_runner/template.py`).
 Each process that it forks makes the namespaces, mounts and limits of `policy.bubblewrap_args` for itself.
@@ -31,10 +31,7 @@ _PID: Final = re.compile(r"^Pid:\s*(\d+)", re.MULTILINE)
 
 
 class TemplateLost(Exception):
-    """A template made no sandbox.
-
-    bubblewrap may still be able to make one without a template.
-    """
+    """A template failed to make a sandbox; bubblewrap may still be able to start it without a template."""
 
 
 class Template:
@@ -49,9 +46,9 @@ class Template:
 
     Attributes:
       lost: Whether the template has ended.
-      works: Whether it has made a sandbox.
-      silent: Whether it left a request unanswered and has sent nothing since then: it is stopped, or gets no processor
-        time.
+      works: Whether the template has made a sandbox.
+      silent: Whether the template has not answered a request, and has sent nothing since: it is stopped, or gets no
+        processor time.
     """
 
     def __init__(self, bwrap: Path, arguments: Sequence[str], command: Sequence[str], *, setup: bytes) -> None:
@@ -74,7 +71,7 @@ class Template:
         self._socket.send(setup)
 
     async def fork(self, order: Mapping[str, object], folders: Sequence[Path]) -> ForkedChild:
-        """Return the first process of a new sandbox, in which all limits are in force.
+        """Fork a new sandbox with all its limits, and return its first process.
 
         Args:
           order: The request: `disk_bytes`, the files of `/etc`, `rlimits`, the `own_user` of a user namespace or null,
@@ -82,8 +79,9 @@ class Template:
           folders: The folders to mount at the places in `mounts`.
 
         Raises:
-          TemplateLost: the template made no sandbox; bubblewrap may still be able to make one without a template.
-          OSError: this process has no descriptor left, or may not open a folder.
+          TemplateLost: the template failed to make a sandbox; bubblewrap may still be able to start it without a
+            template.
+          OSError: this process has no free descriptor, or may not open a folder.
         """
         if self.silent:
             raise TemplateLost("the template process still does not answer")
@@ -125,10 +123,7 @@ class Template:
         return ""
 
     def _drop(self, child: ForkedChild, number: bytes) -> None:
-        """Kill a sandbox that nobody takes.
-
-        If its process is not known yet, kill the process as soon as it is known.
-        """
+        """Kill a sandbox that no caller wants any more, at once or as soon as its process is known."""
         if child.pidfd >= 0:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
@@ -186,7 +181,7 @@ class Template:
 
 
 def start_template(bwrap: Path, host: Host, *, identity: Identity, seccomp: bytes) -> Template:
-    """Start a template for the Python interpreter of `host`; `seccomp` is the compiled filter of its sandboxes.
+    """Start a template for the Python interpreter of `host`; `seccomp` is the compiled filter for its sandboxes.
 
     Raises:
       OSError: the template cannot be started.
@@ -204,13 +199,12 @@ def start_template(bwrap: Path, host: Host, *, identity: Identity, seccomp: byte
 
 
 def _pid_of(pidfd: int) -> int:
-    """Return the process id of a pidfd; 0 if the process is gone."""
     found = _PID.search(Path(f"/proc/self/fdinfo/{pidfd}").read_text())
     return int(found[1]) if found is not None else 0
 
 
 def _open_tree(folder: Path) -> int:
-    """Return a descriptor of a copy of a mount; a process in another mount namespace can attach the copy."""
+    """Copy the mount of a folder; return a descriptor with which another mount namespace can attach the copy."""
     libc = ctypes.CDLL(None, use_errno=True)
     fd: int = libc.syscall(_OPEN_TREE, _AT_FDCWD, os.fsencode(folder), _TREE_FLAGS)
     if fd < 0:

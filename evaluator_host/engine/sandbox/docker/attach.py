@@ -25,7 +25,7 @@ _STDERR: Final = 2
 
 
 class AttachFailed(Exception):
-    """The engine refused to attach, or sent no valid response; `status` is its HTTP status, or 0."""
+    """The engine refused to attach, or sent no valid response; `status` is the HTTP status, or 0."""
 
     def __init__(self, detail: str, *, status: int = 0) -> None:
         super().__init__(detail)
@@ -43,9 +43,9 @@ class Endpoint:
 
 
 class Demultiplexer:
-    """Splits the attach stream into its parts: an 8-byte header (stream number, three zeros, length), then the payload.
+    """Splits the attach stream into frames: an 8-byte header (stream number, three zeros, length), then a payload.
 
-    Payloads are passed on as they arrive, and not collected, so that a long frame costs no memory here.
+    Payloads are passed on as they arrive, so that a long frame takes no memory here.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Demultiplexer:
         self._left = 0
 
     def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """Yield `(stream, bytes)`; stream 1 is standard output, stream 2 standard error."""
+        """Add received bytes, and yield `(stream, bytes)`; stream 1 is standard output, stream 2 is standard error."""
         start = 0
         while start < len(data):
             if self._left == 0:
@@ -76,7 +76,7 @@ class Demultiplexer:
 
 
 class Inbox:
-    """Buffers a container's output: all of standard output, in order, and the last part of standard error."""
+    """Buffers a container's output: all of standard output, and the end of standard error."""
 
     def __init__(self, *, pause: Callable[[], None], resume: Callable[[], None]) -> None:
         self._demultiplexer = Demultiplexer()
@@ -266,7 +266,7 @@ async def _connect(endpoint: Endpoint) -> Attachment:
 
 
 async def open_streams(endpoint: Endpoint) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect to the engine for one plain HTTP request. Raises OSError when nothing listens."""
+    """Connect to the engine for one plain HTTP request; raise OSError if nothing listens."""
     if endpoint.path is not None:
         return await asyncio.open_unix_connection(endpoint.path)
     return await asyncio.open_connection(endpoint.host, endpoint.port, ssl=endpoint.tls)

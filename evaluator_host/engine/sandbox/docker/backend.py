@@ -150,12 +150,12 @@ class DockerBackend:
     Args:
       docker_host: Address of the engine, `unix://…` or `tcp://…` (TLS by `DOCKER_CERT_PATH` and `DOCKER_TLS_VERIFY`);
         None for the local one.
-      runtime: OCI runtime of the containers, or None for the engine's default.
+      runtime: OCI runtime for the containers, such as `runsc`; None for the engine's default.
       image: Runtime image, as `evaluator-host images build` made it.
-      instance: Name of this host process (`instance.this_instance`). A later host finds leftover containers by this
-        name.
-      owner: Name of this host's package sets. If several hosts share an engine, this host removes only images with this
-        name.
+      instance: Name of this host process (`instance.this_instance`). After its death, a later host finds its containers
+        by this name.
+      owner: Label for images of this host's package sets. If hosts share an engine, each host removes only images with
+        its label.
 
     Raises:
       Misconfigured: `docker_host` is an `ssh://` address.
@@ -222,7 +222,7 @@ class DockerBackend:
         await self._translated(self._images.drop(digest))
 
     async def prune_environments(self, live: Collection[str]) -> list[str]:
-        """Remove this host's images of environments whose digests are not in `live`; return their names."""
+        """Remove this host's images of all environments except those in `live` (digests); return the images' names."""
         try:
             return await self._images.prune(live)
         except ENGINE_ERRORS as error:
@@ -230,7 +230,7 @@ class DockerBackend:
             return []
 
     async def _translated(self, request: Awaitable[T]) -> T:
-        """Return the result of a request; turn any of `ENGINE_ERRORS` into SandboxUnavailable."""
+        """Return the result of a request; raise SandboxUnavailable instead of `ENGINE_ERRORS`."""
         try:
             return await request
         except ENGINE_ERRORS as error:
@@ -241,7 +241,7 @@ class DockerBackend:
         return await check_engine(self._engine, image=self._image, runtime=self._runtime, start=self.start)
 
     async def sweep(self) -> int:
-        """Remove containers of dead hosts, and our own containers that could not be removed before; return how many."""
+        """Remove containers of dead hosts, and our own that could not be removed earlier; return how many."""
         try:
             facts = await self._engine.facts()
             found = set(await self._engine.run(abandoned_containers, local=is_this_machine(facts))) | self._unremoved
@@ -261,7 +261,7 @@ class DockerBackend:
         await self._engine.close()
 
     async def remove_container(self, container: str, *, output_ended: bool) -> ContainerExit | None:
-        """Remove a container and return how it ended; None if the engine does not answer any more. Never raises."""
+        """Remove a container and return how it ended; return None if the engine does not answer. Never raise."""
         try:
             end = await self._engine.run(remove_container, container, output_ended=output_ended)
         except ENGINE_ERRORS as error:
@@ -288,14 +288,13 @@ class DockerBackend:
     def ran_out_of_memory(self, end: ContainerExit) -> bool:
         """Return whether a container ended at its memory limit, according to the engine.
 
-        Under gVisor, an end by SIGKILL is proof enough. A guest cannot kill gVisor's kernel, but the host's kernel
-        kills gVisor's kernel at the memory limit. The cgroup with the count of kills is often gone before anybody can
-        read it.
+        With gVisor, it is enough that SIGKILL ended the container. A guest cannot kill gVisor's kernel, but the host's
+        kernel does so at the memory limit. The cgroup that counts kills is often gone before anybody can read it.
         """
         return end.oom_killed or (end.was_killed and is_gvisor(self._runtime))
 
     def run_to_end(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start a task that continues if its caller is cancelled, and return it; `close` waits for it."""
+        """Start and return a task that continues even if its caller is cancelled; `close` waits for such tasks."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -350,7 +349,6 @@ class DockerBackend:
         return await attach(endpoint, container, api_version=api_version, timeout_s=REQUEST_TIMEOUT_S)
 
     def _destroy_unclaimed(self, starting: asyncio.Task[DockerLink]) -> None:
-        """Destroy a sandbox whose caller was cancelled before it got the sandbox."""
         if not starting.cancelled() and starting.exception() is None:
             _ = self.run_to_end(starting.result().destroy())
 
@@ -374,7 +372,7 @@ def _create(client: docker.APIClient, body: dict[str, Any], name: str) -> str:
 
 
 def _look(client: docker.APIClient, container: str) -> Look:
-    """Return the states and the CPU time of a container's threads, from `ps` on the engine's machine."""
+    """Return the CPU time of a container, and what its threads are doing according to `ps` on the engine's machine."""
     used_ns = client.stats(container, stream=False, one_shot=True)["cpu_stats"]["cpu_usage"]["total_usage"]
     listed = client.top(container, ps_args="-eLo pid,stat")
     states = {line[listed["Titles"].index("STAT")][0] for line in listed["Processes"]}
@@ -382,14 +380,12 @@ def _look(client: docker.APIClient, container: str) -> Look:
 
 
 def _was_removed(error: BaseException) -> bool:
-    """Return whether a request failed because the container, which had been created, is gone or is being removed."""
     if isinstance(error, AttachFailed):
         return error.status in _REMOVED
     return isinstance(error, docker.errors.APIError) and error.status_code in _REMOVED
 
 
 def _launch(client: docker.APIClient, container: str, *, local: bool) -> int | None:
-    """Start the container and, on the engine's own machine, return its first process."""
     client.start(container)
     pid = int(client.inspect_container(container)["State"]["Pid"]) if local else 0
     return pid if pid and container in read_text(f"/proc/{pid}/cgroup") else None

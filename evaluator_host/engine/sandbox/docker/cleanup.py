@@ -1,4 +1,4 @@
-"""Removes containers of this host and of dead hosts, never those of another living host."""
+"""Removes containers of this host and of dead hosts, never containers of other living hosts."""
 
 import signal
 import time
@@ -28,7 +28,7 @@ _ORPHAN_AGE: Final = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class ContainerExit:
-    """The end of a container, as the engine reported it before the container was removed."""
+    """How a container ended, as the engine reported before the container was removed."""
 
     found: bool = False  # whether the engine still had the container
     ended: bool = False  # whether the container had ended by itself
@@ -39,7 +39,7 @@ class ContainerExit:
 
     @property
     def was_killed(self) -> bool:
-        """Return whether SIGKILL had ended the container before it was removed."""
+        """Return whether SIGKILL had ended the container before this host removed it."""
         return self.ended and self.signal == signal.SIGKILL
 
 
@@ -69,7 +69,7 @@ def remove_container(client: docker.APIClient, container: str, *, output_ended: 
 
 
 def force_remove(client: docker.APIClient, container: str) -> bool:
-    """Kill and remove a container; return whether it is gone within 10 seconds. Blocking. Raises `ENGINE_ERRORS`."""
+    """Kill and remove a container; return whether this worked within 10 seconds. Blocking. Raises `ENGINE_ERRORS`."""
     deadline = time.monotonic() + _REMOVE_S
     while time.monotonic() < deadline:
         try:
@@ -90,8 +90,9 @@ def abandoned_containers(client: docker.APIClient, *, local: bool) -> list[str]:
 def owner_is_dead(labels: Mapping[str, str], *, boot: str, local: bool) -> bool:
     """Return whether a container's labels prove that its host process has ended.
 
-    A process id is only valid for the kernel that assigned it. An engine on this machine keeps containers through a
-    reboot, which ends their hosts. An engine elsewhere may serve hosts on several machines.
+    Within one boot, the labels show which process the host was. After a reboot of this machine, all earlier hosts have
+    ended, although a local engine still has their containers. An engine elsewhere may serve hosts on several machines,
+    so another boot proves nothing.
     """
     if labels.get(LABEL_BOOT) == boot:
         return is_dead(labels.get(LABEL_INSTANCE, ""))
@@ -101,10 +102,10 @@ def owner_is_dead(labels: Mapping[str, str], *, boot: str, local: bool) -> bool:
 def ended_long_ago(state: Mapping[str, Any], *, created: str, now: datetime) -> bool:
     """Return whether a container ended too long ago for a living host to use it.
 
-    A container that was created and never started counts from its creation.
+    A container that never started counts as ended when it was created.
 
-    When a host dies, its runners read the end of their input and exit. This check finds the containers of hosts that
-    ran in another pid namespace or on another machine, because their process ids mean nothing here.
+    When a host dies, its runners reach the end of their input and exit. This check finds containers of hosts that ran
+    in another pid namespace or on another machine: their process ids mean nothing here.
     """
     if state.get("Running"):
         return False
@@ -126,7 +127,7 @@ def _is_abandoned(client: docker.APIClient, item: Mapping[str, Any], *, local: b
 
 
 def _final_state(client: docker.APIClient, container: str, *, wait_s: float) -> dict[str, Any] | None:
-    """Return a container's state when it has ended, or after `wait_s`; None if there is no such container."""
+    """Wait at most `wait_s` for a container to end, and return its state; None if there is no such container."""
     deadline = time.monotonic() + wait_s
     while True:
         try:

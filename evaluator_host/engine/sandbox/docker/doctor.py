@@ -22,7 +22,7 @@ PODMAN_RUNTIME: Final = (
 
 
 def ignores_runtime(facts: EngineFacts, runtime: str | None) -> bool:
-    """Return whether the engine would silently ignore the OCI runtime that the settings name."""
+    """Return whether the engine would ignore the OCI runtime in the settings without an error."""
     return facts.podman and runtime is not None and runtime != facts.default_runtime
 
 
@@ -42,9 +42,9 @@ def refusal(facts: EngineFacts, runtime: str | None) -> str | None:
 async def check_engine(
     engine: Engine, *, image: str, runtime: str | None, start: Callable[[SandboxSpec], Awaitable[Link]]
 ) -> list[Finding]:
-    """Return all findings about the engine; only one finding if the engine does not answer.
+    """Return all findings about the engine, or just one if the engine does not answer.
 
-    `start` is `DockerBackend.start`, and is used to start a sandbox for each language.
+    `start` is `DockerBackend.start`; it starts a sandbox for each language as a test.
     """
     try:
         facts = await engine.facts(fresh=True)

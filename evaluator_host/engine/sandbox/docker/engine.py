@@ -1,6 +1,6 @@
-"""Connects to a Docker engine, finds its abilities, and turns its errors into advice for the operator.
+"""Connects to a Docker engine, finds out what it can do, and turns its errors into advice for the operator.
 
-docker-py blocks, so every request runs in a thread of this module; the event loop never waits for an engine.
+docker-py blocks, so every request runs in a separate thread; the event loop never waits for an engine.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class Engine:
     """A Docker engine, connected on first use and reconnected automatically.
 
     Raises:
-      Misconfigured: the address is an `ssh://` one.
+      Misconfigured: the address begins with `ssh://`.
     """
 
     def __init__(self, docker_host: str | None, *, timeout_s: int = REQUEST_TIMEOUT_S) -> None:
@@ -82,7 +82,7 @@ class Engine:
         return await loop.run_in_executor(self._threads, lambda: function(self.client(), *args, **kwargs))
 
     def _require_listener(self) -> None:
-        """Raise OSError if nothing listens.
+        """Raise OSError if nothing listens at the engine's address.
 
         docker-py would turn this error into a string, and leave its socket open.
         """
@@ -92,7 +92,7 @@ class Engine:
                 probe.connect(self.address.removeprefix("unix://"))
 
     def client(self) -> docker.APIClient:
-        """Return the docker-py client; blocks for one request the first time."""
+        """Return the docker-py client; the first call blocks for one request."""
         self._require_listener()
         with self._lock:
             if self._client is None:
@@ -113,9 +113,9 @@ class Engine:
         return client
 
     async def facts(self, *, fresh: bool = False) -> EngineFacts:
-        """Return the engine's abilities.
+        """Return what the engine can do.
 
-        The engine is queried once, and again if `fresh`.
+        The first call queries the engine. Later calls return the same answer, unless `fresh` is true.
         """
         if self._facts is None or fresh:
             info, version = await self.run(lambda client: (client.info(), client.version()))
@@ -180,7 +180,7 @@ def default_address() -> str:
 
 
 def engine_facts(address: str, *, info: Mapping[str, Any], version: Mapping[str, Any]) -> EngineFacts:
-    """Return an engine's abilities from its `/info` and `/version`; abilities not mentioned there count as missing."""
+    """Return what an engine can do, according to `/info` and `/version`; what is not mentioned counts as missing."""
     options = [str(option) for option in info.get("SecurityOptions") or ()]
     components = [str(component.get("Name", "")) for component in version.get("Components") or ()]
     return EngineFacts(
@@ -207,7 +207,7 @@ def engine_facts(address: str, *, info: Mapping[str, Any], version: Mapping[str,
 def is_this_machine(facts: EngineFacts) -> bool:
     """Return whether the engine runs on this machine.
 
-    Its Unix socket may be forwarded from another machine (`ssh -L`).
+    A Unix socket does not prove that, because it may be forwarded from another machine (`ssh -L`).
     """
     return facts.local and facts.name in ("", socket.gethostname())
 
@@ -271,7 +271,7 @@ def _words(error: BaseException) -> str:
 
 
 def _causes(error: BaseException, depth: int = 0) -> Iterator[BaseException]:
-    """Yield the errors that requests, urllib3 and docker-py wrapped, down to the operating system's error."""
+    """Yield an error and the errors inside it, down to the operating system's error."""
     if depth > 8:
         return
     yield error
@@ -288,7 +288,7 @@ def _is_socket(place: Path) -> bool:
 
 
 def _tls_context(client: docker.APIClient) -> ssl.SSLContext:
-    """Return docker-py's TLS settings: its CA (or none, if it does not verify), and its client certificate."""
+    """Return docker-py's TLS settings: its CA (none if it does not verify the engine), and its client certificate."""
     authority = client.verify if isinstance(client.verify, str) else None
     context = ssl.create_default_context(cafile=authority)
     if client.verify is False:

@@ -1,4 +1,4 @@
-"""Package sets as images: one layer on the runtime image for each environment, built once and found by labels."""
+"""Puts package sets into images: one layer on the runtime image for each environment, built once, found by labels."""
 
 import asyncio
 import contextlib
@@ -52,7 +52,7 @@ class _Layer:
       digest: Digest of the package set, or of everything in the image.
       name: Content of the layer, `packages` or `data`.
       folder: The folder on this machine.
-      place: Path of the layer's content in the image.
+      place: Path in the image at which the content appears.
       below: Tag of the image below.
     """
 
@@ -66,14 +66,13 @@ class _Layer:
 class EnvironmentImages:
     """Builds, finds and removes the images of environments on one engine.
 
-    An image is current while its labels contain the whole digest of the environment and the present runtime image.
-    After `images build` has made another runtime image, each image of an environment is built again when a sandbox
-    needs it.
+    An image is current if its labels match the environment and the present runtime image. After `images build` has made
+    another runtime image, each image of an environment is built again when a sandbox needs it.
 
     Args:
-      engine: The engine; each start of a sandbox checks there whether the image exists, which takes milliseconds.
+      engine: The engine. Each start of a sandbox asks it whether the image exists, which takes milliseconds.
       image: Tag of the runtime image.
-      owner: Label of the images made here; `prune` removes only images with this label.
+      owner: Label of the images of this host; `prune` removes only images with this label.
     """
 
     def __init__(self, engine: Engine, *, image: str, owner: str = "") -> None:
@@ -85,9 +84,9 @@ class EnvironmentImages:
         self._stopping = threading.Event()
 
     async def image_for(self, environment: Environment, data: DataFolder | None = None) -> str:
-        """Return the tag of an environment's image, with data files in a further layer; build it if it is not current.
+        """Return the tag of an environment's image, with data files as a further layer; build it if it is not current.
 
-        Concurrent calls share one build, which continues if a caller is cancelled.
+        Concurrent calls share one build. The build continues if a caller is cancelled.
 
         Raises:
           SandboxUnavailable: there is no runtime image, or the build failed.
@@ -109,10 +108,10 @@ class EnvironmentImages:
         return await self._engine.run(_prune, owner=self._owner, live=frozenset(live), busy=frozenset(self._building))
 
     async def compare(self, environment: Environment) -> list[str]:
-        """Return the paths at which an environment's image differs from its folder; no paths if there is no image.
+        """Return the paths at which an environment's image differs from the folder; no paths if there is no image.
 
         Raises:
-          SandboxUnavailable: the folder has a socket, device or other entry that no package set has.
+          SandboxUnavailable: the folder has a socket, device or other entry that does not belong in a package set.
         """
         if environment.path is None:
             return []
@@ -122,11 +121,11 @@ class EnvironmentImages:
         return await self._builder.run(_differences, tag, image=self._image, packages=environment.path)
 
     async def drop(self, digest: str) -> None:
-        """Untag the image of an environment after its files changed or vanished; running sandboxes keep the image."""
+        """Untag the image of an environment because the files have changed; running sandboxes keep the image."""
         await self._engine.run(_untag, layer_tag(digest))
 
     def stop(self) -> None:
-        """Make running builds fail soon, so that `close` does not have to wait for them."""
+        """Let running builds fail soon, so that `close` need not wait for them."""
         self._stopping.set()
 
     async def close(self) -> None:
@@ -237,7 +236,7 @@ def _prune(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: 
 
 
 def _unwanted(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: frozenset[str]) -> set[str]:
-    """Return the names of the owner's images to remove, and the ids of images that have no name."""
+    """Return the images of `owner` to remove: by name, or by id if they have no name."""
     found: set[str] = set()
     for image in client.images(filters={"label": [LABEL_ENVIRONMENT]}):
         labels = image.get("Labels") or {}
@@ -250,13 +249,12 @@ def _unwanted(client: docker.APIClient, *, owner: str, live: frozenset[str], bus
 
 
 def _untag(client: docker.APIClient, tag: str) -> None:
-    """Remove an image's name, even while a container runs from it; `prune` removes the nameless image later."""
+    """Remove the name of an image, even if a container uses the image; `prune` removes the nameless image later."""
     with contextlib.suppress(docker.errors.ImageNotFound):
         client.remove_image(tag, force=True)
 
 
 def _is_layer(name: str) -> bool:
-    """Return whether a tag is one of this host's tags; Podman puts `localhost/` before the name."""
     return name.removeprefix("localhost/").startswith(f"{LAYER_REPOSITORY}:")
 
 

@@ -1,8 +1,8 @@
 """Counts processes killed at a container's memory limit.
 
-On the engine's own machine, the container's cgroup has exact counts, including those of refused forks. Elsewhere
-(remote engine, Docker Desktop's virtual machine, another mount namespace) the engine's stream of `oom` events reports
-kills some milliseconds later, and nothing reports refused forks.
+On the engine's own machine, the container's cgroup has exact counts of kills and of refused forks. Elsewhere (remote
+engine, Docker Desktop's virtual machine, another mount namespace) the engine's `oom` events report kills some
+milliseconds later, and nothing reports refused forks.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ _RETRY_S: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 def find_cgroup(pid: int, container: str) -> Cgroup | None:
-    """Return the cgroup of a container, with the controllers that can be read here; None if there is none.
+    """Return a container's cgroup, with the controllers that can be read here; None if there are none.
 
     Args:
-      pid: Process id of the container's process 1, as the engine reports it. With a remote engine, an unrelated process
-        on this machine may have the same id, so a cgroup is used only if `container` is in its path.
+      pid: Id of the container's first process, as the engine reports it. With a remote engine, an unrelated process on
+        this machine may have the same id. So a cgroup is used only if `container` is in its path.
       container: Id of the container.
     """
     try:
@@ -53,15 +53,15 @@ def find_cgroup(pid: int, container: str) -> Cgroup | None:
 class OomEvents:
     """Listens to the engine's `oom` events of our containers and counts them.
 
-    The request is HTTP/1.0, which an engine answers with bare lines until the stream ends.
+    The request uses HTTP/1.0, so that the engine sends plain lines until the stream ends.
 
     Args:
-      label: `name=value` of our containers.
+      label: Label of our containers, `name=value`.
       supervisor: Starts listening again after a failure; None for a new supervisor.
 
     Attributes:
-      epoch: How many times an established stream has broken. If the number changes, the engine has restarted and lost
-        its containers.
+      epoch: How many times the stream has broken. If the number changes, the engine has restarted and lost its
+        containers.
     """
 
     def __init__(self, label: str, supervisor: Supervisor | None = None) -> None:
@@ -82,7 +82,7 @@ class OomEvents:
         return self._counts.get(container, 0)
 
     def forget(self, container: str) -> None:
-        """Drop the count of a removed container."""
+        """Forget the count of a removed container."""
         self._counts.pop(container, None)
 
     async def stop(self) -> None:

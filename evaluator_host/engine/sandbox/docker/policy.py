@@ -54,7 +54,7 @@ INODES_PER_MB: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
-    """Abilities of an engine, read from its `/info` and `/version`."""
+    """What an engine can do, according to `/info` and `/version`."""
 
     address: str
     name: str = ""  # name of the engine's machine; "" when the engine does not report it
@@ -78,7 +78,7 @@ class EngineFacts:
 
 @dataclass(frozen=True, slots=True)
 class ContainerPolicy:
-    """The part of a container's create request that is the same for every sandbox spec."""
+    """The part of the request to create a container that is the same for every sandbox spec."""
 
     # the runtime image, or that of a package set (`environment_images`), which has one more layer and its own name
     image: str
@@ -104,7 +104,7 @@ def container_policy(
 def create_body(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFacts, uid: int) -> dict[str, Any]:
     """Return the body of `POST /containers/create` for one sandbox.
 
-    `OpenStdin` with `StdinOnce` makes the engine close the runner's standard input when the attached client goes away,
+    With `OpenStdin` and `StdinOnce`, the engine closes the runner's standard input when the attached client is gone,
     and the runner then ends. So when a host dies, its containers end too.
     """
     return {
@@ -187,7 +187,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
 
 
 def security_options(policy: ContainerPolicy) -> list[str]:
-    """Return the engine's security options: exec cannot gain privileges, and our seccomp profile applies."""
+    """Return the security options: no process can gain privileges, and our seccomp profile applies."""
     options = ["no-new-privileges"]
     if policy.seccomp is not None:
         options.append(f"seccomp={policy.seccomp}")
@@ -202,7 +202,7 @@ def _tmpfs(size_mb: int, engine: EngineFacts) -> str:
 
 
 def _seccomp(facts: EngineFacts) -> str | None:
-    """Return the seccomp profile as text for Docker, or for Podman the path of a file on Podman's machine."""
+    """Return the seccomp profile: its text for Docker, or the path of a file on Podman's machine."""
     if not facts.seccomp:
         return None
     profile = _profile()

@@ -24,7 +24,7 @@ class Hierarchy:
 
 
 def find_cgroups(instance: str, *, proc: Path = _PROC) -> Cgroups | None:
-    """Create a folder for this host's cgroups and return it; None if no cgroup can limit memory or processes.
+    """Create a folder for this host's cgroups and return it; None if the machine grants no cgroups that set limits.
 
     Args:
       instance: Name of the host, from `instance.this_instance`.
@@ -55,7 +55,7 @@ def cgroup_mounts(proc: Path = _PROC) -> tuple[Path, ...]:
 
 
 def find_hierarchies(proc: Path) -> dict[str, Hierarchy]:
-    """Return the mounted cgroup hierarchies by controller (`memory`); the version 2 hierarchy has the key `""`."""
+    """Return the mounted cgroup hierarchies by controller, such as `memory`; version 2 has the key `""`."""
     groups: dict[str, str] = {}
     with contextlib.suppress(OSError):
         for line in (proc / "cgroup").read_text().splitlines():
@@ -82,9 +82,9 @@ def _mounts(proc: Path) -> Iterator[tuple[str, Path, str, list[str]]]:
 
 
 def _own_group(mount: Path, root: str, path: str) -> Path:
-    """Return the folder of a group.
+    """Return the folder of the group with this path, as far as it is mounted.
 
-    `root` is the part of the hierarchy that is mounted, because a container sees only a part.
+    `root` is the part of the hierarchy that is mounted: a container may see only a part.
     """
     if path.startswith("/.."):  # the group lies outside the part that this process can see
         return mount
@@ -95,7 +95,7 @@ def _own_group(mount: Path, root: str, path: str) -> Path:
 
 
 def _unified(hierarchy: Hierarchy, instance: str) -> Cgroups | None:
-    """Find a version 2 group that may enable controllers for its children; begin with our own group, and go upwards."""
+    """Find a version 2 group, our own or one above it, in which this host may create cgroups with limits."""
     own = hierarchy.own.parent if hierarchy.own.name == _HOST else hierarchy.own
     for parent in (own, *own.parents):
         home = parent / home_name(instance)
@@ -110,7 +110,7 @@ def _unified(hierarchy: Hierarchy, instance: str) -> Cgroups | None:
 
 
 def _delegate(parent: Path, home: Path, *, own: bool) -> list[str]:
-    """Enable the controllers of `parent` for the groups below `home`; return those that are enabled there."""
+    """Enable the controllers of `parent` for the groups below `home`; return the controllers that are enabled there."""
     offered = [name for name in _WANTED if name in _words(parent / "cgroup.controllers")]
     # A group that has processes cannot enable controllers for its children. If the host is alone in its group (a
     # systemd service with Delegate=yes), it moves into a child of that group.
@@ -128,7 +128,7 @@ def _delegate(parent: Path, home: Path, *, own: bool) -> list[str]:
 def _make_home(folder: Path, instance: str) -> bool:
     """Create the folder of a host's cgroups, with an empty group.
 
-    The group's name tells `cgroups.sweep` which host the folder belongs to.
+    From the name of the empty group, `cgroups.sweep` learns which host the folder belongs to.
     """
     if not _make_group(folder):
         return False

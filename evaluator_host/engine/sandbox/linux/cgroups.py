@@ -1,12 +1,11 @@
 """Gives each sandbox a cgroup, in which the kernel limits memory, processes and CPU; cgroup version 1 or 2.
 
-Groups lie below the host's own (`…/evaluator-host.<random>/<sandbox>`), so that a limit on the host also limits its
-sandboxes. The folders of several hosts lie beside each other, so that each host has its own CPU weight: in a common
-folder, the hosts that are busy would share one weight. `cgroup_discovery` finds the place; on a machine that grants no
-cgroup, the watchdog takes over.
+Sandboxes' groups lie below the host's own group (`…/evaluator-host.<random>/<sandbox>`), so that a limit on the host
+also limits its sandboxes. Each host has its own folder, and so its own CPU weight: in a common folder, busy hosts would
+share one weight. `cgroup_discovery` finds the place. If a machine grants no cgroups, the watchdog takes over.
 
-Names are random, because a guest can read the path of its cgroup in `/proc/self/cgroup`. For `sweep`, an empty group in
-the host's folder is named after the instance.
+Names are random, because a guest can read the path of its cgroup in `/proc/self/cgroup`. An empty group in the host's
+folder has the name of the host's process, for `sweep`.
 """
 
 import contextlib
@@ -56,7 +55,7 @@ class Cgroups:
         return tuple(self.homes)
 
     def create(self, name: str, *, memory_mb: int, processes: int, cpus: float | None = _CPUS) -> "Cgroup":
-        """Create a cgroup with its limits set; takes less than a millisecond.
+        """Create a cgroup with these limits; this takes less than a millisecond.
 
         Args:
           name: Name of its folder.
@@ -65,7 +64,7 @@ class Cgroups:
           cpus: Limit of processors; None for all.
 
         Raises:
-          OSError: the kernel refuses; no folder is left.
+          OSError: the kernel refuses; then no folder is left.
         """
         group = Cgroup(self.version, {controller: home / name for controller, home in self.homes.items()})
         try:
@@ -80,14 +79,14 @@ class Cgroups:
     def weigh(self, weight: float | None = None) -> "Cgroups":
         """Set the CPU weight of all sandboxes together; return self.
 
-        1 is the weight of a process; None stands for `host_weight`.
+        1 is the weight of an ordinary process; None means `host_weight()`.
         """
         if CPU in self.homes:
             _write_weight(self.version, self.homes[CPU], host_weight() if weight is None else weight)
         return self
 
     def close(self) -> None:
-        """Remove this host's cgroup folders; call it after every sandbox was destroyed."""
+        """Remove this host's cgroup folders. Destroy all sandboxes first."""
         for home in dict.fromkeys(self.homes.values()):
             with contextlib.suppress(OSError):
                 (home / self.instance).rmdir()
@@ -141,7 +140,7 @@ class Cgroup:
     def add_process(self, pid: int) -> None:
         """Move a process into the cgroup.
 
-        Children that it starts later are in the cgroup from their start.
+        Children that the process starts later are in the cgroup from the beginning.
 
         Raises:
           OSError: the process is gone, or the kernel refuses.
@@ -150,16 +149,16 @@ class Cgroup:
             _write(folder / "cgroup.procs", str(pid))
 
     def enforces(self, controller: str) -> bool:
-        """Return whether the kernel enforces this controller (memory, pids or cpu)."""
+        """Return whether this cgroup limits memory, pids or cpu, as `controller` says."""
         return controller in self._by_controller
 
     def oom_kills(self) -> int:
-        """Return how many processes the kernel killed at the memory limit; if the cgroup is gone, the last count."""
+        """Return how many processes the kernel killed at the memory limit; the last count if the cgroup is gone."""
         name = "memory.oom_control" if self._version == 1 else "memory.events"
         return self._count(MEMORY, name, key="oom_kill")
 
     def used_bytes(self) -> int | None:
-        """Return the bytes that the sandbox's processes and files use in memory; None without a memory controller."""
+        """Return how many bytes of memory the sandbox's processes and files use; None without a memory controller."""
         folder = self._by_controller.get(MEMORY)
         if folder is None:
             return None
@@ -186,7 +185,7 @@ class Cgroup:
     def remove(self) -> bool:
         """Remove the cgroup's folders; return whether all are gone.
 
-        The kernel keeps a folder until its pages are free.
+        The kernel may refuse for a while, until the cgroup's memory pages are free.
         """
         self.close()
         done = True
@@ -216,26 +215,26 @@ class Cgroup:
 
 
 def home_name(instance: str) -> str:
-    """Return the name of the folder of a host's cgroups; a guest learns nothing from it."""
+    """Return the name of a host's cgroup folder, from which a guest learns nothing."""
     return f"{PREFIX}{hashlib.blake2b(instance.encode(), key=_KEY, digest_size=6).hexdigest()}"
 
 
 def instance_of(home: Path) -> str | None:
-    """Return the instance that a folder's cgroups belong to; None if that cannot be known."""
+    """Return the name of the host process to which a cgroup folder belongs, or None."""
     return next((folder.name for folder in _subfolders(home) if is_instance(folder.name)), None)
 
 
 def host_weight() -> float:
     """Return the CPU weight of all sandboxes of a host together; 1 is the weight of an ordinary process.
 
-    The weight is half that of a process for each processor, and at least 1, so that sandboxes give way to their host.
-    The weight is lower if this process has a nice value, as jobs do. Other hosts do not change the weight.
+    The weight is 0.5 for each processor, and at least 1, so that sandboxes give way to their host. It is lower if this
+    process has a nice value, like processes of jobs. It does not depend on other hosts.
     """
     return max(1.0, _PER_PROCESSOR * len(os.sched_getaffinity(0))) * _NICER ** max(0, os.nice(0))
 
 
 def sweep(mounts: tuple[Path, ...]) -> int:
-    """Remove the cgroups of dead hosts, anywhere in the hierarchies; return how many sandboxes these hosts had.
+    """Remove the cgroups of dead hosts everywhere in the hierarchies; return how many sandboxes were removed.
 
     Args:
       mounts: Hierarchies to search, from `cgroup_discovery.cgroup_mounts`.
@@ -253,7 +252,7 @@ def sweep(mounts: tuple[Path, ...]) -> int:
 
 
 def _clear(folder: Path, *, patience_s: float = 1.0) -> bool:
-    """Kill every process in a group and remove the group; return whether this call removed it."""
+    """Kill every process in a group, and remove the group; return whether this call removed the group."""
     until = time.monotonic() + patience_s
     while True:
         try:
@@ -278,7 +277,7 @@ def _kill_all(folder: Path) -> None:
 
 
 def _homes(mount: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the folder of each host below a mount point, and the instance of the host."""
+    """Yield the name of each host process that has a cgroup folder below a mount point, and that folder."""
     for entry in walk(mount, only_folders=True, strict=False):
         if entry.name.startswith(PREFIX):
             entry.enter = False
@@ -308,6 +307,5 @@ def _write(path: Path, text: str) -> None:
 
 
 def _write_if_there(path: Path, text: str) -> None:
-    """Write a limit to a file that some kernels lack (swap accounting, cpu bandwidth)."""
     with contextlib.suppress(OSError):
         _write(path, text)

@@ -1,4 +1,4 @@
-"""Starts the processes of sandboxes: each gets its own pipes and no descriptors except those passed to it."""
+"""Starts the processes of sandboxes. Each gets pipes of its own, and only the descriptors that are passed to it."""
 
 import asyncio
 import contextlib
@@ -14,12 +14,11 @@ _PIPE_BYTES: Final = 1024 * 1024
 
 
 class Pipes:
-    """Three pipes to a process: the descriptors of our ends and, until `hand_over`, of the process's ends.
+    """Three pipes to a process: descriptors of our ends and, until `hand_over`, of the ends for the process.
 
     Attributes:
-      stdin: Writing end of the process's standard input. `stdout` and `stderr` are the reading ends of the other two
-        pipes.
-      given: The process's ends of the three pipes.
+      stdin: Our end of the process's standard input. `stdout` and `stderr` are our ends of the other two pipes.
+      given: The ends for the process.
     """
 
     def __init__(self) -> None:
@@ -49,18 +48,18 @@ class Pipes:
         self.stdin, self.stdout, self.stderr = own_ends
 
     def hand_over(self) -> None:
-        """Close our copies of the process's ends, after the process has inherited them or failed to start."""
+        """Close our copies of the ends for the process, after it has inherited them or failed to start."""
         while self.given:
             os.close(self.given.pop())
 
     def close(self) -> None:
-        """Close our ends; the event loop must not watch them any more."""
+        """Close our ends. The event loop must no longer watch them."""
         for end in (self.stdin, self.stdout, self.stderr):
             os.close(end)
 
 
 class Child(Pipes):
-    """A child process with its three pipes; `exited` is set once it has ended and been reaped."""
+    """A child process with its three pipes; `exited` is set when the process has ended and was reaped."""
 
     def __init__(
         self,

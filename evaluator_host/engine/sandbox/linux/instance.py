@@ -1,4 +1,4 @@
-"""Names this host process, so that a later host can tell whether this process has ended, and remove its leftovers.
+"""Names this host process, so that a later host can tell whether it has ended, and remove the files that it left.
 
 Hosts on several machines may share a database and a data directory. A process id is only valid for the kernel that
 assigned it, and every kernel gives its first pid namespace the same number. That is why the name contains the id of the
@@ -35,7 +35,7 @@ def this_instance() -> str:
 def _named(pid: int) -> str:
     """Return the name of this process.
 
-    The name is cached, because a process that has no free descriptors cannot find out when it started.
+    The name is cached, because a process without free descriptors cannot find out when it started.
     """
     return f"host-{_boot()}-{_namespace()}-{pid}-{_started(pid)}"
 
@@ -48,8 +48,8 @@ def is_instance(name: str) -> bool:
 def is_dead(instance: str) -> bool:
     """Return whether the process with that name has ended.
 
-    The answer is False if nobody can know: the name has another form, belongs to another machine, boot or pid
-    namespace, or this process has no free descriptors.
+    Return False if this cannot be known: because the name has another form, because it is from another machine, boot or
+    pid namespace, or because this process has no free descriptors.
     """
     match = _NAME.fullmatch(instance)
     with suppress(OSError):  # this process may open no more descriptors
@@ -58,7 +58,7 @@ def is_dead(instance: str) -> bool:
 
 
 def has_abandoned(instance: str, folder: Path) -> bool:
-    """Return whether the process with that name will never write to its `folder` again.
+    """Return whether the process with this name will never again write to `folder`.
 
     Several machines may share the folder.
 
@@ -96,7 +96,6 @@ def instance_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
 
 
 def _is_of_here(name: re.Match[str]) -> bool:
-    """Return whether the process id in a host's name belongs to this pid namespace."""
     return (name["boot"], name["namespace"]) == (_boot(), _namespace())
 
 
@@ -112,7 +111,6 @@ def boot_id() -> str:
 
 @functools.cache
 def _boot() -> str:
-    """Return the first twelve digits of the boot's id; if there is no id, of a digest of the machine's name."""
     found = boot_id().replace("-", "").lower()[:12]
     return found or hashlib.sha256(os.uname().nodename.encode()).hexdigest()[:12]
 

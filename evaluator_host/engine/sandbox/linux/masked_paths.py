@@ -34,7 +34,7 @@ SYS: Final = "/sys"
 
 
 def docker_masked_paths() -> list[str]:
-    """Return the paths that look empty in a container; the engine skips paths that its kernel lacks."""
+    """Return the paths that look empty in a container; the engine skips paths that do not exist."""
     return sorted((*PROC_FILES, *PROC_FOLDERS, *ENGINE_DEFAULTS, SYS))
 
 

@@ -1,8 +1,8 @@
-"""The kernel's rlimits for a sandbox: the evaluator's limits, plus what the runner (or gVisor) itself needs.
+"""Rlimits for a sandbox: the evaluator's limits, plus what the runner or gVisor itself needs.
 
-`SandboxSpec.processes` is a promise to the evaluator, but the kernel counts the runner's own threads too (cgroup
-`pids.max`, Docker's `PidsLimit`). Both backends add the same number, so that an evaluator reaches `process_limit` at
-the same number with either backend.
+An evaluator may have `SandboxSpec.processes` processes and threads, but the kernel counts those of the runner too
+(cgroup `pids.max`, Docker's `PidsLimit`). Both backends add the same number for the runner, so that an evaluator gets
+the same with either backend.
 """
 
 import platform
@@ -38,7 +38,7 @@ NOFILE: Final = 1024
 def is_gvisor(runtime: str | None) -> bool:
     """Return whether an OCI runtime with this name is gVisor.
 
-    Operators name variants of it `runsc-kvm` or `runsc-rootless`.
+    gVisor is `runsc`; operators may name variants `runsc-kvm` or `runsc-rootless`.
     """
     return runtime is not None and runtime.startswith("runsc")
 
@@ -50,12 +50,12 @@ def process_limit(language: Language, processes: int) -> int:
 
 
 def sandbox_rlimits(spec: SandboxSpec, *, memory: bool, own_user: bool, node: bool = False) -> dict[int, int]:
-    """Return the rlimits of a sandbox's first process, and so of all others, by `resource.RLIMIT_…`.
+    """Return the rlimits for a sandbox's first process, which all its other processes inherit, by `resource.RLIMIT_…`.
 
     Args:
       spec: Spec of the sandbox.
-      memory: Whether to limit memory too, because no cgroup limits it.
-      own_user: Whether all processes of the guest's user are in the sandbox.
+      memory: Whether to limit memory too; needed if no cgroup limits memory.
+      own_user: Whether no process outside the sandbox has the guest's user.
       node: Whether a sandbox for Python has Node too.
     """
     limits = {
@@ -76,7 +76,7 @@ def sandbox_rlimits(spec: SandboxSpec, *, memory: bool, own_user: bool, node: bo
 
 
 def lower_rlimit(pid: int, kind: int, value: int) -> None:
-    """Set one rlimit of a process to `value`, or to its hard limit if that is lower; `kind` is `resource.RLIMIT_…`.
+    """Set an rlimit of a process to `value`, or to the hard limit if this is lower; `kind` is `resource.RLIMIT_…`.
 
     Raises:
       ProcessLookupError: the process has ended.

@@ -1,4 +1,4 @@
-"""Enforces memory and process limits where no cgroup does: polls sandboxes and kills those over a limit.
+"""Enforces memory and process limits if no cgroup does: measures sandboxes, and kills sandboxes over a limit.
 
 The watchdog measures 20 times a second, so a guest may exceed its limit for a moment; RLIMIT_DATA stops faster
 allocation. It measures in a separate thread, so that measurements and the host's other work do not wait for each other.
@@ -39,7 +39,7 @@ class Over(Enum):
 
 @dataclass(slots=True)
 class Watch:
-    """One sandbox that the watchdog measures, and its limits."""
+    """A sandbox that the watchdog measures, with the limits."""
 
     init_pid: int  # the first process of its pid namespace, an ancestor of all others
     memory_bytes: int  # limit of memory, including files in /tmp and /dev/shm and buffers of sockets
@@ -72,7 +72,7 @@ class Watch:
         self.kill()
 
     def used_bytes(self) -> int:
-        """Return how many bytes counted towards the limit a moment ago, for processes, files in memory and sockets."""
+        """Return how many bytes of memory were used a moment ago: by processes, files in memory and sockets."""
         if self._used is None or time.monotonic() - self._used[0] > _USED_FOR_S:
             return self._used_now()
         return self._used[1]
@@ -89,7 +89,7 @@ class Watch:
 
 
 class Watchdog:
-    """Polls the memory and processes of all sandboxes with one task, and kills sandboxes over a limit.
+    """Measures the memory and processes of all sandboxes in one task, and kills sandboxes over a limit.
 
     Args:
       supervisor: Starts the task again when it fails; None for a new supervisor. The task ends with the last sandbox.
@@ -107,7 +107,7 @@ class Watchdog:
             self._task = asyncio.ensure_future(self._supervisor.repeat("the watchdog of sandboxes", self._run))
 
     def stop_watching(self, watch: Watch) -> None:
-        """Stop measuring a sandbox; `over` stays as it is."""
+        """Stop measuring a sandbox; `Watch.over` keeps its value."""
         with contextlib.suppress(ValueError):
             self._watches.remove(watch)
         if not self._watches and self._task is not None:
@@ -130,7 +130,6 @@ class Watchdog:
 
 
 def _measured(watches: Iterable[Watch]) -> list[tuple[Watch, Over]]:
-    """Return the sandboxes that are over a limit."""
     return [(watch, over) for watch in watches if (over := watch.measure()) is not None]
 
 
@@ -196,10 +195,7 @@ def _tmpfs_bytes(pid: int) -> int:
 
 
 def _socket_bytes(pid: int) -> int:
-    """Return how many bytes the sockets of a network namespace can hold at most.
-
-    How many bytes they do hold cannot be known.
-    """
+    """Return how many bytes sockets in a network namespace can hold; how many they do hold cannot be known."""
     for line in read_text(f"/proc/{pid}/net/sockstat").splitlines():
         name, _, value = line.partition(": used ")
         if name == "sockets":

@@ -1,14 +1,14 @@
 """Counts the time in which a sandbox could run, so that slow code is not blamed for a busy or frozen machine.
 
 A time limit counts the seconds in which the sandbox computes, sleeps or waits, but not the seconds in which it needed
-the processor and did not get it. Every few moments `look_at` reads from /proc the state and the processor time of each
-process of the sandbox:
+the processor and did not get it. At short intervals `look_at` reads the state and the processor time of each process of
+the sandbox from /proc:
 
-- All sleep: the guest itself is waiting for something. The time counts.
-- One is runnable, or waits for a page or a disk; or the sandbox is frozen, or its first process is stopped, which no
+- All processes sleep: the guest itself is waiting for something. The time counts.
+- A process can run, or waits for a page or a disk; or the sandbox is frozen, or its first process is stopped, which no
   guest can do. Only the processor time that the sandbox used counts.
-- Every process but the first is stopped, by the machine or by the guest. Such time does not count until it adds up to
-  ten times the limit; after that it counts.
+- Every process but the first is stopped, by the machine or by the guest. This time does not count, up to ten times the
+  limit in all.
 
 An engine on another machine reports the states of its containers once a second. Without such a report, wall-clock time
 counts.
@@ -66,14 +66,14 @@ class Look:
 
 
 class WorkClock:
-    """Counts the seconds in which a sandbox could run during one step, such as a load or a row.
+    """Counts the seconds in which a sandbox could run during a step, such as a load or a row.
 
     The step begins when this object is created.
 
     Args:
-      limit_s: Maximum number of such seconds that the step may take.
-      far: Whether the sandbox runs on another machine; if so, the clock checks its state less often.
-      forgiving: Whether to leave out time in which all processes of the sandbox but the first are stopped.
+      limit_s: Maximum number of these seconds for the step.
+      far: Whether the sandbox runs on another machine; its state is then checked less often.
+      forgiving: Whether to leave out time in which all processes of the sandbox except the first are stopped.
     """
 
     def __init__(self, limit_s: float, *, far: bool = False, forgiving: bool = True) -> None:
@@ -88,7 +88,7 @@ class WorkClock:
 
     @property
     def next_look_s(self) -> float:
-        """Return after how many seconds the caller should look at the sandbox again and call `count`."""
+        """Return after how many seconds the caller should call `look_at` and `count` again."""
         first = self._last is None and not self.worked_s and not self._far
         longest_s, looks = _FIRST_LOOK_S if first else _LONGEST_LOOK_S, _FAR_LOOKS if self._far else _LOOKS
         planned = max(_SHORTEST_LOOK_S, min(longest_s, self._limit_s / looks))
@@ -101,12 +101,12 @@ class WorkClock:
 
     @property
     def starved(self) -> bool:
-        """Return whether the sandbox gets so little processor time that it will never reach `limit_s`."""
+        """Return whether the sandbox gets so little processor time that the step will never reach `limit_s`."""
         stalled = self._stalled_since is not None and self._looked - self._stalled_since >= STALLED_S
         return stalled or self._looked - self._began >= max(LEAST_WALL_S, WALL_FACTOR * self._limit_s)
 
     def leave_out(self, seconds: float) -> None:
-        """Do not count the last `seconds`, because the sandbox was waiting for the host."""
+        """Do not count the last `seconds`, in which the sandbox was waiting for the host."""
         self._looked += seconds
 
     def finish(self) -> float:
@@ -118,8 +118,8 @@ class WorkClock:
 
         Args:
           found: The state of the sandbox now, from `look_at`; None if unknown.
-          waited_s: Seconds since the last look in which the sandbox waited for a model's answer; of these seconds, only
-            processor time counts.
+          waited_s: Seconds since the last look in which the sandbox waited for a model's answer. Only processor time
+            counts in them.
         """
         most_s = 2 * self.next_look_s  # a longer gap means that the host itself slept or was stopped
         now = time.monotonic()
@@ -145,7 +145,7 @@ class WorkClock:
 
 
 async def within(limit_s: float, first_pid: Callable[[], int | None], work: Awaitable[_T]) -> _T:
-    """Return the result of `work`, which waits for a sandbox; cancel it if the sandbox has used up `limit_s` seconds.
+    """Await `work`, which waits for a sandbox; cancel it when the sandbox has used up `limit_s` seconds.
 
     Raises:
       TimeoutError: the sandbox has used up `limit_s` without a result.
@@ -189,7 +189,7 @@ def look_at(first_pid: int | None) -> Look | None:
 
 
 def doing(states: set[str]) -> Doing:
-    """Return the state of a sandbox from the states of its processes: the letters of proc(5), such as `R`, `S`, `T`."""
+    """Return the state of a sandbox, given the states of its processes: letters of proc(5), such as `R`, `S`, `T`."""
     if states & _WANTS:
         return Doing.WANTS
     return Doing.STOPPED if states & _STOPPED and states <= _STOPPED else Doing.SLEEPS
@@ -206,12 +206,12 @@ def _states(pid: int) -> Iterator[str]:
 
 
 def _stat(path: str) -> list[str]:
-    """Return the fields of a stat file, from the third field, the state; an empty list if the process is gone."""
+    """Return the fields of a process's stat file from the state onwards; an empty list if the process is gone."""
     return read_text(path).rpartition(") ")[2].split()
 
 
 def _frozen(pid: int) -> bool:
-    """Return whether a process is in a frozen cgroup of version 2, where processes seem to sleep."""
+    """Return whether a process is in a frozen cgroup of version 2; such processes seem to sleep."""
     mount = _unified_mount()
     for line in read_text(f"/proc/{pid}/cgroup").splitlines() if mount else ():
         if line.startswith("0::"):

@@ -1,4 +1,4 @@
-"""Builds the runtime image of the Docker backend from base, tools and runners, and labels it with their digest."""
+"""Builds the runtime image of the Docker backend from a base image, tools and runners; labels it with their digest."""
 
 import asyncio
 import contextlib
@@ -70,10 +70,10 @@ async def ensure_base(engine: Engine, *, base: str | None, progress: Progress) -
 
 
 def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *, tag: str, **options: Any) -> None:
-    """Build an image from a tar; raise an error if a step fails, because docker-py's `build` does not.
+    """Build an image from a tar; raise an error if a step fails, which docker-py's `build` does not do.
 
     Raises:
-      docker.errors.BuildError: a step failed; `msg` has the last 2,000 characters of the output.
+      docker.errors.BuildError: a step failed; `msg` contains the last 2,000 characters of the output.
     """
     lines: list[str] = []
     failed = False
@@ -87,10 +87,7 @@ def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *,
 
 
 def _obtain(client: docker.APIClient, reference: str, *, progress: Progress) -> None:
-    """Pull an image, unless the engine has it.
-
-    Raises `ENGINE_ERRORS` if no registry has the image, or none answers in time.
-    """
+    """Pull an image, unless the engine has it. Raises `ENGINE_ERRORS` if this fails."""
     if find_image(client, reference) is not None:
         return
     _ask_registry(client, reference)
@@ -214,7 +211,7 @@ def _build_runtime(client: docker.APIClient, image: str, *, base_tag: str, tools
 
 
 def _check_platform(tools: Tools, *, arch: str) -> None:
-    """Raise Misconfigured if programs cannot run in the image, for example Node for a Mac or for another processor."""
+    """Raise Misconfigured if a program is for another platform than the image, such as a Mac."""
     expected = _MACHINES.get(arch)
     for path in (tools.node, tools.esbuild):
         with path.open("rb") as program:

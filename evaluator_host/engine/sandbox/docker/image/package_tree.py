@@ -1,8 +1,8 @@
-"""An installed package set as a tree of files: its digest, and tars of it, to and from a container engine.
+"""Computes the digest of an installed package set, and copies its files to and from a container engine as tars.
 
-Digest and tar use the same walk, so that the tar holds exactly the hashed files. Files are read in pieces, since sets
-of several hundred megabytes are common. To copy files out of an image, a container is created but never started, so
-that nothing in the image runs.
+Digest and tar visit files with the same function, so that the tar contains exactly the hashed files. Files are read in
+pieces, because sets of several hundred megabytes are common. To copy files out of an image, a container is created but
+never started, so that nothing in the image runs.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ Facts: TypeAlias = tuple[str, str, str]  # kind, whether executable, digest of t
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file, folder or link in a tree; `name` is relative to the root, `target` is where a link points."""
+    """A file, folder or link in a tree; `name` is its path from the root, `target` is where a link points."""
 
     name: str
     path: Path
@@ -56,7 +56,7 @@ def entries(root: Path) -> Iterator[Entry]:
     """Yield the entries of a tree, in the same order on every machine.
 
     Raises:
-      SandboxUnavailable: the tree has an entry that is not a file, folder or link (a socket, a device).
+      SandboxUnavailable: the tree has an entry that is not a file, folder or link, such as a socket.
     """
     with contextlib.closing(tree.walk(root)) as found:
         listed = [_entry(root, one) for one in found]
@@ -73,7 +73,7 @@ def tree_digest(root: Path) -> str:
 
 
 def tree_facts(root: Path) -> Iterator[tuple[str, Facts]]:
-    """Yield for each entry of a tree its name and the facts that the digest covers."""
+    """Yield the name of each entry of a tree with the facts that the digest covers."""
     for entry in entries(root):
         content = _content_digest(entry.path) if entry.kind == tarfile.REGTYPE else entry.target
         yield entry.name, (entry.kind.decode(), str(int(entry.executable)), content)
@@ -83,7 +83,7 @@ def tar_facts(pieces: Iterator[bytes]) -> Iterator[tuple[str, Facts]]:
     """Yield the same facts as `tree_facts`, from a tar of one folder.
 
     Raises:
-      tarfile.TarError: the bytes are not a tar, or a truncated one.
+      tarfile.TarError: the bytes are not a complete tar.
     """
     with tarfile.open(fileobj=as_file(pieces), mode="r|", tarinfo=BoundedHeaders) as tar:
         for member in tar:
@@ -205,7 +205,7 @@ def _content_digest(path: Path) -> str:
 
 
 class _Pieces(RawIOBase):
-    """A file over an iterator of bytes; it cannot seek."""
+    """A file object over an iterator of bytes; it cannot seek."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         super().__init__()
@@ -213,11 +213,9 @@ class _Pieces(RawIOBase):
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
-        """Return True, because this file object can always be read."""
         return True
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
-        """Copy the next bytes into a buffer; return how many, 0 at the end."""
         while not self._rest:
             piece = next(self._pieces, None)
             if piece is None:
@@ -249,7 +247,7 @@ class ImageFiles:
 def open_image(client: docker.APIClient, image: str) -> Iterator[ImageFiles]:
     """Yield a reader for an image's files. Blocking.
 
-    If this host dies, a later sweep removes the container.
+    For this, a container is created. If this host dies, a later sweep removes the container.
     """
     labels = {LABEL_INSTANCE: this_instance(), LABEL_BOOT: boot_id()}
     made = client.create_container(image, command=["/nothing"], entrypoint=[], labels=labels, network_disabled=True)

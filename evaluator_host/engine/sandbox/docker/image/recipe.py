@@ -1,4 +1,4 @@
-"""The recipe of the runtime image: its pins, its files, and the digest that shows whether an image is outdated."""
+"""The recipe of the runtime image: pins, files, and the digest that shows whether an image is out of date."""
 
 import hashlib
 import json
@@ -40,7 +40,7 @@ class Pins:
 
     @property
     def base_reference(self) -> str:
-        """Return the reference of the base image to pull; it contains the digest if that is known."""
+        """Return the name of the base image to pull, with the digest if it is known."""
         return f"{self.base_image}@{self.base_digest}" if self.base_digest else self.base_image
 
 
@@ -53,14 +53,14 @@ def read_pins() -> Pins:
 
 @cache
 def image_platform(machine: str) -> Platform:
-    """Return the platform inside containers of the runtime image; `machine` is the processor: `x86_64`, `aarch64`."""
+    """Return the platform in containers of the runtime image; `machine` is the processor type, such as `x86_64`."""
     return Platform(read_pins().python, machine_name(machine), GLIBC)
 
 
 def recipe_digest(runtimes_dir: Path | None = None) -> str:
     """Return the digest of the runners and the recipe.
 
-    An image that has another digest is outdated.
+    An image with another digest is out of date.
 
     Args:
       runtimes_dir: The folder of the runners' sources; None for the host's own, including those from plugins.
@@ -79,7 +79,7 @@ def base_digest() -> str:
 def write_context(target: IO[bytes], tools: Tools) -> None:
     """Write the build context of the runtime image as a tar: `Dockerfile` and `opt/`.
 
-    Owners, times and modes are fixed, so that equal content hits the engine's build cache.
+    Owners, times and modes are always the same, so that the engine finds equal content in its build cache.
     """
     with tarfile.open(fileobj=target, mode="w") as tar:
         _add(tar, "Dockerfile", SANDBOX_IMAGES_DIR / "Dockerfile")
@@ -107,7 +107,7 @@ def write_base_context(target: IO[bytes]) -> None:
 
 
 def _tree(root: Path, name: str) -> Iterator[tuple[str, Path]]:
-    """Yield every file below `root`, in the same order on every machine; leave out hidden files (a linter's cache)."""
+    """Yield the files below `root` in the same order on every machine; leave out hidden files."""
     for path in sorted(root.rglob("*")):
         relative = path.relative_to(root)
         hidden = any(part.startswith(".") for part in relative.parts)
