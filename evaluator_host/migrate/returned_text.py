@@ -52,7 +52,6 @@ def _branches(grammar: Grammar, conditional: Node) -> list[Node]:
 
 
 def _returned(grammar: Grammar, function: Node) -> Iterator[Node]:
-    """Yield the expressions that a function returns."""
     body = child(function, "body")
     if body is None:
         return

@@ -24,8 +24,6 @@ _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A statement at the top level."""
-
     text: str  # source of the statement
     binds: frozenset[str]  # names that the statement defines
     uses: frozenset[str]  # names that occur in the statement
@@ -162,7 +160,6 @@ def _python_statement(node: ast.stmt, lines: list[str]) -> _Statement:
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement defines at the top level."""
     if isinstance(node, _DEFINITIONS):
         yield node.name
         return
@@ -251,7 +248,6 @@ def _script(node: "Node") -> _Statement:
 
 
 def _declared_names(node: "Node") -> Iterator[str]:
-    """Yield the names that a statement defines."""
     if node.type in _DECLARED:
         places = [node.child_by_field_name("name")]
     elif node.type in _VARIABLES:
@@ -266,7 +262,6 @@ def _declared_names(node: "Node") -> Iterator[str]:
 
 
 def _is_entry(node: "Node") -> bool:
-    """Return whether a node declares a function or a class."""
     if node.type in _ENTRIES:
         return True
     if node.type not in _VARIABLES:

@@ -208,7 +208,6 @@ class _Adapter:
             self._is_async = any(one.type == "async" for one in value.children)
 
     def _rename(self, old: str, new: str) -> str:
-        """Rename a module-level name everywhere."""
         names, draft = self._draft.names, self._draft
         for use in names.of(old, names.module):
             around = use.node.parent
@@ -236,7 +235,6 @@ class _Adapter:
         return name
 
     def _finish(self, old: _Old) -> Rewritten:
-        """Add the new function at the end of the program."""
         draft, end = self._draft, semicolon(self._draft)
         draft.origin = "main" if self._is_main else "evaluate-v1"
         draft.parameters = self._parameters()

@@ -162,7 +162,6 @@ def _from_variables(draft: Draft, use: Use, columns: dict[str, None]) -> None:
 
 
 def _member_read(use: Use) -> str | None:
-    """Return the name of the member that a use reads; None for any other use."""
     around = use.node.parent
     if use.access is not Access.READ or around is None or not is_member(use):
         return None

@@ -26,8 +26,6 @@ def names_of(root: Node) -> Names:
 
 
 class _Reader(Reader):
-    """Records the names of a JavaScript or TypeScript program."""
-
     def __init__(self, names: Names) -> None:
         super().__init__(names)
         self._handlers = {

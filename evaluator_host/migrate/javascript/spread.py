@@ -97,7 +97,6 @@ def _is_own_arguments(draft: Draft, legacy: Legacy, use: Use) -> bool:
 
 
 def _pattern(rest: Node) -> Node:
-    """Return the name or pattern of a rest parameter."""
     inner = child(rest, "pattern") if rest.type == "required_parameter" else rest
     return inner.named_children[0] if inner is not None and inner.named_children else rest
 

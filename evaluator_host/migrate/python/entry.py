@@ -153,7 +153,6 @@ def wrappers(draft: Draft, definition: Node) -> list[tuple[Node, Legacy]]:
 
 
 def _own_decorator(draft: Draft, name: str) -> list[Node]:
-    """Return the definitions of a decorator in the program."""
     uses = draft.names.of(name, draft.names.module)
     places = [use.node.parent for use in uses if use.access is Access.WRITE]
     return [one for one in places if one is not None and one.type in ("function_definition", "class_definition")]

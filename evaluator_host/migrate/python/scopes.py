@@ -38,8 +38,6 @@ def names_of(root: Node) -> Names:
 
 
 class _Reader(Reader):
-    """Records the names of a Python program."""
-
     def __init__(self, names: Names) -> None:
         super().__init__(names)
         self._handlers = {

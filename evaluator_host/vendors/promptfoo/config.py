@@ -77,8 +77,6 @@ class _Group:
 
 
 class _Configurations:
-    """Reads configurations."""
-
     def recognises(self, document: Json) -> bool:
         """Whether a document has tests with asserts, or other parts that only a promptfoo configuration has."""
         if not isinstance(document, dict):
@@ -373,7 +371,6 @@ def _object(given: Json) -> dict[str, Json]:
 
 
 def _decoded(text: str, path: str) -> Json:
-    """Return the value of a JSON, JSON Lines or YAML file."""
     if path.endswith(".jsonl"):
         return [read_yaml(line) for line in text.splitlines() if line.strip()]
     return read_yaml(text)

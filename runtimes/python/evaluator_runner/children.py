@@ -152,7 +152,6 @@ class _Subinterpreters(Loader):
         self._loader = loader
 
     def create_module(self, spec: Any) -> Any:
-        """Return the module, as its own loader creates it."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -169,7 +168,6 @@ class _Evaluator(Loader):
         self._body = body
 
     def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> Any:
-        """Return the spec of the evaluator, as `sys.meta_path` requires; None for other modules."""
         from _frozen_importlib import ModuleSpec
 
         return ModuleSpec(name, self) if name == "evaluator" else None

@@ -194,7 +194,6 @@ def _told(possible: list[str], outline: Outline, name: str | None) -> Recognised
 
 
 def _best(dialects: list[Any], outline: Outline, name: str | None) -> list[Recognised]:
-    """Return the dialects with the strongest sign."""
     signs = [(dialect, dialect.sign(outline, name)) for dialect in dialects]
     found = [Recognised(dialect, *sign) for dialect, sign in signs if sign is not None]
     best = min((one.step for one in found), default=0)

@@ -102,7 +102,6 @@ class _Function:
         self.rest = [Uses(None, one.arg, node) for one in (given.vararg, given.kwarg) if one is not None]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the facts as JSON values."""
         return {
             "name": self.name[:_CHARS],
             "line": self.node.lineno,
@@ -247,7 +246,6 @@ class _Outline:
         yield from ((part, below) for part in _parts(node))
 
     def _enter(self, node: Any, scope: _Scope) -> _Scope:
-        """Return the scope of a function's body."""
         name = getattr(node, "name", None) or self._names.get(id(node), "<lambda>")
         function = _Function(scope.inside + name, node)
         self.functions.append(function)

@@ -106,7 +106,6 @@ def from_exception(raised: BaseException, lines: list[str], *, general: str) -> 
 
 
 def _hint_on_place(raised: BaseException, lines: list[str], line: int | None) -> str | None:
-    """Return a hint that depends on where an exception was raised."""
     kind = type(raised)
     if line is None and issubclass(kind, TypeError) and tracebacks.text_of(raised).startswith("unhashable type"):
         return (

@@ -36,7 +36,6 @@ class _Loader:
         self._watch = watch
 
     def create_module(self, spec: Any) -> Any:
-        """Return the module, as its own loader makes it."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: Any) -> None:
@@ -86,7 +85,6 @@ class _Watch:
         }
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return the spec of a watched module, from the other finders; None for any other module."""
         if name not in self._loaders:
             return None
         make, watch = self._loaders[name]

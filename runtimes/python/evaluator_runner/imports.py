@@ -198,7 +198,7 @@ def deeper_path(missing: str, whole: str, name: str) -> dict[str, str]:
 
 
 def _is_empty_of(name: str, package: str, texts: dict[str, str]) -> bool:
-    """Return whether a name that is imported from a package of the author's can only be a module of that package."""
+    """Return whether `name` can only be a module of `package`, because no code of the package contains the name."""
     path = package.replace(".", "/")
     return f"{path}.py" not in texts and name not in texts.get(f"{path}/__init__.py", "")
 

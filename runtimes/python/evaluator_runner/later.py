@@ -447,7 +447,6 @@ def _importer() -> FrameType | None:
 
 
 def _lines_of_imports(body: Any) -> set[int]:
-    """Return the lines of the imports among statements, except `from … import *`."""
     found = [one for one in body if type(one).__name__ in {"Import", "ImportFrom"}]
     plain = [one for one in found if all(alias.name != "*" for alias in one.names)]
     return {line for one in plain for line in range(one.lineno, (one.end_lineno or one.lineno) + 1)}
@@ -477,7 +476,6 @@ def _caught_lines(code: str) -> list[tuple[int, int]]:
 
 
 def _catches(kind: Any) -> bool:
-    """Return whether an `except` clause may catch a failed import."""
     if kind is None:
         return True
     if type(kind).__name__ == "Tuple":

@@ -40,7 +40,6 @@ class _Module(Loader):
         """Return None, so that the interpreter creates the module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the source as the module."""
         code = compile(self.text, self.path, "exec", dont_inherit=True)
         vars(module)["__builtins__"] = vars(_builtins)  # the evaluator's built-ins, not the runner's own copy
         exec(code, vars(module))  # noqa: S102
@@ -72,7 +71,6 @@ class _Finder:
         self._whole = whole
 
     def find_spec(self, name: str, path: Any = None, _target: Any = None) -> Any:
-        """Return the spec of a module, as `sys.meta_path` requires; None if the module is not among the files."""
         part = name.rpartition(".")[2]
         places = self._bases if path is None else [place for place in path if place in self._folders]
         stems = [f"{place}/{part}" if place else part for place in places]

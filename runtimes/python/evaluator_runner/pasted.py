@@ -130,7 +130,6 @@ def _recognised(outline: Outline, code: str, name: str | None, contract: str) ->
 
 
 def _returned(value: Any) -> list[tuple[str, Any]]:
-    """Return the functions and classes that a factory returned, by name."""
     if isinstance(value, dict):
         return [(str(name), one) for name, one in value.items() if callable(one)]
     several = [one for one in (value if isinstance(value, (list, tuple)) else [value]) if callable(one)]

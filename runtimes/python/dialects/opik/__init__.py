@@ -73,7 +73,6 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _kinds(namespace: dict[str, Any]) -> dict[str, Any]:
-    """Return the metric classes that the code itself defines, by name."""
     base = getattr(_modules.get(f"{_PACKAGE}.base_metric"), "BaseMetric", None)
     if not isinstance(base, type):
         return {}

@@ -92,7 +92,6 @@ class _Reader:
         return [], {name: value for name, value in row.items() if name in known}
 
     def plain(self, result: Any) -> Any:
-        """Return the result as plain values."""
         allowed = self._metric.allowed_values
         words = [str(one) for one in allowed] if isinstance(allowed, list) else None
         value = getattr(result, "value", result)

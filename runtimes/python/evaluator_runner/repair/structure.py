@@ -248,7 +248,6 @@ class Structures:
         return frames
 
     def _around(self, top: _Frame, around: _Frame) -> _Frame:
-        """Return the block around a block that ends."""
         match top.kind:
             case "def":
                 return self._after_function(top, around)

@@ -40,7 +40,6 @@ class ToolCallingMetric(ToolCalling):
 
 
 def _expected(reference: list[Any]) -> dict[str, Any]:
-    """Return the expected arguments, by function."""
     try:
         return dict(_call(item) for item in reference)
     except (KeyError, TypeError) as error:
@@ -64,7 +63,6 @@ def _mapping(value: Any, what: str) -> dict[str, Any]:
 
 
 def _calls(response: Any) -> list[dict[str, Any]]:
-    """Return those tool calls in a response that name a function."""
     if not response:
         raise ValueError("No response found in sample or item - tool-calling metric requires model response data")
     if not isinstance(response, dict):

@@ -32,7 +32,6 @@ class _Model:
             vars(self).update(given)
 
     def model_dump(self, **_options):
-        """Return the fields as a dict."""
         return dict(vars(self))
 
     def __repr__(self):

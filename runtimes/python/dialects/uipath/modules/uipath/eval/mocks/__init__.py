@@ -108,7 +108,6 @@ def _resolved(value: Any) -> Any:
 
 
 def _typed(function: Any, value: Any) -> Any:
-    """Convert an answer to the function's annotated return type."""
     wanted = getattr(function, "__annotations__", {}).get("return")
     if wanted is None or isinstance(wanted, str):
         return value
