@@ -102,7 +102,7 @@ class Draft:
         return any(start <= node.start_byte and node.end_byte <= end for start, end in self.dropped)
 
     def drop_comment_behind(self, node: Node) -> None:
-        """Delete the comment after a removed parameter, if it is on the same line."""
+        """Delete the comment after a removed parameter, if the comment is on the same line."""
         after = node.next_sibling
         while after is not None and after.start_point[0] == node.end_point[0]:
             if after.type == "comment":

@@ -18,7 +18,7 @@ class Edit:
 
 
 class Edits:
-    """All edits of one text. If an edit is inside another one, it applies only if the outer edit keeps that range."""
+    """All edits of one text. An edit inside another edit applies only if the outer edit keeps that range."""
 
     def __init__(self, source: bytes) -> None:
         self.source = source

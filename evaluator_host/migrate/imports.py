@@ -140,7 +140,7 @@ def read_import(texts: bytes, path: str, name: str | None, platform: str | None)
 
 
 def usual_name(path: str) -> str:
-    """Return the default name of an import: the file's name without suffix, or the folder's name for `…config.*`."""
+    """Return the default name of an import: the file's name without suffix. For `….config`, use the folder's name."""
     stem, folder = posixpath.splitext(posixpath.basename(path))[0], posixpath.basename(posixpath.dirname(path))
     return (folder or stem) if stem.lower().endswith("config") else stem
 
@@ -238,7 +238,7 @@ def _own_files(one: FoundEvaluator, files: Mapping[str, str], missing: set[str])
 
 
 def _modules(path: str, code: str) -> Iterable[list[str]]:
-    """Yield, for each import in a Python program and for each package above it, the files that it may mean."""
+    """Yield the files that may be meant by each import in a Python program, and by each package above the import."""
     folder = posixpath.dirname(path)
     for name in imported_names(code, folder.replace("/", ".")):
         parts = name.split(".")
@@ -251,7 +251,7 @@ def _modules(path: str, code: str) -> Iterable[list[str]]:
 
 
 def _scripts(path: str, code: str) -> Iterable[list[str]]:
-    """Yield, for each relative import in a JavaScript or TypeScript program, the files that it may mean."""
+    """Yield the files that may be meant by each relative import in a JavaScript or TypeScript program."""
     for specifier in module_specifiers(code):
         if specifier.text.startswith("."):
             wanted = posixpath.normpath(posixpath.join(posixpath.dirname(path), specifier.text))

@@ -195,7 +195,7 @@ class _Work:
         """Return the program in the new contract.
 
         Raises:
-          Unreadable: it cannot be rewritten; the message says why.
+          Unreadable: the program cannot be rewritten; the message says why.
         """
         code, language = self.source.program, self.evaluator.language
         rewritten = await self.context.rewrite(code, language, self.wish)

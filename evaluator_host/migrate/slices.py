@@ -1,7 +1,7 @@
-"""Finds the entries of a file, each with everything that it names, so that an import can store them one by one.
+"""Finds the entries of a file, each with everything that it needs, so that an import can store them one by one.
 
-A slice is one entry, with all statements at the top level that it needs, in their order: those that it names, and those
-that these name. Only the names in the code decide this; nothing is run.
+A slice is one entry, with all statements at the top level that it names, directly or through other statements, in their
+order. Only the names in the code decide this; nothing is run.
 """
 
 import ast

@@ -84,7 +84,7 @@ class _Adapter:
         self._is_async = True  # assumed until the code shows that the function is not async
 
     def build(self) -> Rewritten | None:
-        """Return the adapted program. None if it would be the same without `method`."""
+        """Return the adapted program; None if `method` is set, but would change nothing."""
         old = self._exported() or self._declared(self._entry)
         if old is None and (old := self._declared("main")) is not None:
             self._is_main, self._new = True, "evaluate"
@@ -96,7 +96,7 @@ class _Adapter:
         return self._finish(old)
 
     def _exported(self) -> _Old | None:
-        """Remove the old function from the exports of the module. None if it is not exported."""
+        """Remove the old function from the exports of the module. Return None if the module does not export it."""
         found = None
         for statement in self._draft.root.named_children:
             if statement.type == "export_statement":

@@ -36,7 +36,7 @@ def is_member(use: Use) -> bool:
 
 
 def member_name(member: Node) -> str | None:
-    """Return the property name of a member access; None if it is computed."""
+    """Return the property name of a member access; None if the name is computed."""
     name = child(member, "property")
     if name is not None:
         return text(name)
@@ -96,7 +96,7 @@ def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
 
 
 def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool) -> str | None:
-    """Read the ground truth from the inputs. Return the statement to insert at the start of the function, or None.
+    """Make the function read the ground truth from the inputs. Return the statement to insert at its start, or None.
 
     `dynamic` says whether the function may read variables by name (`eval`).
     """

@@ -50,9 +50,9 @@ def _is_of_mapping(use: Use) -> bool:
 
 
 def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool, every: bool) -> str | None:
-    """Read the ground truth from the inputs: at each use, or once at the start.
+    """Make the function read the ground truth from the inputs: at each use, or once at the start.
 
-    With `every`, it is read even if the function does not use it.
+    With `every`, the ground truth is read even if the function does not use it.
 
     `dynamic` says whether the function may read variables by name (`locals()`). Returns the statement to insert at the
     start of the function, or None.
@@ -75,8 +75,8 @@ def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool, e
 def read_column(draft: Draft, legacy: Legacy, parameter: Parameter, *, access: str, in_place: bool) -> str | None:
     """Replace an old parameter with a value from the inputs: at each use if that is safe, or once at the start.
 
-    `access` is the expression that reads the value; `in_place` allows it at each use. Returns the statement to insert
-    at the start of the function, or None.
+    `access` is the expression that reads the value; `in_place` allows a replacement at each use. Returns the statement
+    to insert at the start of the function, or None.
     """
     uses = uses_of(draft, legacy, parameter)
     if in_place and len(uses) <= _INLINE and all(_fits(draft, legacy, use, access) for use in uses):
@@ -126,7 +126,7 @@ def _require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
 
 
 def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
-    """Return whether the expression can replace the name: it runs only once, and the line does not become too long."""
+    """Return whether the expression can replace the name, because it runs only once and the line stays short enough."""
     if use.access is not Access.READ or use.scope is not legacy.scope or _is_in_loop(use.node, legacy.node):
         return False
     for around in ancestors(use.node):
@@ -221,7 +221,7 @@ def _replaced(draft: Draft, use: Use, *, shared: bool) -> bool:
 
 
 def _default(call: Node) -> tuple[Part, ...] | None:
-    """Return the result of `….get(…)` on an empty dict. None if it is unknown, or if its code cannot be moved."""
+    """Return the result of `….get(…)` on an empty dict; None if the result is unknown, or its code cannot be moved."""
     listing = child(call, "arguments")
     arguments = code_children(listing) if listing is not None else []
     if not arguments or arguments[0].type != "string" or _is_formatted(arguments[0]):

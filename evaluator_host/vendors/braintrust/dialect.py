@@ -86,7 +86,7 @@ def interpret(
 
 
 def _score(value: Json, name: str | None) -> dict[str, Json]:
-    """Return a score or a classification as Braintrust stores it; if it has no name, it gets `name`.
+    """Return a score or a classification as Braintrust stores it. If the value has no name, `name` becomes its name.
 
     Raises:
       _Refused: Braintrust does not accept the value.

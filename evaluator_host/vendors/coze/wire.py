@@ -97,7 +97,7 @@ def _returned(stdout: str, language: Language) -> tuple[str, str]:
 
 
 def refuse(error: HostError, _path: str) -> Response:
-    """Return Coze Loop's response for an error of the host: 200 with `error` if Coze Loop should not retry it."""
+    """Return Coze Loop's response for an error of the host: status 200 if Coze Loop should not try again."""
     body = {"error": error.detail}
     if isinstance(error, Busy) or error.status >= 500:
         return json_response(body, 503, {"Retry-After": "1"})

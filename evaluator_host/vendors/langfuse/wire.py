@@ -177,7 +177,7 @@ def _aws_error(status: int, name: str, message: str) -> Response:
 
 
 def access_key_id(_scope: Scope, headers: Mapping[str, str]) -> str | None:
-    """Return the access key id of a request signed by AWS's SDK. Langfuse's operator uses a key of this host for it."""
+    """Return the access key id of a request signed by AWS's SDK. Langfuse's operator sets it to a key of this host."""
     _, _, rest = headers.get("authorization", "").partition("AWS4-HMAC-SHA256 Credential=")
     return rest.partition("/")[0] or None
 

@@ -178,7 +178,7 @@ def _by_name(value: dict[str, Json]) -> list[dict[str, Json]]:
 
 
 def _feedback(value: Json, name: str | None, language: Language) -> dict[str, Json]:
-    """Return one feedback as LangSmith stores it; if it has no key, its key is `name`."""
+    """Return one feedback as LangSmith stores it. If the feedback has no key, `name` becomes its key."""
     if not isinstance(value, dict) or not value:
         raise _Refused(f"LangSmith does not take {shown(value)} as a result")
     key = value.get("key") or name

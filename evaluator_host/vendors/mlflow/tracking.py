@@ -26,7 +26,7 @@ _HEAD: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RegisteredScorer:
-    """A scorer that is registered for an experiment; `code` is its source as MLflow stored it, or empty."""
+    """A scorer that is registered for an experiment. `code` is the source that MLflow stored, or empty."""
 
     name: str
     version: str

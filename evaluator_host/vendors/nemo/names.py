@@ -1,4 +1,4 @@
-"""Checks names that NeMo's client chooses, and formats stored objects and pages for it."""
+"""Checks names that NeMo's client chooses, and formats stored objects and pages for this client."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

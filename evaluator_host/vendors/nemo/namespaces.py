@@ -60,7 +60,7 @@ class Namespaces:
         await self._entities.delete_entity(_place(workspace_id), name)
 
     async def require(self, workspace_id: str, name: str) -> str:
-        """Return the namespace in which an object is to be stored; raise if it does not exist.
+        """Return the namespace in which an object is to be stored.
 
         Raises:
           NotFound: there is no namespace with that name.

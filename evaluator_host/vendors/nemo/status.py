@@ -66,7 +66,7 @@ def plain_message(message: str) -> str:
 
 
 def failure_of(row: JobRow, key: str | None = None) -> str:
-    """Return why a row failed; with the metric's key, in NeMo's wording."""
+    """Return why a row failed. With `key`, the metric's key, the message is in NeMo's wording."""
     message = plain_message(str((row.result["error"] or {}).get("message") or "the row was skipped"))
     if key is None:
         return message

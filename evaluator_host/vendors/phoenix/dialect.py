@@ -114,7 +114,7 @@ def _routed(value: Json, configs: dict[str, Json]) -> Scored | EvaluationError:
 
 
 def _config(given: Json) -> dict[str, Json]:
-    """Return an output configuration as `{"type", …}`; it may be given as a string such as `continuous 0..1`."""
+    """Return an output configuration as `{"type", …}`; `given` may also be a string such as `continuous 0..1`."""
     if given is None or given == "none":
         return {"type": "none"}
     if isinstance(given, str):
@@ -174,7 +174,7 @@ def _from_dict(value: dict[str, Json], config: dict[str, Json]) -> dict[str, Jso
 
 
 def _bounded(value: Json, config: dict[str, Json]) -> float:
-    """Return the score of a continuous output, if the score is within the configured bounds."""
+    """Return the score of a continuous output; refuse a score outside the configured bounds."""
     if not is_number(value):
         raise _Refused(f"a continuous output needs a number, not {shown(value)}")
     low, high = config.get("lower_bound"), config.get("upper_bound")

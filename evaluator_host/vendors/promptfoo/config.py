@@ -333,7 +333,7 @@ class _Reader:
     # Naming the evaluators
 
     def _name_groups(self) -> None:
-        """Name the evaluators; record the asserts of each row, unless all rows have the same."""
+        """Name the evaluators; record the asserts of each row, unless all rows have the same asserts."""
         names, rows = Names(), range(len(self._records))
         everywhere = all(len(group.configs) >= len(rows) and group.has_one_config for group in self._groups.values())
         for group in self._groups.values():
@@ -377,7 +377,7 @@ def _decoded(text: str, path: str) -> Json:
 
 
 def _combinations(variables: dict[str, Json]) -> Iterator[dict[str, Json]]:
-    """Yield the variables of each row: a list stands for several rows."""
+    """Yield the variables of each row. A variable with a list stands for several rows."""
     lists = {name: one for name, one in variables.items() if isinstance(one, list) and one}
     for chosen in itertools.product(*lists.values()):
         yield {**variables, **dict(zip(lists, chosen, strict=True))}

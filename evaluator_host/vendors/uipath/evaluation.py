@@ -40,7 +40,7 @@ class EvalRun:
     job: str | None = None
 
     def agent_error(self, item: EvalItem) -> str | None:
-        """Return why a test case has no execution to score; None if it has one."""
+        """Return why a test case has no execution to score; None if the test case has an execution."""
         execution = self.executions.get(item.id)
         return "this test case has no recorded execution" if execution is None else execution.error
 

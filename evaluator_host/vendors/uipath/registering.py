@@ -64,7 +64,7 @@ def usable_classes(report: CheckReport, file: Path) -> list[EvaluatorClass]:
 
 
 def left_out(report: CheckReport) -> list[str]:
-    """Return a message for each class that is not registered because it is abstract."""
+    """Return a message for each class that is abstract and therefore not registered."""
     return [f"{one.name} is left out: it lacks {', '.join(one.abstract)}" for one in report.classes if one.abstract]
 
 

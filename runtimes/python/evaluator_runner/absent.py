@@ -51,7 +51,7 @@ failed_imports: dict[tuple[str, str, int], Asked] = {}
 
 
 class Finder:
-    """The last import finder: it finds nothing, and records the modules that it is called for."""
+    """The last import finder. It finds nothing, and records the modules for which it is called."""
 
     def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> None:
         """Record a module that no other finder has found, if the evaluator's own code imports it."""
@@ -173,7 +173,7 @@ def _as_written(tree: Any, name: str, line: int, package: str) -> tuple[str, str
 
 
 def _is_written(tree: Any, line: int) -> bool:
-    """Return whether a line of the code itself imports something, or checks whether it can be imported."""
+    """Return whether a line of the code itself imports a module, or checks whether a module can be imported."""
     for node in all_nodes(tree):
         if type(node).__name__ in {"Import", "ImportFrom"} and covers([node], line):
             return True

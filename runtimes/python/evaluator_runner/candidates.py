@@ -93,7 +93,7 @@ def the_only(namespace: dict[str, Any], names: list[str], what: str) -> str:
 
 
 def note_others(entry: Entry, place: str, names: list[str]) -> None:
-    """Note on the entry that it was chosen from several names, as the first or the last of them (`place`)."""
+    """Add a remark to the entry that it is the first or last (`place`) of several possible entries."""
     others = ", ".join([one for one in names if one != entry.name][:_SHOWN])
     if others:
         message = f"{entry.name} is called, because it is the {place}; `settings.entry` can name another one: {others}"
@@ -120,7 +120,7 @@ def _shown(outline: Outline, name: str) -> str:
 
 
 class _Uses:
-    """Records, for each name at module level, the names that it uses, and the code's lists of functions and classes."""
+    """Records which names each name at module level uses, and which functions and classes are in lists."""
 
     def __init__(self, outline: Outline) -> None:
         self._direct: dict[str, set[str]] = {}

@@ -1,4 +1,4 @@
-"""Reads frames from the host and queues frames to it, without ever blocking."""
+"""Reads frames from the host and queues frames to the host, without ever blocking."""
 
 from __future__ import annotations
 

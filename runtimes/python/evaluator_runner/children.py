@@ -132,7 +132,7 @@ class _Watch:
         self._job = job
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Write the evaluator's file if the module starts children; return a spec if it makes subinterpreters."""
+        """Write the evaluator's file for modules that start children; return a spec for modules of subinterpreters."""
         if name not in _POOLS:
             return None
         _write(self._job)
@@ -176,7 +176,7 @@ class _Evaluator(Loader):
         """Return None, so that the interpreter creates the module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the evaluator in the same way in which its runner ran it."""
+        """Run the evaluator in this child in the same way as in the runner."""
         from evaluator_runner import program
         from evaluator_runner.options import Options
 

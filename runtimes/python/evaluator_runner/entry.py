@@ -197,7 +197,7 @@ def _looks_legacy(names: list[str]) -> bool:
 
 
 def note_on_main(namespace: dict[str, Any], entry: Entry) -> None:
-    """Add a remark to an entry if the code also has a `main` that is not called although it takes a row's variables."""
+    """Add a remark to an entry if the code also has a `main` with parameters, which is not called."""
     main = namespace.get("main")
     if entry.call is main or not (is_function(main) and _is_ours(main)):
         return

@@ -405,7 +405,7 @@ class _Outline:
 
 
 def _read_of(node: Any) -> tuple[Any, str] | None:
-    """Return the value from which an expression reads, and the constant name that it reads; None for any other."""
+    """Return the value from which an expression reads, and the constant name that the expression reads; else None."""
     kind = type(node).__name__
     if kind == "Attribute":
         return node.value, node.attr

@@ -1,9 +1,9 @@
 """Keeps random seeds that code sets while it loads; all other random generators give new numbers in each row.
 
-Rows are forks of the loaded process: without this, an unseeded generator would repeat its numbers in every row, and the
-callback of `random`, which reseeds after a fork, would discard a seed. The module handles `random`, `numpy.random` and
-`torch`. It watches these modules from their import on, because the state of a generator does not show where its seed
-came from.
+Rows are forks of the loaded process. Without this module, an unseeded generator would repeat its numbers in every row,
+and the callback of `random`, which reseeds after a fork, would discard a seed. The module handles `random`,
+`numpy.random` and `torch`. It watches these modules from their import on, because the state of a generator does not
+show where its seed came from.
 """
 
 from __future__ import annotations

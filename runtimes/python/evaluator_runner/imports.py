@@ -192,7 +192,10 @@ def _bound(tree: Any, line: int | None = None) -> Iterator[str]:
 
 
 def deeper_path(missing: str, whole: str, name: str) -> dict[str, str]:
-    """Return `{"path"}`, where the author may have written a module, if the module is below the missing package."""
+    """Return `{"path"}`, the file of the imported module, if the module is below the missing one; else nothing.
+
+    The author may have written this file.
+    """
     whole = f"{whole}.{name}" if name and whole in _FOLDERS else whole
     return {"path": f"{whole.replace('.', '/')}.py"} if whole.startswith(f"{missing}.") else {}
 
@@ -266,7 +269,7 @@ def is_provided(module: str) -> bool:
 
 
 def _folders(namespace: str) -> Any:
-    """Return the folders of a namespace package; None if it is not installed."""
+    """Return the folders of a namespace package; None if the package is not installed."""
     if namespace in sys.modules:
         return getattr(sys.modules[namespace], "__path__", None)
     above = namespace.rpartition(".")[0]

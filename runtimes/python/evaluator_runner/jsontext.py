@@ -74,7 +74,7 @@ def encode(value: Any) -> str:
 
 
 def scalar_text(text: str) -> str:
-    """Return text without surrogates: a lone one becomes U+FFFD, and a pair becomes the character that it stands for.
+    """Return text without surrogates: a lone surrogate becomes U+FFFD, a pair becomes the character that it encodes.
 
     UTF-8 cannot hold a lone surrogate.
     """

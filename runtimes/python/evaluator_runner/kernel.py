@@ -121,7 +121,7 @@ def _children_by_scan(pid: int) -> list[int]:
 
 
 def process_stat(pid: int) -> list[str] | None:
-    """Return the fields of /proc/PID/stat from the state onwards: `["S", "<parent>", …]`; None if it is gone."""
+    """Return the fields of /proc/PID/stat from the state on: `["S", "<parent>", …]`; None if the process is gone."""
     try:
         return read_text(f"/proc/{pid}/stat").rpartition(")")[2].split()
     except OSError:

@@ -378,9 +378,10 @@ def _provider(module: str, known: dict[str, str]) -> str | None:
 class Finder(Loader):
     """Finds absent modules of clients and of well-known packages, after every other finder.
 
-    Only imports in the evaluator's own code get placeholders: imports of clients anywhere, and other imports at the top
-    level of the evaluator itself, even after `except` if the author wrote the module. Imports fail as usual if the code
-    catches the failure, or if an installed package tries them.
+    Only imports in the evaluator's own code get placeholders. An import of a client gets a placeholder anywhere in the
+    code, any other import only at the top level of the evaluator. There, an import in an `except` block gets a
+    placeholder if the author wrote the module. An import fails as usual if the code catches the failure, or if an
+    installed package imports the module.
 
     Args:
       code: The evaluator.
@@ -436,7 +437,7 @@ def is_of(name: str, known: str) -> bool:
 
 
 def _importer() -> FrameType | None:
-    """Return the frame of the evaluator's own code that imports a module; None if something else imports it."""
+    """Return the frame of the evaluator's own code that imports a module; None if other code imports it."""
     frame: FrameType | None = _frame(2)
     while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib._bootstrap"):
         frame = frame.f_back
@@ -453,7 +454,7 @@ def _lines_of_imports(body: Any) -> set[int]:
 
 
 def parsed(code: str) -> Any:
-    """Return the syntax tree of code; None if it does not parse."""
+    """Return the syntax tree of code; None if the code does not parse."""
     try:
         return compile(code, tracebacks.FILENAME, "exec", _ONLY_AST, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -55,7 +55,7 @@ class Loading:
             self._give_up(frames_out.load_timeout(self._timeout_s, what="loading the evaluator"))
 
     def cancel(self, load_id: str) -> bool:
-        """End the load if it has this id; return whether it was ended."""
+        """End the load if it has this id; return whether the load was ended."""
         if load_id != self._id or self._supervisor.zygote is None:
             return False
         self._give_up(("cancelled", "the load was cancelled", None))
@@ -151,7 +151,7 @@ class Loading:
 
 
 def _describe(raw: bytes) -> dict[str, Any]:
-    """Return a zygote's description of its evaluator; raise ValueError or a similar error if it has another form."""
+    """Decode a zygote's description of its evaluator; raise ValueError or a similar error if its form is wrong."""
     description = jsontext.decode(raw.decode())
     if not isinstance(description["notes"], list) or description["left"] not in {None, *_LEFT}:
         raise ValueError("no description")

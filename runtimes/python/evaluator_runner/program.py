@@ -99,10 +99,10 @@ class Program:
 
 
 def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Program:
-    """Compile the code of a `load` body and run it as module `evaluator`; `order` is the header of the frame.
+    """Compile the code of a `load` body and run it as module `evaluator`; `order` is the header of the `load` frame.
 
     Raises:
-      LoadFailed: the code does not compile, raises, or defines no entry.
+      LoadFailed: the code does not compile, raises an error, or defines no entry.
     """
     code = body["code"]
     lines = code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -225,7 +225,7 @@ def _names_of(found: Entry, namespace: dict[str, Any]) -> list[str]:
 
 
 def _read(code: str, order: dict[str, Any]) -> tuple[dialects.Recognised | None, pasted.Held | None, str]:
-    """Return the dialect of the code if it is already known, the evaluator inside the code, and the code to run."""
+    """Return the dialect of the code if it is already known, any evaluator inside the code, and the code to run."""
     recognised, held = dialects.recognise(code, contract=order["contract"], name=order["entry"]), None
     may_hold = (recognised is None) == (order["contract"] == "auto")
     if may_hold and order["policy"] != "restricted":
@@ -341,7 +341,7 @@ def _finish(
 def _may_suspend(call: Callable[..., Any], code: str) -> bool:
     """Return whether the entry is a coroutine function that awaits.
 
-    If it is, asyncio (40 ms) is imported during the load.
+    For such an entry, asyncio (40 ms) is imported during the load.
     """
     flags = getattr(getattr(call, "__code__", None), "co_flags", 0)
     return bool(flags & _COROUTINE) and ("await" in code or "async" in code.replace("async def", ""))

@@ -109,7 +109,7 @@ class _Policy(RestrictingNodeTransformer):
     def visit_MatchClass(self, node: ast.MatchClass) -> Any:  # noqa: N802
         """Check a class pattern.
 
-        It reads attributes without guards, so the code itself must define the class.
+        Such a pattern reads attributes without guards, so the code itself must define the class.
         """
         for name in node.kwd_attrs:
             if name.startswith("_") or name in guards.INSPECTED:

@@ -135,7 +135,7 @@ class Rows:
         return False
 
     def _cancel_reload(self, handle: RowHandle) -> None:
-        """Cancel the call that waits for the evaluator to be loaded again; the run time so far is that of the load."""
+        """Cancel the call that waits for a new load of the evaluator. Its run time is the time since the load began."""
         run_ms = (time.monotonic() - handle.started_at) * 1000
         self._supervisor.send_error(
             frames_out.failed_header(self._supervisor.queue.popleft(), run_ms=run_ms), _CANCELLED

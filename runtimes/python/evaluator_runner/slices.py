@@ -152,7 +152,7 @@ class Slices:
 
 
 def slices_of(code: str) -> Slices | None:
-    """Return the statements of code; None if it does not parse, or nests too deeply."""
+    """Return the statements of code; None if the code does not parse, or nests too deeply."""
     try:
         return Slices(compile(code, FILENAME, "exec", _ONLY_AST, dont_inherit=True))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -187,7 +187,7 @@ def _read(node: Any) -> Iterator[Statement]:
 
 
 def _free(node: Any, into: Statement, *, in_class: bool = False) -> set[str]:
-    """Return the names that a node reads but does not bind itself; record what it stores, calls and declares global."""
+    """Return the names that a node reads but does not bind; record what the node stores, calls and declares global."""
     kind = type(node).__name__
     _note(node, kind, into)
     if kind == "Name":

@@ -71,7 +71,7 @@ _capset = _function("capset")
 
 
 def run(fd: int) -> None:
-    """Serve requests on a socket until the host closes it.
+    """Serve requests on a socket until the host closes the socket.
 
     Only a forked process, the runner of a sandbox, returns.
     """

@@ -31,7 +31,7 @@ _UNNAMED: Final = Limits()
 
 
 class Sandboxes:
-    """Runs metrics in sandboxes that start and end with each evaluation, or with an `async with` block around several.
+    """Runs metrics in sandboxes, which start and end with each evaluation, or with an `async with` around several ones.
 
     Args:
       packages: Exact pins of packages that the metric imports besides the SDK.

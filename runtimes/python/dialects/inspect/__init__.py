@@ -53,10 +53,10 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for the scorer that is made by the decorated function `name`, or else by the last decorated one.
+    """Return the entry for the scorer that the decorated function `name` returns; by default, the last such function.
 
     Raises:
-      Failure: there is no such function, or it does not make an async function.
+      Failure: there is no such function, or it does not return an async function.
     """
     found = {key: one for key, one in namespace.items() if callable(one) and _scorer_name(one) is not None}
     if not found or (name is not None and name not in found):

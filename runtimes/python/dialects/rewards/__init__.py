@@ -192,7 +192,7 @@ class _Caller:
         return {**made, "rows": [given["row"] for _, given in together], "grouped": await self._grouped(rows, found)}
 
     async def _grouped(self, rows: list[list[Any]], found: list[dict[str, Any]]) -> dict[str, Any] | None:
-        """Return one of the first rows whose reward differs if the row is scored alone; None if there is none."""
+        """Score the first rows alone, too. Return the first row that then gets another reward, or None."""
         for one, known in zip(self._rewards, found, strict=True):
             if one.style not in BATCHED or not 1 < len(rows) == len(known["values"]):
                 continue

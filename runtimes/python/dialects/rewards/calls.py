@@ -61,7 +61,7 @@ def is_verl(name: str, names: list[str]) -> bool:
 
 
 def style_of(name: str, names: list[str]) -> str | None:
-    """Return how to call a function with these parameters; None if it is not a reward function."""
+    """Return how to call a function with these parameters; None if the function is not a reward function."""
     found = set(names)
     if name == "compute_score" and found >= {"predicts", "ground_truths"}:
         return _EASY_PAIRS
@@ -157,7 +157,7 @@ class Reward:
         return await value if hasattr(type(value), "__await__") else value
 
     def reads_messages(self, namespace: dict[str, Any]) -> bool:
-        """Return whether the function, or a function in the same code that it calls, reads a `content` or a `role`."""
+        """Return whether the function, or another function of the code that it calls, reads a `content` or a `role`."""
         codes = [getattr(self.call, "__code__", None)]
         seen = set()
         while codes:

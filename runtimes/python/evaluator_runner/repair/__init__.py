@@ -1,4 +1,4 @@
-"""Restores the indentation of Python code that has lost all of it.
+"""Restores the indentation of Python code that has lost all indentation.
 
 This works if only one block structure follows the rules.
 

@@ -1,4 +1,4 @@
-"""Writes code with the indentation of a block structure, and writes the diff from the code without it."""
+"""Writes code with the indentation of a block structure, and writes the diff from the code without indentation."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ Answer with one JSON object: {% if explains %}"reason", a short text; then {% en
 
 
 class Judge:
-    """Judges rows by a form, whose missing parts the host has filled in."""
+    """Judges rows as a form says. The host has filled in the missing parts of the form."""
 
     def __init__(self, form: dict[str, Any]) -> None:
         self._form = form

@@ -20,10 +20,10 @@ class AgentAnswerError(RuntimeError):
 
 
 def parse_path(path: str) -> list[tuple[bool, str | int]]:
-    """Return the steps of a JSONPath such as `$.a[0]['b c'][*]..d`, and for each whether it matches at any depth.
+    """Return the steps of a JSONPath such as `$.a[0]['b c'][*]..d`, each with whether the step matches at any depth.
 
     Raises:
-      ValueError: the path has other syntax.
+      ValueError: the path has a syntax that is not supported.
     """
     at = 1 if path.startswith("$") else 0
     text = path if at else f"${'' if path.startswith('[') else '.'}{path}"

@@ -19,14 +19,14 @@ class MetricType(str, Enum):
 
 
 class AgentFormat(str, Enum):
-    """The API that an agent has."""
+    """The API that an agent offers."""
 
     GENERIC = "generic"
     NEMO_AGENT_TOOLKIT = "nemo_agent_toolkit"
 
 
 class ModelFormat(str, Enum):
-    """The API that a model has."""
+    """The API that a model offers."""
 
     NVIDIA_NIM = "nim"
     OPEN_AI = "openai"

@@ -56,7 +56,7 @@ def completed(response: Any, *, chat: bool | None = None) -> Any:
 
     Args:
       response: A response from `/chat/completions` or `/completions`.
-      chat: Whether it is from chat; None to find out from its choices, which have `text` only in a completion.
+      chat: Whether the response is from `/chat/completions`; if None, the fields of the choices show it.
     """
     if chat is None:
         choices = response.get("choices") if isinstance(response, dict) else None

@@ -166,7 +166,7 @@ def filtered(result: EvaluationResult, fields: tuple[str, ...] | None) -> Evalua
 
 
 def joined(results: dict[str, EvaluationResult], count: int) -> BenchmarkEvaluationResult:
-    """Join the results of several metrics over the same rows to one result, and return it."""
+    """Return the results of several metrics over the same rows as one result."""
     rows = []
     for index in range(count):
         own = {key: result.row_scores[index] for key, result in results.items()}

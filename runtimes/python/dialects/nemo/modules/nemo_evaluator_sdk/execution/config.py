@@ -7,7 +7,7 @@ from ..values.params import RunConfig, RunConfigOnline, RunConfigOnlineModel
 
 
 def resolve_params(params: RunConfig | None = None, target: object = None) -> RunConfig:
-    """Return the configuration of a run, after a check that it fits the target.
+    """Return the configuration of a run; first check that the configuration fits the target.
 
     Raises:
       TypeError: `params` is for another kind of run.

@@ -85,7 +85,7 @@ class LLMJudgeMetric(LLMJudge):
         self.job_type = SupportedJobTypes.ONLINE if isinstance(params, RunConfigOnline) else SupportedJobTypes.OFFLINE
 
     def model_refs(self) -> dict[str, ModelRef]:
-        """Return the judge if it is a reference to a model."""
+        """Return the judge if the judge is only a reference to a model; otherwise nothing."""
         return {"model": self.model} if isinstance(self.model, ModelRef) else {}
 
     async def resolve_models(self, model_resolver: ModelResolver) -> None:
@@ -113,7 +113,7 @@ class LLMJudgeMetric(LLMJudge):
                 raise ValueError(f"Missing secret '{secret.root}' for API key authentication with LLM judge.")
 
     async def preflight(self) -> None:
-        """If the judge is an NVIDIA NIM, find out by trial requests how it accepts a JSON schema for its answer."""
+        """If the judge is an NVIDIA NIM, find out with trial requests how to send a JSON schema for the answer."""
         model = self._required_model()
         if model.format == ModelFormat.NVIDIA_NIM and self.structured_output:
             self._mode = await detect_mode(model, self.inference_fn, api_key=self._api_key)

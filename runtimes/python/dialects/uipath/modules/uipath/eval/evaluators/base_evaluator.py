@@ -87,7 +87,7 @@ class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
     @model_validator(mode="before")
     @classmethod
     def _typed(cls, values: Any) -> Any:
-        """Set the types, and make the configuration from the form in which it was given."""
+        """Add the types of the class to the fields, and convert the configuration to its type."""
         if not isinstance(values, dict):
             return values
         types = {name: cls._type_of(name) for name in _TYPES}
