@@ -16,7 +16,7 @@ class Used:
     Attributes:
       kind: evaluator, dataset, data file, schedule, secret, model, job, or a kind of another resource.
       name: Name or id.
-      names: Names by which others may refer to it; for a data set, also those of its versions.
+      names: Names by which others may refer to the object; for a data set, also the names of its versions.
       ids: For a data set, the ids of the versions to delete.
     """
 
@@ -27,7 +27,7 @@ class Used:
 
 
 class Asked(Protocol):
-    """A part of the host that stores objects. These may use objects of other parts."""
+    """A part of the host that stores objects. Its objects may use objects of other parts."""
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
         """Return an object with all its names. None if it has only one name, or belongs to another part."""

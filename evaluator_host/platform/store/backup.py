@@ -1,6 +1,6 @@
 """Copies the database of a running host to one file, with SQLite's backup or pg_dump. Restores such a file.
 
-A copy contains the database as it was at one moment. Writers go on while it is made.
+A copy contains the database as it was at one moment. Other processes can write to the database meanwhile.
 """
 
 import os
@@ -39,7 +39,9 @@ def copy_database(address: Address, file: Path) -> None:
 
 
 def restore_database(address: Address, copy: Path, revisions: Mapping[str, str]) -> None:
-    """Fill an empty database from a file of `copy_database`. `revisions` has the revision of each group of tables.
+    """Fill an empty database from a file that `copy_database` wrote.
+
+    `revisions` has the revision of each group of tables.
 
     Raises:
       Misconfigured: a newer version made the copy, or the database is not empty.

@@ -1,8 +1,8 @@
 """Opens a host's database: address, transactions, read snapshots. Converts its errors to the host's exceptions.
 
 A SQLite file has one writer at a time. Writers in this process wait for a lock here, so that they do not have to poll
-for the lock of the file. Only for writers in other processes they wait at the file. Messages never contain values,
-because these may be a user's data.
+for the lock of the file. They wait for the lock of the file only if another process writes. Messages never contain
+values, because these may be a user's data.
 """
 
 import asyncio
@@ -150,7 +150,7 @@ class Database:
     """Connections to one database. Bound to one event loop.
 
     Attributes:
-      lost: Why the database is no longer used (its SQLite file was removed or replaced). None if it is used.
+      lost: Why the database is no longer used: its SQLite file was removed or replaced. None as long as it is used.
     """
 
     def __init__(self, address: Address, *, connections: int = _CONNECTIONS) -> None:
@@ -334,7 +334,7 @@ def newest_backup(file: Path | None) -> Path | None:
 
 
 def clock(connection: AsyncConnection, *, before: timedelta = timedelta()) -> ColumnElement[datetime]:
-    """Return an SQL expression of the database's time, or of a time `before` it."""
+    """Return an SQL expression for the database's time, minus the duration `before`."""
     if connection.dialect.name == "sqlite":
         return literal((datetime.now(UTC) - before).replace(tzinfo=None))
     return func.clock_timestamp() - literal(before, Interval)
@@ -441,7 +441,7 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
 
 
 class _Connection(aiosqlite.Connection):
-    """A connection that two tasks may close at the same time. SQLAlchemy does this when one of them is cancelled."""
+    """A connection that two tasks may close at the same time. SQLAlchemy does this when one task is cancelled."""
 
     def __init__(self, file: str, **options: Any) -> None:
         # the driver sends no BEGIN, because `_begin_sqlite` does
@@ -469,11 +469,11 @@ def _roll_back(connection: Any, _: Any, error: BaseException | None) -> None:
 
 
 def _replace_connections(failed: Any) -> None:
-    """Replace all connections after a refused write. One that was opened to a read-only file can never write."""
+    """Replace all connections after a refused write. A connection to a file that was read-only can never write."""
     failed.is_disconnect |= "readonly database" in str(failed.original_exception)
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """Begin as a writer or as a reader, because SQLite does not let a reader wait to become a writer."""
+    """Begin a transaction as a writer or as a reader, because SQLite lets no reader wait to become a writer."""
     writes = connection.get_execution_options().get(_WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

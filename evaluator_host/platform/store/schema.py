@@ -206,7 +206,7 @@ def _require_untaken(connection: Connection, address: Address, missing: list[Tab
 def _require_columns(connection: Connection, address: Address, groups: list[TableGroup]) -> None:
     """Check that tables have the columns that this version reads and writes.
 
-    Revisions do not tell this for databases of commits before 1.0.0, which changed tables without a migration.
+    The revision is not enough: development versions before 1.0.0 changed tables without a migration.
     """
     names = [table.name for group in groups for table in group.tables]
     there = inspect(connection).get_multi_columns(filter_names=names)
@@ -246,7 +246,7 @@ def _require_known(revisions: Mapping[str, str], address: Address) -> None:
 
 
 def newer_tables(revisions: Mapping[str, str]) -> str | None:
-    """Describe the first group of tables with a revision that this version does not know. None if it knows all."""
+    """Describe the first group of tables with a revision that this version does not know. None if it knows them all."""
     for group in table_groups():
         revision = revisions.get(group.package, group.head)
         if not group.knows(revision):
@@ -255,7 +255,7 @@ def newer_tables(revisions: Mapping[str, str]) -> str | None:
 
 
 def _check_references(connection: Connection, address: Address) -> None:
-    """Check foreign keys. They are off while a migration rebuilds a table of a SQLite file."""
+    """Check foreign keys. SQLite does not enforce them while a migration rebuilds a table."""
     if address.engine is Engine.SQLITE:
         broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
         if broken:
@@ -280,7 +280,7 @@ def _arguments(address: Address) -> dict[str, Any]:
 def _alone(address: Address) -> Iterator[None]:
     """Hold the file lock of a SQLite database, and create the file in WAL mode if it is missing.
 
-    PostgreSQL has a lock of its own.
+    PostgreSQL has its own lock.
     """
     if address.file is None:
         yield

@@ -212,7 +212,7 @@ class Secrets(Repository):
         self.box = box
 
     async def set_secret(self, workspace_id: str, name: str, value: str, *, shortest: int = SHORTEST) -> SecretReport:
-        """Store or replace a secret of at least `shortest` characters. Results do not mask those below `SHORTEST`.
+        """Store or replace a secret of at least `shortest` characters. Results do not mask secrets below `SHORTEST`.
 
         Raises:
           InvalidRequest: the name or the value is not valid.
@@ -262,7 +262,8 @@ class Secrets(Repository):
         """Encrypt every secret of every workspace with the newest key.
 
         Returns:
-          How many were encrypted again, and `workspace/name` of those that no key of this host can decrypt.
+          How many secrets were encrypted again, and `workspace/name` of the secrets that no key of this host can
+          decrypt.
 
         Raises:
           Misconfigured: a key cannot be read, or is not valid.
@@ -329,7 +330,7 @@ def _require_possible(name: str) -> None:
 
 
 def _require_value(value: str, shortest: int) -> None:
-    """Check a value. It is sent in a header, and masked in answers. Messages never repeat it."""
+    """Check a value. The value is sent in a header, and masked in answers. Error messages never repeat it."""
     if not shortest <= len(value) <= LONGEST:
         raise InvalidRequest(f"a secret must have {shortest} to {LONGEST} characters, not {len(value)}")
     if not (value.isascii() and value.isprintable()) or value != value.strip():

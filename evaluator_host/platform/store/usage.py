@@ -55,7 +55,7 @@ class StorageUsage:
         self._measured: dict[str, tuple[float, int]] = {}  # by workspace id: monotonic time, and bytes at this time
 
     async def get_usage(self, workspace_id: str) -> UsageReport:
-        """Return the storage of one workspace; zeros for one that has stored nothing."""
+        """Return the storage of one workspace. All numbers are 0 if the workspace has stored nothing."""
         found = await self.list_usage(workspace_id)
         return found[0] if found else UsageReport(workspace_id, self._quota.workspace_bytes)
 

@@ -27,7 +27,7 @@ class DatabaseWatch:
 
     Args:
       database: The host's database; its `lost` is set here.
-      kept: The same database on connections that requests do not use.
+      kept: The same database, with connections that requests do not use.
     """
 
     def __init__(self, database: Database, kept: Database) -> None:

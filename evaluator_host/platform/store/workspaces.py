@@ -49,7 +49,7 @@ class Workspaces(Repository):
         return None if found is None else str(found)
 
     async def advice_on_unknown(self, given: Collection[str]) -> dict[str, str]:
-        """Return each of these words that is neither the name nor the id of a workspace, with what was meant."""
+        """Return each given string that is no name or id of a workspace, with advice on what was probably meant."""
         query = select(WorkspaceTable.id, WorkspaceTable.name)
         known = WorkspaceTable.id.in_(given) | WorkspaceTable.name.in_(given)
         there = {word for row in await self._database.fetch_all(query.where(known)) for word in row}

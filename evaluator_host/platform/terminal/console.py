@@ -26,7 +26,7 @@ err: Final = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)
 
 
 def buffer_streams() -> None:
-    """Buffer stdout and stderr even if PYTHONUNBUFFERED is set. A signal during a write would truncate the output."""
+    """Buffer stdout and stderr even if PYTHONUNBUFFERED is set. Without a buffer, a signal could cut the output."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper) and isinstance(stream.buffer, io.RawIOBase):
@@ -59,7 +59,7 @@ def print_json_lines(values: Iterable[Any], *, prefix: str = "") -> None:
 
 
 def _print_line(text: str) -> None:
-    """Print JSON with its control characters escaped. They occur only in strings, and the escapes mean the same."""
+    """Print JSON with its control characters escaped. These occur only in strings, where the escapes mean the same."""
     safe = _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
     sys.stdout.buffer.write(safe.encode("utf-8", "replace") + b"\n")
 

@@ -14,7 +14,7 @@ _TEXT_BYTES: Final = 512 << 10
 
 
 def split_files(given: Sequence[Path], root: Path) -> tuple[list[Path], dict[str, Path]]:
-    """Return the files that are sent as text, and the data files. The latter have their paths in the sandbox.
+    """Return the files that are sent as text, and the data files by their paths in the sandbox.
 
     A file that is large or not UTF-8 is a data file, and so is every file in a folder. The path in the sandbox is the
     path from the project's root; a folder or file from elsewhere keeps only its name.

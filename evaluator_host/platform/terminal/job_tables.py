@@ -120,7 +120,7 @@ def schedule_facts(one: ScheduleReport) -> object:
 def history_table(history: ScoreHistory) -> Text:
     """Return a table of evaluators with their scores in each job.
 
-    If a score fell, it also says how to compare two jobs.
+    If a score fell, the text also says how to compare two jobs.
     """
     header = ("EVALUATOR", "JOBS", "TREND", "FIRST", "MEAN", "CHANGE")
     made = table(header, [_history_cells(line) for line in history.evaluators])
@@ -148,7 +148,7 @@ def _history_cells(line: ScoreLine) -> tuple[object, ...]:
 
 
 def _bars(line: ScoreLine) -> str:
-    """Return a bar for each job, from the lowest to the highest mean, or a dot if the mean cannot be relied on."""
+    """Return a bar for each job, as high as its mean. A dot stands for a mean that cannot be relied on."""
     means = [None if score is None or score.doubt else score.mean for score in line.scores]
     known = [mean for mean in means if mean is not None]
     low, span = (min(known), max(known) - min(known)) if known else (0.0, 0.0)

@@ -120,7 +120,7 @@ class RemoteService:
         return await self._client.data.send(path)
 
     async def check(self, evaluator: Evaluator) -> CheckReport:
-        """Load an evaluator without running a row."""
+        """Load an evaluator on the host without running a row."""
         return await self._client.check(evaluator)
 
 

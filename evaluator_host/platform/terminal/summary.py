@@ -100,7 +100,7 @@ class Summary:
 
     @property
     def doubt(self) -> str | None:
-        """Why no score can be relied on (no row has one, all are doubtful, or `together` failed), or None."""
+        """Why no score can be relied on: there is none, all are doubtful, or `together` failed. Otherwise None."""
         scored_together = self.together is not None and self.together.error is None
         if scored_together and self.mean is None:
             return None

@@ -2,7 +2,7 @@
 
 This happens in a limited child process.
 
-The host gets the spans as encoded JSON and never decodes them, since a few KB of a request may be millions of values.
+The host gets the spans as encoded JSON and never decodes them, since a request of a few KB may have millions of values.
 """
 
 import re
@@ -98,7 +98,7 @@ def traces_of(answer: bytes) -> Iterator[TraceSpans]:
 
 
 def _sessions(export: dict[str, Any]) -> dict[str, str]:
-    """Return the session of each trace, if an attribute of a span or of the spans' resource names one."""
+    """Return the session of each trace, if an attribute of a span or of the spans' resource names the session."""
     found: dict[str, str] = {}
     for trace_id, group, spans in _by_trace(export):
         resource = group["resource"] if isinstance(group["resource"], dict) else {}

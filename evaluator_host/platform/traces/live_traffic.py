@@ -197,7 +197,7 @@ class Traffic:
                 self._held[key.workspace] -= _OF_EACH_BYTES
 
     def _add(self, key: _Key, spans: TraceSpans, now: float, quiet_s: float | None = None) -> int:
-        """Add spans to their trace or session. Return how many were refused: all of them if there are too many."""
+        """Add spans to their trace or session. Return how many were refused: all spans of a trace with too many."""
         pending = self._pending.get(key)
         if pending is None:
             pending = self._pending[key] = _Pending()
@@ -255,7 +255,7 @@ class Traffic:
         return [{"inputs": {}, "trace": orjson.loads(found[number])} for number in numbers]
 
     async def run(self) -> None:
-        """Score complete traces until cancelled. Then score waiting ones until the host must stop; drop the rest."""
+        """Score complete traces until cancelled. Then score waiting traces until the host must stop; drop the rest."""
         try:
             while True:
                 if not self._pending and not self._untold:
@@ -283,7 +283,7 @@ class Traffic:
         self._tell_dropped()
 
     def _begin(self, keys: list[_Key]) -> None:
-        """Score these traces when it is the turn of their workspace."""
+        """Score these traces as soon as it is the turn of their workspace."""
         for key in keys:
             pending = self._pending.pop(key)
             for trace_id in pending.traces:
@@ -347,7 +347,7 @@ class Traffic:
 
 
 async def _patiently(work: Callable[[], Awaitable[_T]]) -> _T:
-    """Run `work` and return its result. Try again for up to 90 s if the host is busy or lacks something (429, 503)."""
+    """Run `work` and return its result. After an error with status 429 or 503, try again for up to 90 s."""
     for pause_s in _PAUSES_S:
         try:
             return await work()

@@ -177,7 +177,7 @@ class WireCalls:
         return found
 
     def _late(self) -> Busy | EvaluationError:
-        """Return why the caller got no result in time: no sandbox was free, or the code did not load."""
+        """Return why the caller got no result in time: no sandbox was free, or the code did not load in time."""
         within = f"within the {self.wire.clock_s:g} s that the caller waits"
         if self.host.service.pool.waiting:
             return HostBusy(f"no sandbox was free {within}; try again", retry_after_s=1.0)

@@ -98,7 +98,7 @@ class WireRequests:
         scope["route"] = inner.get("route", calls.wire)  # a route and a wire both have a `path`, which names the span
 
     def _find(self, path: str) -> tuple[WireCalls, str, str | None] | None:
-        """Return a path's wire, the path without a key, and the key, as in `/wires/NAME/key/eh_…/v1/private`."""
+        """Return the wire of a path, the path without its key, and the key: `/wires/NAME/key/eh_…/v1/private`."""
         for prefix, calls in self._calls.items():
             if path == prefix or path.startswith(f"{prefix}/"):
                 below, key = path.removeprefix(prefix), None

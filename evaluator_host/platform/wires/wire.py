@@ -72,8 +72,8 @@ class Wire:
         prefix.
       prefix: Path of the wire; by default `/wires/<name>`.
       open_paths: Paths below the prefix that need no key, for health checks.
-      key_of: Returns the key from a header or parameter of the platform's own, or None; by default None.
-      signature_header: Header with the signature of the body, for platforms that sign; empty for others.
+      key_of: Returns the key in a header or parameter that only this platform uses, or None. The default returns None.
+      signature_header: Header with the signature of the body; empty if the platform does not sign.
     """
 
     name: str

@@ -160,7 +160,7 @@ class DayBudgets:
         return True
 
     async def _take_part(self, store: "Store", day: _Day) -> None:
-        """Take requests for waiting callers, and some more. If none are left, wait until others give some back."""
+        """Take requests for waiting callers, and some more. If none are left, wait a moment and try once more."""
 
         def wanted(left: int) -> int:
             return min(left, max(day.waiting, 1, min(_PART, left // _PARTS)))

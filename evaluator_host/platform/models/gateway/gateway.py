@@ -177,7 +177,7 @@ class RowGate:
         return replace(used, connections=self._network_connections, network_bytes=self._network_bytes)
 
     def tell_waits(self, on_wait: Callable[[bool], None], resume: Callable[[], Awaitable[None]]) -> None:
-        """Call `on_wait` from now on when the row begins or stops waiting. Before it gets an answer, await `resume`."""
+        """From now on, call `on_wait` when the row begins or stops waiting. Await `resume` before the row continues."""
         self._on_wait, self._resume = on_wait, resume
 
     def open(self, wire: Wire) -> None:
